@@ -1,0 +1,129 @@
+"""The only place where arrays are checked. Everything below it may trust what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.errors import ArrayError
+
+Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MOST_LISTED = 3
+
+
+def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ArrayError(f"{name}: expected an array of numbers, found a ragged sequence ({error}).") from None
+    if array.dtype.kind not in "biuf":
+        raise ArrayError(f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first.")
+    return array
+
+
+def _places(bad: Flags) -> str:
+    places = np.argwhere(bad)
+    shown = ", ".join(str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED])
+    return f"{len(places):,} of {bad.size:,}, first at index {shown}"
+
+
+def value_problems(name: str, array: npt.NDArray[Any], *, nonnegative: bool = False) -> list[str]:
+    """All that is wrong with the values of a numeric array: NaN, infinity, and negatives where none may be."""
+    # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
+    if array.dtype.kind in "biu":
+        low, high = (array.min(), array.max()) if array.size else (0, 0)
+    else:
+        with np.errstate(invalid="ignore"):
+            low, high = (array.min(), array.max()) if array.size else (0.0, 0.0)
+    if np.isfinite(low) and np.isfinite(high) and not (nonnegative and low < 0):
+        return []
+    problems = []
+    if (bad := np.isnan(array)).any():
+        problems.append(f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records.")
+    if (bad := np.isinf(array)).any():
+        problems.append(f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records.")
+    if nonnegative and (bad := array < 0).any():
+        problems.append(
+            f"{name}: expected values >= 0, found {np.nanmin(array):g} ({_places(bad)}). "
+            "Errors are losses: lower is better and 0 is perfect."
+        )
+    return problems
+
+
+def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bool = False) -> Vector:
+    """`values` as a finite float64 [N], N >= 1.
+
+    Raises:
+        ArrayError: naming every problem found: not one-dimensional, empty, another length, NaN, infinity, negative.
+    """
+    array = _numeric(name, values)
+    problems = []
+    if array.ndim != 1:
+        problems.append(f"{name}: expected one dimension [N], found shape {array.shape}. Use .ravel() or pick a column.")
+    elif array.size == 0:
+        problems.append(f"{name}: expected at least one record, found none.")
+    elif length is not None and len(array) != length:
+        problems.append(f"{name}: expected {length:,} records like the others, found {len(array):,}.")
+    problems += value_problems(name, array, nonnegative=nonnegative)
+    if problems:
+        raise ArrayError(*problems)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def vectors(*, nonnegative: tuple[str, ...] = (), **named: Any) -> tuple[Vector, ...]:
+    """Several vectors of one common length; all problems of all of them are reported together."""
+    arrays, problems = [], []
+    for name, values in named.items():
+        try:
+            arrays.append(vector(name, values, nonnegative=name in nonnegative))
+        except ArrayError as error:
+            problems += error.problems
+            arrays.append(np.empty(0))
+    lengths = {name: len(array) for name, array in zip(named, arrays, strict=True) if len(array)}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        problems.append(f"expected the same number of records in each, found: {found}.")
+    if problems:
+        raise ArrayError(*problems)
+    return tuple(arrays)
+
+
+def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
+    """`values` as booleans [N]; accepts booleans and the numbers 0 and 1."""
+    array = _numeric(name, values)
+    if array.dtype.kind != "b":
+        array = vector(name, array, length=length)
+        odd = (array != 0) & (array != 1)
+        if odd.any():
+            raise ArrayError(f"{name}: expected only 0 and 1, found {array[odd][0]:g} ({_places(odd)}).")
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        wanted = "[N]" if length is None else f"[{length}]"
+        raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")
+    return array.astype(np.bool_, copy=False)
+
+
+def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[np.int64]:
+    """Any labels [N] (text, integers, dates) as integers 0 … K-1 in sorted order of the labels."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        wanted = "[N]" if length is None else f"[{length}]"
+        raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ArrayError(f"{name}: expected a label for every record, found NaN or infinity.")
+    if array.dtype.kind == "O":
+        if any(value is None for value in array):
+            raise ArrayError(f"{name}: expected a label for every record, found missing ones.")
+        array = array.astype(str)
+    return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def threshold(value: Any) -> float:
+    """An acceptable-error threshold: a finite number >= 0."""
+    number = float(value)
+    if not np.isfinite(number) or number < 0:
+        raise ArrayError(f"threshold: expected a finite number >= 0, found {value!r}.")
+    return number

@@ -1,0 +1,55 @@
+"""Writing files so that a kill, a full disk or a crash never leaves half of one, and hashing them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; move it there if the block succeeds, remove it if not.
+
+    The move is atomic on one file system, so readers see the old file or the new one, never a part.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes private files; a result is as readable as any other file of its owner.
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write UTF-8 text with Unix line ends, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> Path:
+    """Write JSON (sorted keys, no NaN or Infinity), whole or not at all."""
+    return write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,281 @@
+"""What a report holds: plain values, no behaviour but reading and writing themselves as JSON.
+
+`shiftbench.assess` fills it; the renderers beside this file only read it. Nothing here knows a model or a track.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from shiftbench import files
+from shiftbench.errors import TableError, UnknownNameError
+
+FORMAT = "shiftbench report 1"
+
+Better = Literal["min", "max"]
+Scale = Literal["percent", "fraction", "target", "error", "plain"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a score is called, which direction is better, and in what it is measured."""
+
+    name: str
+    title: str
+    better: Better
+    scale: Scale
+    uses_uncertainty: bool = False
+
+
+# fraction: 0…1, shown so; percent: held as 0…1, shown × 100; target, error: in the units of the target, of the error.
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("mean_error", "Mean error", "min", "error"),
+        Metric("rmse", "RMSE", "min", "target"),
+        Metric("mae", "MAE", "min", "target"),
+        Metric("mape", "MAPE", "min", "percent"),
+        Metric("nll", "NLL", "min", "plain"),
+        Metric("crps", "CRPS", "min", "target"),
+        Metric("accuracy", "Accuracy", "max", "percent"),
+        Metric("macro_f1", "Macro-F1", "max", "percent"),
+        Metric("brier", "Brier score", "min", "fraction"),
+        Metric("ece", "Calibration error (ECE)", "min", "percent"),
+        Metric("acceptable", "Acceptable", "max", "percent"),
+        Metric("r_auc", "R-AUC", "min", "error", uses_uncertainty=True),
+        Metric("f1_auc", "F1-AUC", "max", "fraction", uses_uncertainty=True),
+        Metric("f1_auc_normalised", "F1-AUC (normalised)", "max", "fraction", uses_uncertainty=True),
+        Metric("f1_at_95", "F1@95%", "max", "percent", uses_uncertainty=True),
+        Metric("rejection_ratio", "Rejection ratio", "max", "percent", uses_uncertainty=True),
+        Metric("roc_auc", "ROC-AUC (shift)", "max", "percent", uses_uncertainty=True),
+        Metric("pr_auc", "PR-AUC (shift)", "max", "percent", uses_uncertainty=True),
+    )
+}
+
+SUBSETS = {"in": "In-domain", "shifted": "Shifted", "full": "Full"}
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of the tables: an ensemble, its single models, a baseline, or a model somebody else made."""
+
+    name: str
+    role: Literal["ensemble", "single", "baseline", "model"]
+    measure: str = ""  # the uncertainty behind its headline scores
+    measures: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number: of a system, on a split ("dev", "eval", "all") and subset ("in", "shifted", "full")."""
+
+    system: str
+    split: str
+    subset: str
+    metric: str
+    value: float
+    n: int
+    measure: str = ""
+    std: float | None = None  # over single models
+    low: float | None = None  # confidence interval
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line to draw. x and y are thinned to a few hundred points; scores never come from these.
+
+    kind: "error_retention", "f1_retention" (x = retention 0…1), "roc" (x = false positive rate),
+    "coverage" (x = nominal, y = observed), "reliability" (x = confidence, y = accuracy),
+    "error_by_uncertainty" (x = mean uncertainty of a bin, y = mean error), "density" (x = uncertainty, y = density).
+    order: "uncertainty", "random" or "optimal".
+    """
+
+    system: str
+    split: str
+    subset: str
+    kind: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    measure: str = ""
+    order: str = "uncertainty"
+    log_x: bool = False
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The scores of the records that share a value of a column, with the interval of the mean error."""
+
+    system: str
+    split: str
+    column: str
+    group: str
+    n: int
+    shifted_share: float | None
+    mean_error: float
+    low: float | None
+    high: float | None
+    r_auc: float
+    acceptable: float | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One additive part of an R-AUC; the parts of a system and split sum to its R-AUC on the full subset."""
+
+    system: str
+    split: str
+    name: str  # "level_in", "level_shift", "ranking_in", "ranking_shifted", "ranking_between"
+    value: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A paired comparison on the same records: difference = a - b of a metric, with interval and p-values."""
+
+    split: str
+    subset: str
+    metric: str
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A system's rank by a metric; systems that no adjusted paired test separates share one."""
+
+    split: str
+    subset: str
+    metric: str
+    system: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many records, and clusters where there are any, a subset of a split has."""
+
+    split: str
+    subset: str
+    records: int
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a report says. `recipe` tells how each number was made; `warnings` what to know about them."""
+
+    title: str
+    task: str  # "regression", "classification" or "errors"
+    rule: str
+    threshold: float | None
+    target_unit: str = ""
+    error_unit: str = ""
+    error_name: str = "error"
+    systems: tuple[System, ...] = ()
+    counts: tuple[Count, ...] = ()
+    scores: tuple[Score, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    ranks: tuple[Rank, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    parts: tuple[Part, ...] = ()
+    warnings: tuple[str, ...] = ()
+    recipe: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits scored, in order."""
+        return tuple(dict.fromkeys(count.split for count in self.counts))
+
+    def score(self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None) -> Score:
+        """The one score asked for.
+
+        Raises:
+            UnknownNameError: if this report holds no such score; the message names the nearest it holds.
+        """
+        wanted = self.measure_of(system) if measure is None else measure
+        for score in self.scores:
+            if (score.metric, score.system, score.split, score.subset) == (metric, system, split, subset) and (
+                not score.measure or score.measure == wanted
+            ):
+                return score
+        known = {" / ".join((s.metric, s.system, s.split, s.subset)) for s in self.scores}
+        raise UnknownNameError("score", " / ".join((metric, system, split, subset)), known)
+
+    def measure_of(self, system: str) -> str:
+        """The measure behind a system's headline scores."""
+        return next((entry.measure for entry in self.systems if entry.name == system), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; NaN and infinity become null."""
+        return {"format": FORMAT, **_plain(dataclasses.asdict(self))}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Report:
+        """The report that `to_json` wrote.
+
+        Raises:
+            TableError: if the value is not a report of this format.
+        """
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            found = value.get("format") if isinstance(value, dict) else type(value).__name__
+            raise TableError(f"expected a report ({FORMAT!r}), found {found!r}. Was the file written by another version?")
+        rows = {
+            "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
+            "curves": Curve, "slices": Slice, "parts": Part,
+        }  # fmt: skip
+        known = {entry.name for entry in dataclasses.fields(cls)}
+        try:
+            plain = {key: entry for key, entry in value.items() if key in known}
+            for name, kind in rows.items():
+                plain[name] = tuple(_row(kind, entry) for entry in value[name])
+            plain["warnings"] = tuple(value["warnings"])
+            return cls(**plain)
+        except (KeyError, TypeError) as error:
+            raise TableError(f"expected a complete report, found a damaged one ({error}). Write it again.") from None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as JSON, whole or not at all."""
+        return files.write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Report:
+        """Read a report written by `save`."""
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    return value
+
+
+def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
+    values = dict(entry)
+    for place in dataclasses.fields(kind):
+        if place.type == "float" and values.get(place.name) is None:
+            values[place.name] = math.nan
+        elif str(place.type).startswith("tuple") and place.name in values:
+            values[place.name] = tuple(math.nan if item is None else item for item in values[place.name])
+    return kind(**values)
