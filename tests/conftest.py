@@ -1,0 +1,24 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20211021)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Real data and golden files that may not enter the repository."""
+    if not SHARED.is_dir():
+        pytest.skip("the folder ../shared with real data and reference outputs is not here")
+    return SHARED
