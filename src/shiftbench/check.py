@@ -19,7 +19,9 @@ def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ArrayError(f"{name}: expected an array of numbers, found a ragged sequence ({error}).") from None
+        raise ArrayError(
+            f"{name}: expected an array of numbers, found a ragged sequence ({error})."
+        ) from None
     if array.dtype.kind not in "biuf":
         raise ArrayError(f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first.")
     return array
@@ -27,7 +29,9 @@ def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
 
 def _places(bad: Flags) -> str:
     places = np.argwhere(bad)
-    shown = ", ".join(str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED])
+    shown = ", ".join(
+        str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED]
+    )
     return f"{len(places):,} of {bad.size:,}, first at index {shown}"
 
 
@@ -43,9 +47,13 @@ def value_problems(name: str, array: npt.NDArray[Any], *, nonnegative: bool = Fa
         return []
     problems = []
     if (bad := np.isnan(array)).any():
-        problems.append(f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records.")
+        problems.append(
+            f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records."
+        )
     if (bad := np.isinf(array)).any():
-        problems.append(f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records.")
+        problems.append(
+            f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records."
+        )
     if nonnegative and (bad := array < 0).any():
         problems.append(
             f"{name}: expected values >= 0, found {np.nanmin(array):g} ({_places(bad)}). "
@@ -61,9 +69,11 @@ def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bo
         ArrayError: naming every problem found: not one-dimensional, empty, another length, NaN, infinity, negative.
     """
     array = _numeric(name, values)
-    problems = []
+    problems: list[str] = []
     if array.ndim != 1:
-        problems.append(f"{name}: expected one dimension [N], found shape {array.shape}. Use .ravel() or pick a column.")
+        problems.append(
+            f"{name}: expected one dimension [N], found shape {array.shape}. Use .ravel() or pick a column."
+        )
     elif array.size == 0:
         problems.append(f"{name}: expected at least one record, found none.")
     elif length is not None and len(array) != length:
@@ -76,7 +86,8 @@ def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bo
 
 def vectors(*, nonnegative: tuple[str, ...] = (), **named: Any) -> tuple[Vector, ...]:
     """Several vectors of one common length; all problems of all of them are reported together."""
-    arrays, problems = [], []
+    arrays: list[Vector] = []
+    problems: list[str] = []
     for name, values in named.items():
         try:
             arrays.append(vector(name, values, nonnegative=name in nonnegative))

@@ -199,7 +199,9 @@ class Report:
         """The splits scored, in order."""
         return tuple(dict.fromkeys(count.split for count in self.counts))
 
-    def score(self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None) -> Score:
+    def score(
+        self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None
+    ) -> Score:
         """The one score asked for.
 
         Raises:
@@ -207,9 +209,12 @@ class Report:
         """
         wanted = self.measure_of(system) if measure is None else measure
         for score in self.scores:
-            if (score.metric, score.system, score.split, score.subset) == (metric, system, split, subset) and (
-                not score.measure or score.measure == wanted
-            ):
+            if (score.metric, score.system, score.split, score.subset) == (
+                metric,
+                system,
+                split,
+                subset,
+            ) and (not score.measure or score.measure == wanted):
                 return score
         known = {" / ".join((s.metric, s.system, s.split, s.subset)) for s in self.scores}
         raise UnknownNameError("score", " / ".join((metric, system, split, subset)), known)
@@ -231,7 +236,9 @@ class Report:
         """
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             found = value.get("format") if isinstance(value, dict) else type(value).__name__
-            raise TableError(f"expected a report ({FORMAT!r}), found {found!r}. Was the file written by another version?")
+            raise TableError(
+                f"expected a report ({FORMAT!r}), found {found!r}. Was the file written by another version?"
+            )
         rows = {
             "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
             "curves": Curve, "slices": Slice, "parts": Part,
@@ -244,7 +251,9 @@ class Report:
             plain["warnings"] = tuple(value["warnings"])
             return cls(**plain)
         except (KeyError, TypeError) as error:
-            raise TableError(f"expected a complete report, found a damaged one ({error}). Write it again.") from None
+            raise TableError(
+                f"expected a complete report, found a damaged one ({error}). Write it again."
+            ) from None
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all."""

@@ -1,0 +1,105 @@
+"""Does the uncertainty tell shifted records from in-domain ones?"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Flags, Vector
+from shiftbench.errors import DegenerateScoreWarning
+from shiftbench.ranking import Ranking
+from shiftbench.retention import checked_rule
+
+
+def roc_auc(uncertainty: Any, shifted: Any) -> float:
+    """The probability that a shifted record is less certain than an in-domain one, ties counting one half.
+
+    Args:
+        uncertainty: [N], higher means less certain.
+        shifted: [N], booleans or 0 and 1.
+
+    Returns:
+        In [0, 1]: 0.5 is chance, below 0.5 the uncertainty points the wrong way. NaN, with a DegenerateScoreWarning,
+        where all records are shifted or none is.
+
+    Raises:
+        ArrayError: unequal lengths, NaN, infinity, flags other than 0 and 1.
+
+    Source: Hendrycks & Gimpel (2017); Shifts 1.0, Section 2.
+    """
+    uncertainty, shifted = _checked(uncertainty, shifted)
+    return roc_area(shifted, Ranking.of(uncertainty))
+
+
+def roc_area(shifted: Flags, ranking: Ranking) -> float:
+    """Core of `roc_auc`."""
+    false, true = _roc_counts(shifted, ranking)
+    if not _both(shifted, "ROC-AUC"):
+        return math.nan
+    return float(np.trapezoid(true, false) / (true[-1] * false[-1]))
+
+
+def roc_curve(uncertainty: Any, shifted: Any) -> tuple[Vector, Vector]:
+    """False and true positive rates, each [G+1], at every distinct uncertainty from the highest down."""
+    uncertainty, shifted = _checked(uncertainty, shifted)
+    return roc_points(shifted, Ranking.of(uncertainty))
+
+
+def roc_points(shifted: Flags, ranking: Ranking) -> tuple[Vector, Vector]:
+    """Core of `roc_curve`; rates of a class without records are NaN."""
+    false, true = _roc_counts(shifted, ranking)
+    with np.errstate(invalid="ignore"):
+        return false / false[-1], true / true[-1]
+
+
+def pr_auc(uncertainty: Any, shifted: Any, *, rule: str = "published") -> float:
+    """Area under the precision-recall curve of finding shifted records by their uncertainty; its chance level is the
+    share of shifted records.
+
+    `published`: the trapezoid over recall, as the published code has it, which interpolates too kindly between points.
+    `exact`: average precision, the sum of precision times the step in recall (Davis & Goadrich 2006 show why).
+    Arguments, NaN and errors as `roc_auc`.
+    """
+    uncertainty, shifted = _checked(uncertainty, shifted)
+    rule = checked_rule(rule)
+    if not _both(shifted, "PR-AUC"):
+        return math.nan
+    false, true = _roc_counts(shifted, Ranking.of(uncertainty))
+    recall = true / true[-1]
+    precision = np.ones_like(recall)  # by convention 1 where nothing is found yet
+    np.divide(true[1:], true[1:] + false[1:], out=precision[1:])
+    if rule == "exact":
+        return float(np.dot(np.diff(recall), precision[1:]))
+    return float(np.trapezoid(precision, recall))
+
+
+def _checked(uncertainty: Any, shifted: Any) -> tuple[Vector, Flags]:
+    uncertainty = check.vector("uncertainty", uncertainty)
+    return uncertainty, check.flags("shifted", shifted, length=len(uncertainty))
+
+
+def _both(shifted: Flags, score: str) -> bool:
+    count = int(np.count_nonzero(shifted))
+    if 0 < count < len(shifted):
+        return True
+    which = "every record is" if count else "no record is"
+    warnings.warn(
+        DegenerateScoreWarning(f"{score} is undefined: {which} shifted; it is set to NaN"), stacklevel=3
+    )
+    return False
+
+
+def _roc_counts(shifted: Flags, ranking: Ranking) -> tuple[Vector, Vector]:
+    """In-domain and shifted records found, [G+1], going down from the highest uncertainty, a tie group at a time."""
+    found = shifted[ranking.order][::-1]
+    true = np.cumsum(found, dtype=np.float64)
+    ends = np.arange(1, len(found) + 1)
+    if ranking.starts is not None:
+        ends = np.cumsum(ranking.sizes()[::-1])
+        true = true[ends - 1]
+    false = ends - true
+    return np.concatenate(([0.0], false)), np.concatenate(([0.0], true))

@@ -1,0 +1,278 @@
+"""Bootstrap intervals, paired comparisons and shared ranks, by record or by cluster.
+
+Records of one station, day, scene or patient resemble each other; an interval that resamples single records treats them
+as independent and is far too short. Name the cluster, and whole clusters are resampled.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.check import Flags, Vector
+from shiftbench.errors import FewClustersWarning, SettingsError
+from shiftbench.resampling import Resampler, Statistic
+
+Kind = Literal["auto", "studentised", "percentile", "bca"]
+KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca")
+FEW = 20
+# Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
+MANY = 2_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How intervals are made.
+
+    replicates: B. level: nominal coverage. kind: "studentised" (bootstrap-t: each replicate is measured in its own
+    standard error; the one whose coverage holds for skewed errors and few clusters), "percentile", "bca"
+    (bias-corrected and accelerated), or "auto": studentised up to 2,000 units, percentile beyond.
+    Source: Efron & Tibshirani (1993), Chapters 12-14.
+    """
+
+    replicates: int = 1000
+    level: float = 0.95
+    kind: Kind = "auto"
+    seed: int = 0
+    cores: int = 1
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 1 <= self.replicates <= 1_000_000:
+            problems.append(f"replicates: expected 1 to 1,000,000, found {self.replicates!r}.")
+        if not 0.0 < self.level < 1.0:
+            problems.append(f"level: expected a share between 0 and 1 such as 0.95, found {self.level!r}.")
+        if self.kind not in KINDS:
+            problems.append(f"kind: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
+        if self.cores < 1:
+            problems.append(f"cores: expected 1 or more, found {self.cores!r}.")
+        if problems:
+            raise SettingsError(*problems)
+
+    def chosen(self, units: int) -> str:
+        """The kind used for a number of units: what "auto" stands for."""
+        if self.kind == "auto":
+            return "studentised" if units <= MANY else "percentile"
+        return self.kind
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Replicates of the same scores S of K systems on the same records.
+
+    values: [K, S]. replicates: [B, K, S]. errors: [K + P, S], the standard errors of the systems' scores and of their
+    P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors: [B, K + P, S]; both None for
+    percentile intervals. acceleration: [K + P, S], for BCa only.
+    """
+
+    names: tuple[str, ...]
+    values: Vector
+    replicates: Vector
+    level: float
+    kind: str
+    errors: Vector | None = None
+    replicate_errors: Vector | None = None
+    acceleration: Vector | None = None
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of systems, in order."""
+        return list(combinations(range(len(self.values)), 2))
+
+    def intervals(self) -> tuple[Vector, Vector]:
+        """Low and high ends, each [K, S]; NaN where they cannot be had."""
+        ends = [self._interval(k, self.values[k], self.replicates[:, k]) for k in range(len(self.values))]
+        low, high = (np.array(side) for side in zip(*ends, strict=True))
+        return low, high
+
+    def difference(self, pair: int) -> tuple[Vector, Vector, Vector, Vector]:
+        """Difference a - b of a pair's scores, low and high ends, and two-sided p-value, each [S].
+
+        The p-value is the share of replicates that lie further from the observed difference than it lies from zero,
+        in standard errors where there are any; the observation counts as one of them (Davison & Hinkley 1997, 4.2.2).
+        """
+        a, b = self.pairs[pair]
+        row = len(self.values) + pair
+        value, replicates = self.values[a] - self.values[b], self.replicates[:, a] - self.replicates[:, b]
+        low, high = self._interval(row, value, replicates)
+        return value, low, high, self._p_values(row, value, replicates)
+
+    def _interval(self, row: int, value: Vector, replicates: Vector) -> tuple[Vector, Vector]:
+        ends = [self._one(row, s, value[s], replicates[:, s]) for s in range(len(self.names))]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+
+    def _one(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
+        tail = 0.5 * (1.0 - self.level)
+        finite = np.isfinite(replicates)
+        if not math.isfinite(value) or finite.sum() < 2:
+            return math.nan, math.nan
+        if self.kind == "studentised":
+            assert self.errors is not None
+            assert self.replicate_errors is not None
+            t = _studentised(value, replicates, self.replicate_errors[:, row, s])
+            if t is not None and self.errors[row, s] > 0:
+                below, above = np.quantile(t, [tail, 1.0 - tail])
+                return value - above * self.errors[row, s], value - below * self.errors[row, s]
+        shares = [tail, 1.0 - tail]
+        if self.kind == "bca":
+            assert self.acceleration is not None
+            shares = _bca_shares(value, replicates[finite], float(self.acceleration[row, s]), tail)
+        low, high = np.quantile(replicates[finite], shares)
+        return float(low), float(high)
+
+    def _p_values(self, row: int, value: Vector, replicates: Vector) -> Vector:
+        result = np.full(len(self.names), math.nan)
+        for s in range(len(self.names)):
+            if not math.isfinite(value[s]):
+                continue
+            if value[s] == 0.0 and not np.any(replicates[:, s]):
+                result[s] = 1.0  # the same scores in every replicate: the same system
+                continue
+            distance, observed = replicates[:, s] - value[s], abs(float(value[s]))
+            if self.kind == "studentised" and self.errors is not None and self.replicate_errors is not None:
+                t = _studentised(value[s], replicates[:, s], self.replicate_errors[:, row, s])
+                if t is not None and self.errors[row, s] > 0:
+                    distance, observed = t, observed / float(self.errors[row, s])
+            distance = distance[np.isfinite(distance)]
+            beyond = int(np.count_nonzero(np.abs(distance) >= observed))
+            result[s] = (1 + beyond) / (1 + len(distance))
+        return result
+
+
+def _studentised(value: float, replicates: Vector, errors: Vector) -> Vector | None:
+    """(replicate - value) / its standard error; None if fewer than 9 in 10 replicates have one."""
+    usable = np.isfinite(replicates) & np.isfinite(errors) & (errors > 0)
+    if np.count_nonzero(usable) < 0.9 * len(replicates):
+        return None
+    t: Vector = (replicates[usable] - value) / errors[usable]
+    return t
+
+
+def _bca_shares(value: float, replicates: Vector, acceleration: float, tail: float) -> list[float]:
+    """Efron (1987), Eq. 2.3: the percentiles to read, moved by bias and acceleration."""
+    normal = NormalDist()
+    below = np.count_nonzero(replicates < value) + 0.5 * np.count_nonzero(replicates == value)
+    share = float(np.clip(below / len(replicates), 0.5 / len(replicates), 1.0 - 0.5 / len(replicates)))
+    bias = normal.inv_cdf(share)
+    shares = []
+    for z in (normal.inv_cdf(tail), normal.inv_cdf(1.0 - tail)):
+        moved = bias + z
+        shares.append(normal.cdf(bias + moved / max(1.0 - acceleration * moved, 1e-6)))
+    return shares
+
+
+def bootstrap(
+    statistics: Sequence[Statistic], resampler: Resampler, settings: Settings, *, progress: Progress | None = None
+) -> Bootstrap:
+    """Replicates of the scores of one or more systems (a statistic each, with equal names) on the same records.
+
+    Every replicate draws the same records for all systems, so differences are paired. Replicate b depends on the seed
+    and on b alone: the result is the same for any number of cores.
+
+    Warns:
+        FewClustersWarning: with fewer than 20 units (clusters or records) in a stratum.
+    """
+    if resampler.fewest < FEW:
+        warnings.warn(
+            FewClustersWarning(
+                f"expected at least {FEW} clusters (or records) to resample, found {resampler.fewest}: "
+                "intervals are too short and p-values too small; read them as lower bounds of the doubt"
+            ),
+            stacklevel=2,
+        )
+    kind = settings.chosen(resampler.units)
+    ones = np.ones(resampler.units)
+    values = np.array([statistic.values(ones) for statistic in statistics])
+    names = tuple(statistics[0].names)
+    if resampler.fewest < 2:  # nothing can be resampled: replicates would all equal the data
+        nothing = np.full((2, *values.shape), np.nan)
+        return Bootstrap(names, values, nothing, settings.level, "percentile")
+
+    def replicate(b: int) -> tuple[Vector, Vector | None]:
+        return _evaluate(statistics, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
+
+    drawn: list[Any] = []
+    with np.errstate(divide="ignore", invalid="ignore"), ThreadPoolExecutor(settings.cores) as pool:
+        for result in pool.map(replicate, range(settings.replicates)):
+            drawn.append(result)
+            if progress is not None:
+                progress(len(drawn), settings.replicates)
+        _, errors = _evaluate(statistics, resampler, ones, linear=kind == "studentised")
+        acceleration = _acceleration(statistics, ones) if kind == "bca" else None
+    return Bootstrap(
+        names=names,
+        values=values,
+        replicates=np.array([scores for scores, _ in drawn]),
+        level=settings.level,
+        kind=kind,
+        errors=errors,
+        replicate_errors=np.array([spread for _, spread in drawn]) if kind == "studentised" else None,
+        acceleration=acceleration,
+    )
+
+
+def _evaluate(
+    statistics: Sequence[Statistic], resampler: Resampler, counts: Vector, *, linear: bool
+) -> tuple[Vector, Vector | None]:
+    """Scores [K, S] and, if asked, standard errors [K + P, S] of systems and pairwise differences."""
+    if not linear:
+        return np.array([statistic.values(counts) for statistic in statistics]), None
+    values, influences = zip(*(statistic.linearised(counts) for statistic in statistics), strict=True)
+    rows = [*influences, *(a - b for a, b in combinations(influences, 2))]
+    return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
+
+
+def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
+    """Skewness of the influences / 6, [K + P, S] (Efron 1987, Eq. 4.4)."""
+    influences = [statistic.linearised(ones)[1] for statistic in statistics]
+    rows = np.array([*influences, *(a - b for a, b in combinations(influences, 2))])
+    square = (rows**2).sum(axis=-1)
+    result: Vector = np.divide((rows**3).sum(axis=-1), 6.0 * square**1.5, out=np.zeros_like(square), where=square > 0)
+    return result
+
+
+# --- many comparisons -----------------------------------------------------------------------------------------------
+
+
+def holm(p_values: npt.ArrayLike) -> Vector:
+    """p-values [P] adjusted for their number by Holm's step-down; NaN stays NaN and does not count. Holm (1979)."""
+    p = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(np.isfinite(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
+    return adjusted
+
+
+def shared_ranks(values: npt.ArrayLike, separated: Flags, *, better: str) -> npt.NDArray[np.int64]:
+    """Ranks [K] from 1; two systems that no test separates share one.
+
+    Sharing is carried on: if A and B share a rank, and B and C do, all three do. So a new rank begins only where every
+    system above is separated from every one below. NaN values come last.
+
+    Args:
+        values: [K].
+        separated: [K, K], True where an adjusted paired test separates two systems.
+        better: "min" or "max".
+    """
+    scores = np.asarray(values, dtype=np.float64) * (1.0 if better == "min" else -1.0)
+    order = np.argsort(scores, kind="stable")  # NaN sorts last
+    ranks = np.ones(len(scores), dtype=np.int64)
+    for place in range(1, len(order)):
+        above, below = order[:place], order[place:]
+        apart = np.isnan(scores[below[0]]) or bool(separated[np.ix_(above, below)].all())
+        same = np.isnan(scores[below[0]]) and np.isnan(scores[above[-1]])
+        ranks[order[place]] = place + 1 if apart and not same else ranks[order[place - 1]]
+    return ranks

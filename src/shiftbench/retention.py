@@ -1,0 +1,346 @@
+"""Error- and F1-retention curves and the areas under them: robustness and uncertainty in one number.
+
+Records are retained from the most to the least certain. Retaining k of N, the retained keep their error and the others
+count as perfect. A good ranking keeps the large errors for last, so the curve stays low until the end (Malinin et al.
+2021, Shifts, Appendix A).
+
+Two rule sets, both independent of the order of the records:
+
+- `published` reproduces the numbers printed in the papers, which were made with the published code;
+- `exact` is the mathematically clean form: trapezoid over k/N, acceptable strictly below the threshold, as the papers
+  write it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Flags, Vector
+from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
+from shiftbench.ranking import Ranking
+
+Rule = Literal["published", "exact"]
+RULES: tuple[Rule, ...] = ("published", "exact")
+
+
+def checked_rule(rule: str) -> Rule:
+    """`rule` if it is one of `RULES`; raises UnknownNameError if not."""
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
+    return rule
+
+
+def _checked(errors: Any, uncertainty: Any) -> tuple[Vector, Vector]:
+    errors, uncertainty = check.vectors(nonnegative=("errors",), errors=errors, uncertainty=uncertainty)
+    return errors, uncertainty
+
+
+# --- the curves -----------------------------------------------------------------------------------------------------
+
+
+def error_retention(errors: Any, uncertainty: Any) -> Vector:
+    """The error-retention curve.
+
+    Args:
+        errors: [N], >= 0.
+        uncertainty: [N], higher means less certain. Records of equal uncertainty enter with their mean error.
+
+    Returns:
+        [N+1], retention 0, 1/N, …, 1 ascending: c_k = (sum of the k most certain errors) / N, so c_0 = 0 and c_N is the
+        mean error.
+
+    Raises:
+        ArrayError: unequal lengths, no records, NaN, infinity, or a negative error.
+
+    Source: Shifts 1.0 (Malinin et al. 2021), Section 2 and Appendix A; tie groups as in the published code.
+    """
+    errors, uncertainty = _checked(errors, uncertainty)
+    return error_curve(errors, Ranking.of(uncertainty))
+
+
+def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> Vector:
+    """The F1-retention curve of acceptable records.
+
+    Retaining k records is a prediction that these are acceptable: precision is the acceptable share of the retained,
+    recall the retained share of the acceptable. With TP_k acceptable records among the k most certain and A in all,
+    F_k = 2 TP_k / (k + A). Inside a tie group TP_k is its expectation over the orders of the group.
+
+    Args:
+        errors: [N], >= 0.
+        uncertainty: [N], higher means less certain.
+        threshold: largest acceptable error (in the unit of the errors); itself acceptable under `published` only.
+        rule: "published" (error <= threshold) or "exact" (error < threshold).
+
+    Returns:
+        [N+1], retention ascending, F_0 = 0. All zero where no record is acceptable (the published code gives NaN).
+
+    Raises:
+        ArrayError: unequal lengths, no records, NaN, infinity, a negative error or threshold.
+        UnknownNameError: an unknown rule.
+
+    Source: Shifts 1.0, Appendix A, Eq. 3. The published code adds 1e-10 to the denominator: a difference of 5e-11.
+    """
+    errors, uncertainty = _checked(errors, uncertainty)
+    return f1_curve(acceptable(errors, threshold, rule), Ranking.of(uncertainty))
+
+
+def acceptable(errors: Vector, threshold: float, rule: str) -> Flags:
+    """Which errors [N] are acceptable: <= threshold (`published`, the code) or < threshold (`exact`, the papers)."""
+    limit = check.threshold(threshold)
+    return errors <= limit if checked_rule(rule) == "published" else errors < limit
+
+
+def error_curve(errors: Vector, ranking: Ranking) -> Vector:
+    """Core of `error_retention` on checked errors [N] and their ranking."""
+    curve = np.empty(len(errors) + 1)
+    curve[0] = 0.0
+    np.cumsum(ranking.averaged(errors), out=curve[1:])
+    curve /= len(errors)
+    return curve
+
+
+def f1_curve(good: Flags, ranking: Ranking) -> Vector:
+    """Core of `f1_retention` on acceptable flags [N] and their ranking."""
+    total = int(np.count_nonzero(good))
+    curve = np.zeros(len(good) + 1)
+    if total:
+        np.cumsum(ranking.averaged(good.astype(np.float64)), out=curve[1:])
+        curve *= 2.0
+        curve /= np.arange(total, total + len(curve), dtype=np.float64)
+    return curve
+
+
+# --- areas and points -----------------------------------------------------------------------------------------------
+
+
+def r_auc(errors: Any, uncertainty: Any, *, rule: str = "published") -> float:
+    """Area under the error-retention curve, in the unit of the errors; lower is better.
+
+    `published`: the mean of the N+1 points. `exact`: the trapezoid over k/N. Arguments and errors as `error_retention`.
+
+    Source: Shifts 1.0, Section 2 and Appendix A.
+    """
+    return _error_area(error_retention(errors, uncertainty), checked_rule(rule))
+
+
+def f1_auc(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> float:
+    """Area under the F1-retention curve, in [0, 1]; higher is better, but it is not monotone in quality.
+
+    A perfect ranking of a share a of acceptable records reaches 2a(1 - 2 ln 2 + ln((1+a)/a)) for large N: 0.614 for a
+    model without unacceptable errors, at most 0.715 at a = 0.556. Read `f1_auc_normalised` beside it.
+
+    `published`: trapezoid over x = k/(N+1). `exact`: trapezoid over k/N. Arguments and errors as `f1_retention`.
+
+    Source: Shifts 1.0, Appendix A.
+    """
+    return _f1_area(f1_retention(errors, uncertainty, threshold=threshold, rule=rule), checked_rule(rule))
+
+
+def f1_at(
+    errors: Any, uncertainty: Any, *, threshold: float, retention: float = 0.95, rule: str = "published"
+) -> float:
+    """The F1-retention curve at one retention (0.95: F1@95%), in [0, 1]; higher is better.
+
+    `published`: the point at index floor(retention * (N+1)), at most N. `exact`: linear interpolation at `retention`.
+    Arguments and errors as `f1_retention`.
+
+    Source: Shifts 1.0, Appendix A: at most 5 % of the inputs may be rejected.
+    """
+    if not 0.0 <= retention <= 1.0:
+        raise ArrayError(f"retention: expected a share from 0 to 1, found {retention!r}.")
+    return _f1_point(
+        f1_retention(errors, uncertainty, threshold=threshold, rule=rule), retention, checked_rule(rule)
+    )
+
+
+def rejection_ratio(errors: Any, uncertainty: Any) -> float:
+    """How much of the way from a random to the optimal order the uncertainty goes, in percent.
+
+    100 (R-AUC - random) / (optimal - random): 100 for the order of the errors themselves, 0 for a random order,
+    negative for a worse one; the same under both rules. NaN, with a DegenerateScoreWarning, where all errors are equal.
+
+    Args:
+        errors: [N], >= 0.
+        uncertainty: [N], higher means less certain.
+
+    Source: Malinin (2019), thesis, Section 5; Malinin et al. (2020); Shifts 1.0, Appendix A.
+    """
+    errors, uncertainty = _checked(errors, uncertainty)
+    return 100.0 * _rejection(errors, _error_area(error_curve(errors, Ranking.of(uncertainty)), "published"))
+
+
+def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> float:
+    """(F1-AUC - random) / (optimal - random): 1 for a perfect ranking, 0 for a random one, at any share of acceptable.
+
+    NaN, with a DegenerateScoreWarning, where all records are acceptable or none is. Arguments as `f1_retention`.
+    """
+    errors, uncertainty = _checked(errors, uncertainty)
+    good = acceptable(errors, threshold, rule)
+    area = _f1_area(f1_curve(good, Ranking.of(uncertainty)), checked_rule(rule))
+    return normalised_f1(area, len(good), int(np.count_nonzero(good)), checked_rule(rule))
+
+
+def _error_area(curve: Vector, rule: Rule) -> float:
+    if rule == "published":
+        return float(curve.mean())
+    return float((curve.sum() - 0.5 * curve[-1]) / (len(curve) - 1))
+
+
+def _f1_area(curve: Vector, rule: Rule) -> float:
+    intervals = len(curve) if rule == "published" else len(curve) - 1
+    return float((curve.sum() - 0.5 * curve[-1]) / intervals)
+
+
+def _f1_point(curve: Vector, retention: float, rule: Rule) -> float:
+    n = len(curve) - 1
+    if rule == "published":
+        return float(curve[min(int(retention * (n + 1)), n)])
+    below = min(int(retention * n), n - 1)
+    return float(curve[below] + (retention * n - below) * (curve[below + 1] - curve[below]))
+
+
+# --- random and optimal orders: exact expectations ------------------------------------------------------------------
+
+
+def random_f1_auc(n: int, good: int, rule: Rule) -> float:
+    """Expected F1-AUC of a random order of n records, `good` of them acceptable: TP_k = good k / n."""
+    if good == 0:
+        return 0.0
+    area = 2.0 * good / n * (n - good * (harmonic(n + good) - harmonic(good)))
+    return _closed_f1_area(area, n, good, rule)
+
+
+def optimal_f1_auc(n: int, good: int, rule: Rule) -> float:
+    """F1-AUC of the order of the errors: all acceptable records first."""
+    if good == 0:
+        return 0.0
+    rising = 2.0 * (good - good * (harmonic(2 * good) - harmonic(good)))
+    return _closed_f1_area(rising + 2.0 * good * (harmonic(n + good) - harmonic(2 * good)), n, good, rule)
+
+
+def _closed_f1_area(total: float, n: int, good: int, rule: Rule) -> float:
+    # total: the sum of F_1 … F_n; every order ends at the same F_n.
+    return (total - good / (n + good)) / (n + 1 if rule == "published" else n)
+
+
+def normalised_f1(area: float, n: int, good: int, rule: Rule) -> float:
+    """The normalised F1-AUC from an area; NaN with a warning where random and optimal coincide."""
+    if good in (0, n):
+        which = "every record is" if good else "no record is"
+        _degenerate(f"normalised F1-AUC is undefined: {which} acceptable, so every order is optimal")
+    return normalised_f1_quiet(area, n, good, rule)
+
+
+def normalised_f1_quiet(area: float, n: int, good: int, rule: Rule) -> float:
+    """Core of `normalised_f1`: NaN, without a warning, where random and optimal coincide."""
+    if good in (0, n):
+        return math.nan
+    random = random_f1_auc(n, good, rule)
+    return (area - random) / (optimal_f1_auc(n, good, rule) - random)
+
+
+def optimal_r_auc(errors: Vector, rule: Rule) -> float:
+    """R-AUC of the order of the errors themselves, on the grid of the rule."""
+    ascending = np.sort(errors)
+    n = len(errors)
+    total = float(np.dot(ascending, np.arange(n, 0, -1, dtype=np.float64))) / n
+    return total / (n + 1) if rule == "published" else (total - 0.5 * float(ascending.sum()) / n) / n
+
+
+def _rejection(errors: Vector, area: float) -> float:
+    """Rejection ratio as a share, from a published R-AUC."""
+    random = 0.5 * float(errors.mean())
+    span = optimal_r_auc(errors, "published") - random
+    if abs(span) <= 1e-12 * random or span == 0.0:
+        _degenerate("rejection ratio is undefined: all errors are equal, so every order is optimal")
+        return math.nan
+    return (area - random) / span
+
+
+def _degenerate(message: str) -> None:
+    warnings.warn(DegenerateScoreWarning(message + "; it is set to NaN"), stacklevel=4)
+
+
+def harmonic(n: int) -> float:
+    """The n-th harmonic number, 1 + 1/2 + … + 1/n, to double precision."""
+    if n < 256:
+        return math.fsum(1.0 / k for k in range(1, n + 1))
+    square = float(n) * n
+    return (
+        math.log(n) + 0.5772156649015329 + 0.5 / n - 1.0 / (12.0 * square) + 1.0 / (120.0 * square * square)
+    )
+
+
+# --- everything at once ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RetentionScores:
+    """All retention scores of one set of records. The F1 fields are None without a threshold.
+
+    rejection_ratio and f1_auc_normalised are shares here (1 = optimal).
+    """
+
+    n: int
+    mean_error: float
+    r_auc: float
+    r_auc_random: float
+    r_auc_optimal: float
+    rejection_ratio: float
+    acceptable: float | None = None
+    f1_auc: float | None = None
+    f1_auc_random: float | None = None
+    f1_auc_optimal: float | None = None
+    f1_auc_normalised: float | None = None
+    f1_at_95: float | None = None
+
+
+def scores(
+    errors: Any, uncertainty: Any, *, threshold: float | None = None, rule: str = "published"
+) -> RetentionScores:
+    """Every retention score from one sort; arguments as `f1_retention`, the F1 scores only with a threshold."""
+    errors, uncertainty = _checked(errors, uncertainty)
+    return ranked_scores(errors, Ranking.of(uncertainty), threshold=threshold, rule=checked_rule(rule))
+
+
+def ranked_scores(
+    errors: Vector, ranking: Ranking, *, threshold: float | None, rule: Rule
+) -> RetentionScores:
+    """Core of `scores` on checked errors [N] and their ranking."""
+    n = len(errors)
+    curve = error_curve(errors, ranking)
+    mean, area = float(curve[-1]), _error_area(curve, rule)
+    del curve  # at N = 10^7 each array is 80 MB
+    optimal = optimal_r_auc(errors, rule)
+    span = optimal - 0.5 * mean
+    flat = span == 0.0 or abs(span) <= 1e-12 * mean
+    common = {
+        "n": n,
+        "mean_error": mean,
+        "r_auc": area,
+        "r_auc_random": 0.5 * mean,
+        "r_auc_optimal": optimal,
+        "rejection_ratio": math.nan if flat else (area - 0.5 * mean) / span,
+    }
+    if threshold is None:
+        return RetentionScores(**common)  # type: ignore[arg-type]
+    good = acceptable(errors, threshold, rule)
+    total = int(np.count_nonzero(good))
+    f1 = f1_curve(good, ranking)
+    f1_area = _f1_area(f1, rule)
+    random, best = random_f1_auc(n, total, rule), optimal_f1_auc(n, total, rule)
+    return RetentionScores(
+        **common,  # type: ignore[arg-type]
+        acceptable=total / n,
+        f1_auc=f1_area,
+        f1_auc_random=random,
+        f1_auc_optimal=best,
+        f1_auc_normalised=normalised_f1_quiet(f1_area, n, total, rule),
+        f1_at_95=_f1_point(f1, 0.95, rule),
+    )
