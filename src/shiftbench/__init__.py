@@ -1,1 +1,93 @@
-"""shiftbench."""
+"""shiftbench: does a model stay good when the world shifts, and does it know when it does not?
+
+The names below are the table of contents; each is imported when it is first used, so that importing the package
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shiftbench import metrics
+    from shiftbench.assessment import Options, assess
+    from shiftbench.detection import pr_auc, roc_auc
+    from shiftbench.ensembles import Categorical, Gaussian
+    from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
+    from shiftbench.measures import MEASURES, uncertainty
+    from shiftbench.partition import Rules
+    from shiftbench.predictions import Predictions
+    from shiftbench.report import Report
+    from shiftbench.retention import (
+        error_retention,
+        f1_at,
+        f1_auc,
+        f1_auc_normalised,
+        f1_retention,
+        r_auc,
+        rejection_ratio,
+    )
+
+_HOMES = {
+    "assess": "assessment",
+    "Options": "assessment",
+    "Report": "report",
+    "error_retention": "retention",
+    "f1_retention": "retention",
+    "r_auc": "retention",
+    "f1_auc": "retention",
+    "f1_auc_normalised": "retention",
+    "f1_at": "retention",
+    "rejection_ratio": "retention",
+    "roc_auc": "detection",
+    "pr_auc": "detection",
+    "Gaussian": "ensembles",
+    "Categorical": "ensembles",
+    "MEASURES": "measures",
+    "uncertainty": "measures",
+    "Rules": "partition",
+    "Predictions": "predictions",
+    "ShiftbenchError": "errors",
+    "ShiftbenchWarning": "errors",
+}
+
+__all__ = [
+    "MEASURES",
+    "Categorical",
+    "Gaussian",
+    "Options",
+    "Predictions",
+    "Report",
+    "Rules",
+    "ShiftbenchError",
+    "ShiftbenchWarning",
+    "assess",
+    "error_retention",
+    "f1_at",
+    "f1_auc",
+    "f1_auc_normalised",
+    "f1_retention",
+    "metrics",
+    "pr_auc",
+    "r_auc",
+    "rejection_ratio",
+    "roc_auc",
+    "uncertainty",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("shiftbench")
+    if name == "metrics":
+        return importlib.import_module("shiftbench.metrics")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"shiftbench.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'shiftbench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -57,6 +57,8 @@ class Settings:
             problems.append(f"kind: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
         if self.cores < 1:
             problems.append(f"cores: expected 1 or more, found {self.cores!r}.")
+        if self.seed < 0:
+            problems.append(f"seed: expected 0 or more, found {self.seed!r}.")
         if problems:
             raise SettingsError(*problems)
 

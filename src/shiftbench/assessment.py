@@ -1,0 +1,207 @@
+"""From errors, uncertainty and shift to a report: scores with intervals, curves, slices, comparisons."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from shiftbench import check, curves, intervals, retention, scored
+from shiftbench.assessed import Assessed
+from shiftbench.comparison import compare
+from shiftbench.errors import ArrayError, ShiftbenchWarning
+from shiftbench.intervals import Progress
+from shiftbench.report.content import Count, Report
+from shiftbench.resampling import Resampler
+from shiftbench.retention import Rule
+from shiftbench.scored import Records, Scored
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a report is made; all of it ends in its recipe."""
+
+    title: str = "Assessment"
+    task: str = "errors"
+    threshold: float | None = None
+    rule: Rule = "published"
+    intervals: intervals.Settings = field(default_factory=intervals.Settings)
+    target_unit: str = ""
+    error_unit: str = ""
+    error_name: str = "error"
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+
+
+def assess(
+    errors: Any,
+    uncertainty: Any,
+    *,
+    shifted: Any = None,
+    threshold: float | None = None,
+    clusters: Any = None,
+    slices: Mapping[str, Any] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The full report of one system from its errors and uncertainties alone.
+
+    Args:
+        errors: [N], >= 0, lower is better.
+        uncertainty: [N], higher is less certain; or several by name, the first of them behind the headline scores.
+        shifted: [N] booleans or 0/1: which records come from the shifted domain.
+        threshold: the largest acceptable error, in the unit of the errors; without it no F1 score is made.
+        clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
+        slices: column name → [N] labels to break scores down by.
+        name: what the system is called.
+        options: everything else: rule, intervals, units, title. Its threshold yields to the argument.
+        progress: called with (replicates done, replicates in all).
+
+    Returns:
+        A `Report`; print it, or write it with `shiftbench.report.write`.
+
+    Raises:
+        ArrayError: naming everything that is wrong with the arrays.
+
+    Warns:
+        WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
+    """
+    named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
+    system = scored.given(name, errors, named)
+    n = len(system.errors)
+    records = Records(
+        n,
+        shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
+        clusters=None if clusters is None else check.codes("clusters", clusters, length=n),
+        slices={column: np.asarray(labels).astype(str) for column, labels in (slices or {}).items()},
+    )
+    options = options or Options()
+    if threshold is not None:
+        options = replace(options, threshold=threshold)
+    report = build([(records, [system])], options, progress=progress)
+    for message in report.warnings:
+        warnings.warn(ShiftbenchWarning(message), stacklevel=2)
+    return report
+
+
+def squared(unit: str) -> str:
+    """The unit of a squared error."""
+    return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%" for sign in unit) else f"({unit})²")
+
+
+def build(
+    splits: Sequence[tuple[Records, Sequence[Scored]]], options: Options, *, progress: Progress | None = None
+) -> Report:
+    """The report of one or more systems on one or more splits; systems of a split are compared pairwise.
+
+    Warnings are collected in the report, not issued.
+    """
+    if options.threshold is not None:
+        check.threshold(options.threshold)
+    retention.checked_rule(options.rule)
+    parts = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ShiftbenchWarning)
+        total = len(splits)
+        for place, (records, systems) in enumerate(splits):
+            parts.append(_split(records, systems, options, _share(progress, place, total)))
+    first = {system.system.name: system.system for _, systems in splits for system in _with_singles(systems)}
+    messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
+    return Report(
+        title=options.title,
+        task=options.task,
+        rule=options.rule,
+        threshold=options.threshold,
+        target_unit=options.target_unit,
+        error_unit=options.error_unit,
+        error_name=options.error_name,
+        systems=tuple(first.values()),
+        **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
+        warnings=tuple(messages),
+        recipe=_recipe(options, splits),
+    )
+
+
+def _share(progress: Progress | None, place: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, of: progress(place * of + done, total * of)
+
+
+def _with_singles(systems: Sequence[Scored]) -> list[Scored]:
+    """Each system, and before an ensemble one line for its members."""
+    return [entry for system in systems for entry in (*system.singles[:1], system)]
+
+
+def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> dict[str, Any]:
+    units = {records.split: _resampler(records).units for records, _ in splits}
+    settings = asdict(options.intervals)
+    del settings["cores"]  # does not touch the numbers
+    return {
+        **options.recipe,
+        "rule": options.rule,
+        "threshold": options.threshold,
+        "error": options.error_name,
+        "intervals": {
+            **settings,
+            "used": {split: options.intervals.chosen(count) for split, count in units.items()},
+            "resampled": "clusters" if any(records.clusters is not None for records, _ in splits) else "records",
+        },
+        "versions": {"shiftbench": version("shiftbench"), "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+# --- one split ------------------------------------------------------------------------------------------------------
+
+
+def _split(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> dict[str, list[Any]]:
+    if not systems:
+        raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
+    parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
+    resampler = _resampler(records)
+    shared = set.intersection(*(set(part.system.means) for part in parts))
+    labels, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
+    result = intervals.bootstrap(statistics, resampler, options.intervals, progress=progress)
+    low, high = result.intervals()
+    found: dict[str, list[Any]] = {
+        "counts": _counts(records),
+        "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
+    }  # fmt: skip
+    for k, part in enumerate(parts):
+        ends = {label: (low[k, s], high[k, s]) for s, label in enumerate(labels[k])}
+        found["scores"] += [*part.single_scores(), *part.scores(ends)]
+        found["slices"] += part.slices(ends, resampler)
+        found["parts"] += part.parts()
+        found["curves"] += curves.curves(
+            records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
+        )
+        part.warn()
+    if len(parts) > 1:
+        names = [system.system.name for system in systems]
+        found["comparisons"], found["ranks"] = compare(records.split, names, result, labels[0])
+    return found
+
+
+def _resampler(records: Records) -> Resampler:
+    strata = None if records.shifted is None else records.shifted.astype(np.intp)
+    return Resampler(records.n, clusters=records.clusters, strata=strata)
+
+
+def _counts(records: Records) -> list[Count]:
+    return [
+        Count(
+            records.split,
+            subset,
+            int(np.count_nonzero(member)),
+            None if records.clusters is None else len(np.unique(records.clusters[member])),
+        )
+        for subset, member in records.subsets().items()
+    ]

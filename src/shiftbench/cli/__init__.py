@@ -1,0 +1,71 @@
+"""The command line: the only door that prints, logs and exits.
+
+Input that is wrong ends in a few lines on stderr and exit code 2; anything else that goes wrong is a bug of ours and
+keeps its traceback. Heavy libraries are imported inside the commands, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from shiftbench.cli import assessing, fitting
+from shiftbench.cli.terminal import complain, note
+from shiftbench.errors import ShiftbenchError
+
+app = typer.Typer(
+    name="shiftbench",
+    help="Does a model stay good when the world shifts, and does it know when it does not?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (
+    fitting.run,
+    assessing.assess,
+    assessing.compare,
+    fitting.partition,
+    fitting.fit,
+    fitting.predict,
+    assessing.report,
+    assessing.tables,
+    assessing.example,
+):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def shiftbench(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """Does a model stay good when the world shifts, and does it know when it does not?"""
+    if version:
+        from importlib.metadata import version as version_of
+
+        print(f"shiftbench {version_of('shiftbench')}")  # noqa: T201
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; exit code 2 for input that is wrong, 130 for Ctrl-C."""
+    try:
+        raise SystemExit(app(standalone_mode=False) or 0)
+    except ShiftbenchError as error:
+        complain(error)
+        raise SystemExit(2) from None
+    except (KeyboardInterrupt, typer.Abort):
+        note("interrupted; the same command goes on where it stopped")
+        raise SystemExit(130) from None
+    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
+    except Exception as error:
+        # Wrong words on the command line: the parser's own exceptions know how to show themselves.
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        raise SystemExit(getattr(error, "exit_code", 2)) from None

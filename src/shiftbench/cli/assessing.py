@@ -1,0 +1,216 @@
+"""Commands of people who have predictions: assess, compare, report; and what the package brings: tables, example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shiftbench.cli import options as o
+from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, progress_bar, say
+from shiftbench.errors import SettingsError, UnknownNameError
+
+if TYPE_CHECKING:
+    from shiftbench.scored_table import Columns, ScoredTable
+
+Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
+Truth = Annotated[
+    Path | None, typer.Option("--truth", help="Table with the targets, where FILE is a predictions file.")
+]
+
+
+def assess(
+    file: Annotated[Path, typer.Argument(help="Errors and uncertainties, or predictions.", show_default=False)],
+    id_column: o.IdColumn = None,
+    error: o.ErrorColumn = None,
+    target: o.Target = None,
+    answer: o.Answer = None,
+    uncertainty: o.Uncertainty = None,
+    shifted: o.ShiftedColumn = None,
+    cluster: o.Cluster = None,
+    slices: o.Slice = None,
+    truth: Truth = None,
+    threshold: o.Threshold = None,
+    unit: o.Unit = None,
+    rule: o.Rule = None,
+    replicates: o.Replicates = None,
+    intervals: o.Intervals = None,
+    seed: o.Seed = None,
+    title: o.Title = None,
+    out: o.Out = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns."""
+    columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
+    _report(
+        [file], columns, truth, title or file.name, out or Path(f"shiftbench-{file.name.split('.')[0]}-report"),
+        threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals, seed=seed, cores=cores,
+        overwrite=overwrite,
+    )  # fmt: skip
+
+
+def compare(
+    files: Files,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="Names of the models, in order [file names].")
+    ] = None,
+    id_column: o.IdColumn = None,
+    error: o.ErrorColumn = None,
+    target: o.Target = None,
+    answer: o.Answer = None,
+    uncertainty: o.Uncertainty = None,
+    shifted: o.ShiftedColumn = None,
+    cluster: o.Cluster = None,
+    slices: o.Slice = None,
+    truth: Truth = None,
+    threshold: o.Threshold = None,
+    unit: o.Unit = None,
+    rule: o.Rule = None,
+    replicates: o.Replicates = None,
+    intervals: o.Intervals = None,
+    seed: o.Seed = None,
+    title: o.Title = None,
+    out: o.Out = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, shared ranks."""
+    if len(files) < 2:
+        raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
+    columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
+    _report(
+        files, columns, truth, title or " · ".join(file.stem for file in files), out or Path("shiftbench-comparison"),
+        names=listed(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
+        seed=seed, cores=cores, overwrite=overwrite,
+    )  # fmt: skip
+
+
+def _columns(
+    id_column: str | None, error: str | None, target: str | None, answer: str | None, uncertainty: list[str] | None,
+    shifted: str | None, cluster: list[str] | None, slices: list[str] | None,
+) -> Columns:  # fmt: skip
+    from shiftbench.scored_table import Columns
+
+    return Columns(
+        id_column, error, target, answer, listed(uncertainty), shifted, listed(cluster, "+,"), listed(slices)
+    )
+
+
+def _report(
+    files: list[Path], columns: Columns, truth: Path | None, title: str, folder: Path, *,
+    names: tuple[str, ...] = (), threshold: float | None, unit: str | None, rule: str | None, replicates: int | None,
+    kind: str | None, seed: int | None, cores: int, overwrite: bool,
+) -> None:  # fmt: skip
+    from shiftbench import scored_table
+    from shiftbench.assessment import Options, build, squared
+    from shiftbench.files import sha256
+    from shiftbench.settings import Assessment
+
+    if names and len(names) != len(files):
+        raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+    make_room(folder, overwrite=overwrite, marker="report.json")
+    given = {"rule": rule, "replicates": replicates, "kind": kind}
+    how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    with progress_bar() as progress:
+        progress("read", 0, len(files))
+        systems: list[ScoredTable] = []
+        for place, file in enumerate(files):
+            name = names[place] if names else _short(file, files)
+            systems.append(scored_table.load(file, columns, name=name, truth=truth))
+            progress("read", place + 1, len(files))
+        joined = scored_table.line_up(systems)
+        regression = joined.task == "regression"
+        options = Options(
+            title=title,
+            task=joined.task,
+            threshold=0.5 if joined.task == "classification" and threshold is None else threshold,
+            rule=how.rule,  # type: ignore[arg-type]
+            intervals=how.intervals(seed or 0, cores_or_all(cores)),
+            target_unit=unit or "",
+            error_unit=squared(unit or "") if regression else unit or "",
+            error_name={"regression": "squared error", "classification": "classification error"}.get(
+                joined.task, "error"
+            ),
+            recipe={
+                "files": {file.name: sha256(file) for file in (*files, *([truth] if truth else []))},
+                "manifests": joined.manifests,
+                "clusters": list(columns.clusters),
+            },
+        )
+        report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
+    finish(report, folder)
+
+
+def _short(file: Path, files: list[Path]) -> str:
+    """A file's name without its ending, with its folder where two files share it."""
+    stems = [other.name.split(".")[0] for other in files]
+    stem = file.name.split(".")[0]
+    return stem if stems.count(stem) == 1 else f"{file.parent.name}/{stem}"
+
+
+def report(
+    file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)],
+    out: o.Out = None,
+) -> None:
+    """Print a report again, and write it again in every format (after an upgrade, or elsewhere)."""
+    from shiftbench.report.content import Report
+
+    finish(Report.load(file), out or file.parent)
+
+
+def tables(
+    track: Annotated[str | None, typer.Argument(help="weather, translation, motion, lesions or power.")] = None,
+    task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
+    subset: Annotated[str | None, typer.Option("--subset", help="in, out or full.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them to this file, too.")] = None,
+) -> None:
+    """Results printed in the papers of the Shifts benchmark, with the table each stands in."""
+    from shiftbench import published
+    from shiftbench.tables import write_table
+
+    if track is None:
+        for name in published.tracks():
+            say(f"{name:12} {published.results(track=name).height:>6,} results")
+        return
+    if track not in published.tracks():
+        raise UnknownNameError("track", track, published.tracks())
+    found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
+    if out:
+        write_table(found, out)
+    _print(found.select("task", "dataset", "subset", "model", "ensemble", "metric", "value", "std", "unit", "source"))
+
+
+def _print(frame: object) -> None:
+    import shutil
+
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = frame.iter_rows()  # type: ignore[attr-defined]
+    table = Table(*frame.columns)  # type: ignore[attr-defined]
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(table)
+
+
+def example(
+    what: Annotated[str, typer.Argument(help="What to make: table.")] = "table",
+    out: o.Out = None,
+    rows: Annotated[int, typer.Option("--rows", min=1000, help="Rows.")] = 20_000,
+    seed: o.Seed = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Make example data with known truth, and the settings to run it with."""
+    from shiftbench import example as made
+
+    if what != "table":
+        raise UnknownNameError("example", what, ["table"])
+    path = out or Path("table.parquet")
+    if path.exists() and not overwrite:
+        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    table, settings = made.write(path, rows=rows, seed=seed or 0)
+    say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")

@@ -1,0 +1,178 @@
+"""Commands of people who make predictions: run, partition, fit, predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shiftbench.cli import options as o
+from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
+
+
+def _rules(
+    id_column: str | None, time: str | None, fractions: str | None, gap: str | None, group: str | None,
+    shifted: list[str] | None, in_domain: list[str] | None, shifted_if: str | None, by: str | None, shares: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "id": id_column, "time": time, "fractions": fractions, "gap": gap, "group": group,
+        "shifted": listed(shifted), "in_domain": listed(in_domain), "where": {"shifted": shifted_if},
+        "by": by, "shares": shares,
+    }  # fmt: skip
+
+
+def run(
+    table: Annotated[Path | None, typer.Argument(help="The table; default: the one the settings name.")] = None,
+    target: o.Target = None,
+    task: o.Task = None,
+    time: o.Time = None,
+    group: o.Group = None,
+    shifted: o.Shifted = None,
+    in_domain: o.InDomain = None,
+    shifted_if: o.ShiftedIf = None,
+    fractions: o.Fractions = None,
+    gap: o.Gap = None,
+    by: o.By = None,
+    shares: o.Shares = None,
+    id_column: o.IdColumn = None,
+    cluster: o.Cluster = None,
+    slices: o.Slice = None,
+    baseline: o.Baseline = None,
+    drop: o.Drop = None,
+    keep: o.Keep = None,
+    allow_leaks: o.AllowLeaks = False,
+    threshold: o.Threshold = None,
+    unit: o.Unit = None,
+    method: o.Method = None,
+    members: o.Members = None,
+    rule: o.Rule = None,
+    replicates: o.Replicates = None,
+    intervals: o.Intervals = None,
+    seed: o.Seed = None,
+    config: o.Config = None,
+    out: o.Out = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """From a table to a report: partition, fit an ensemble, predict, assess beside baselines."""
+    from shiftbench import run as runner
+    from shiftbench import settings
+
+    given = {
+        "table": None if table is None else str(table),
+        "target": target, "task": task, "unit": unit, "threshold": threshold, "seed": seed,
+        "clusters": listed(cluster, "+,"), "slices": listed(slices), "baselines": listed(baseline),
+        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
+        "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
+        "method": {"name": method, "members": members},
+        "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
+    }  # fmt: skip
+    base = settings.read(config) if config else {}
+    if table is not None and base.get("table") != str(table):
+        base.pop("table_sha256", None)  # it belongs to the table the settings name
+    chosen = settings.from_dict(settings.merge(base, given))
+    folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
+    make_room(folder, overwrite=overwrite, marker="run.toml")
+    with progress_bar() as progress:
+        outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
+    finish(outcome.report, folder / "report")
+
+
+def partition(
+    table: o.Table,
+    out: o.Out = None,
+    time: o.Time = None,
+    group: o.Group = None,
+    shifted: o.Shifted = None,
+    in_domain: o.InDomain = None,
+    shifted_if: o.ShiftedIf = None,
+    fractions: o.Fractions = None,
+    gap: o.Gap = None,
+    by: o.By = None,
+    shares: o.Shares = None,
+    id_column: o.IdColumn = None,
+    cluster: o.Cluster = None,
+    seed: o.Seed = None,
+    config: o.Config = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Divide a table into train, dev_in, dev_out, eval_in, eval_out; write manifest and leakage report."""
+    from shiftbench import run as runner
+    from shiftbench import settings, tables
+
+    base = settings.read(config) if config else {}
+    given = {
+        **_rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
+        "seed": seed,
+    }
+    rules = runner.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
+    folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
+    make_room(folder, overwrite=overwrite, marker="manifest.json")
+    with progress_bar() as progress:
+        progress("read", 0, 1)
+        frame = tables.read_table(table)
+        progress("partition", 0, 1)
+        clusters = listed(cluster, "+,") or tuple(base.get("clusters", ()))
+        made = runner.divide(frame, rules, folder, source=table, clusters=clusters, write_parts=True)
+    for name, count in made.parts.counts.items():
+        say(f"{name:9}{count:>12,}")
+    for reason, count in made.parts.unused.items():
+        say(f"{'unused':9}{count:>12,}  {reason}")
+    for warning in made.notes:
+        note(f"warning: {warning}")
+    say(f"manifest {made.manifest.hash}")
+    say(f"written to {folder}")
+
+
+def fit(
+    folder: Annotated[Path, typer.Argument(help="Folder that `shiftbench partition` wrote.", show_default=False)],
+    target: o.Target = None,
+    task: o.Task = None,
+    method: o.Method = None,
+    members: o.Members = None,
+    drop: o.Drop = None,
+    keep: o.Keep = None,
+    allow_leaks: o.AllowLeaks = False,
+    cluster: o.Cluster = None,
+    seed: o.Seed = None,
+    config: o.Config = None,
+    out: o.Out = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
+    from shiftbench import run as runner
+    from shiftbench import settings
+
+    given = {
+        "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
+        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
+        "method": {"name": method, "members": members},
+    }  # fmt: skip
+    base = settings.read(config) if config else {}
+    base.pop("table_sha256", None)
+    chosen = settings.from_dict(settings.merge(base, given))
+    place = out or folder.parent / f"{folder.name}-{chosen.method_name}"
+    with progress_bar() as progress:
+        runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), overwrite=overwrite, progress=progress)
+    say(f"fitted to {place}")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder that `shiftbench fit` wrote.", show_default=False)],
+    table: o.Table,
+    out: o.Out = None,
+    id_column: o.IdColumn = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Predict every row of a table; writes one Parquet file with what each member says."""
+    from shiftbench import run as runner
+
+    path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")
+    with progress_bar() as progress:
+        predicted = runner.predict_table(
+            model, table, path, id_column=id_column, cores=cores_or_all(cores), overwrite=overwrite, progress=progress
+        )
+    say(f"{len(predicted):,} predictions of {predicted.ensemble.members} members written to {path}")

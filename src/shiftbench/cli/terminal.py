@@ -1,0 +1,100 @@
+"""What the command line says: results on stdout, progress, warnings and errors on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiftbench.errors import SettingsError, ShiftbenchError
+
+if TYPE_CHECKING:
+    from shiftbench.report.content import Report
+
+Progress = Callable[[str, int, int], None]
+
+
+def say(text: str = "") -> None:
+    """Print a line of the result."""
+    print(text)  # noqa: T201
+
+
+def note(text: str) -> None:
+    """Print a line that is not part of the result."""
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+def complain(error: ShiftbenchError) -> None:
+    """Print all problems of an error, a line each."""
+    for problem in error.problems or (str(error),):
+        note(f"error: {problem}")
+
+
+def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
+    """Values of an option that may be repeated or separated: ["a,b", "c"] → a, b, c."""
+    found = values or []
+    for separator in separators:
+        found = [part.strip() for value in found for part in value.split(separator)]
+    return tuple(dict.fromkeys(value for value in found if value))
+
+
+def cores_or_all(cores: int) -> int:
+    """The cores asked for; 0 stands for those this process may use."""
+    return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
+
+
+def make_room(folder: Path, *, overwrite: bool, marker: str) -> None:
+    """Empty a folder of an earlier result of ours, if asked to; anything else there is left alone.
+
+    Raises:
+        SettingsError: if the folder is not one of ours (it lacks `marker`), or is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder}: expected a folder to write to, found a file. Choose another --out.")
+    if not overwrite or not folder.exists() or not any(folder.iterdir()):
+        return
+    if not (folder / marker).exists():
+        raise SettingsError(
+            f"{folder}: expected a folder of an earlier result to overwrite (with {marker} in it), found another. "
+            "Choose a new --out; nothing was removed."
+        )
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on stderr, a line a stage; silent where stderr is no terminal. Warnings become lines above it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars, warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_args, **_named: console.print(f"warning: {message}", markup=False)
+        rows: dict[str, object] = {}
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in rows:
+                for row in rows.values():  # what came before is done
+                    bars.update(row, completed=bars.tasks[row].total)  # type: ignore[index, arg-type]
+                rows[stage] = bars.add_task(stage, total=total)
+            bars.update(rows[stage], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield progress
+
+
+def finish(report: Report, folder: Path) -> None:
+    """Print a report, write it in every format, and say where it is."""
+    from rich.console import Console
+
+    from shiftbench.report import output, terminal
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    Console(width=width).print(terminal.render(report))
+    written = output.write(report, folder)
+    say(f"report: {written['html']}")

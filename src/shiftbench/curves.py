@@ -1,0 +1,123 @@
+"""The lines of a report: every curve is made from all records and thinned only for drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.detection import roc_points
+from shiftbench.ranking import Ranking
+from shiftbench.report.content import Curve
+from shiftbench.retention import Rule, acceptable, error_curve, f1_curve
+from shiftbench.scored import Records, Scored
+
+POINTS = 201
+BINS = 20
+
+
+def curves(
+    records: Records, system: Scored, rankings: Mapping[str, Ranking], *, threshold: float | None, rule: Rule
+) -> Iterator[Curve]:
+    """All curves of a system on a split; `rankings` gives each subset's ranking by the headline measure."""
+    for subset, member in records.subsets().items():
+        part = system.select(member)
+        place = (system.system.name, records.split, subset)
+        yield from _retention(place, part, rankings[subset], threshold, rule)
+        yield from _calibration(place, part)
+    if records.shifted is not None and len(records.subsets()) > 1:
+        false, true = roc_points(records.shifted, rankings["full"])
+        place = (system.system.name, records.split, "full")
+        yield _curve(place, "roc", *_thinned(false, true), measure=system.measure)
+        yield from _densities(records, system)
+
+
+def _curve(
+    place: tuple[str, str, str], kind: str, x: Vector, y: Vector, *, measure: str = "", order: str = "uncertainty",
+    log_x: bool = False,
+) -> Curve:  # fmt: skip
+    system, split, subset = place
+    return Curve(system, split, subset, kind, tuple(map(float, x)), tuple(map(float, y)), measure, order, log_x)
+
+
+def _thinned(x: Vector, y: Vector) -> tuple[Vector, Vector]:
+    """At most `POINTS` points, the first and the last among them; flat and steep parts alike."""
+    if len(x) <= POINTS:
+        return x, y
+    kept = np.unique(np.linspace(0, len(x) - 1, POINTS).round().astype(np.intp))
+    return x[kept], y[kept]
+
+
+def _retention(
+    place: tuple[str, str, str], part: Scored, ranking: Ranking, threshold: float | None, rule: Rule
+) -> Iterator[Curve]:
+    n = len(part.errors)
+    x = np.arange(n + 1) / n
+    best = Ranking.of(part.errors)
+    mean = float(part.errors.mean())
+    for order, curve in (
+        ("uncertainty", error_curve(part.errors, ranking)),
+        ("random", mean * x),
+        ("optimal", error_curve(part.errors, best)),
+    ):
+        yield _curve(place, "error_retention", *_thinned(x, curve), measure=part.measure, order=order)
+    if threshold is None:
+        return
+    good = acceptable(part.errors, threshold, rule)
+    share = np.count_nonzero(good) / n
+    expected = np.divide(2.0 * share * x, x + share, out=np.zeros_like(x), where=x + share > 0)
+    for order, curve in (
+        ("uncertainty", f1_curve(good, ranking)),
+        ("random", expected),
+        ("optimal", f1_curve(good, best)),
+    ):
+        yield _curve(place, "f1_retention", *_thinned(x, curve), measure=part.measure, order=order)
+
+
+def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
+    uncertainty = part.uncertainty[part.measure]
+    x, y = _binned_means(uncertainty, part.errors)
+    if len(x) > 1:
+        # A log axis where the uncertainty spans more than a factor of ten and has no sign.
+        yield _curve(
+            place, "error_by_uncertainty", x, y, measure=part.measure, log_x=bool(x[0] > 0 and x[-1] > 10 * x[0])
+        )
+    if part.pit is not None:
+        nominal = np.linspace(0.0, 1.0, 41)
+        inside = np.sort(np.abs(2.0 * part.pit - 1.0))
+        observed = np.searchsorted(inside, nominal, side="right") / len(inside)
+        yield _curve(place, "coverage", nominal, observed)
+    if part.confidence is not None:
+        yield _curve(place, "reliability", *_binned_means(part.confidence, 1.0 - part.errors))
+
+
+def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
+    """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; equal `by` are never parted."""
+    edges = np.unique(np.quantile(by, np.linspace(0.0, 1.0, BINS + 1)))
+    bins = np.clip(np.searchsorted(edges, by, side="left") - 1, 0, max(len(edges) - 2, 0))
+    counts = np.bincount(bins)
+    kept = counts > 0
+    return (np.bincount(bins, weights=by)[kept] / counts[kept], np.bincount(bins, weights=values)[kept] / counts[kept])
+
+
+def _densities(records: Records, system: Scored) -> Iterator[Curve]:
+    values = system.uncertainty[system.measure]
+    low, high = np.quantile(values, [0.001, 0.999])
+    if not high > low:
+        return
+    log = bool(low > 0 and high > 10 * low)
+    scaled = np.log10(np.maximum(values, np.finfo(float).tiny)) if log else values
+    ends = (np.log10(low), np.log10(high)) if log else (low, high)
+    for subset, member in records.subsets().items():
+        if subset == "full":
+            continue
+        yield _density((system.system.name, records.split, subset), scaled[member], ends, log, system.measure)
+
+
+def _density(place: tuple[str, str, str], values: Vector, ends: tuple[float, float], log: bool, measure: str) -> Curve:
+    edges = np.linspace(*ends, 61)
+    counts, _ = np.histogram(np.clip(values, *ends), bins=edges)
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    density = counts / (len(values) * (edges[1] - edges[0]))
+    return _curve(place, "density", 10.0**middles if log else middles, density, measure=measure, log_x=log)

@@ -1,0 +1,201 @@
+"""The waist of the hourglass: what is left of models and data once answers have met their targets.
+
+Everything below works on `Records` (what all systems share) and `Scored` (errors and uncertainty of one system), and
+never learns where they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check, measures
+from shiftbench.check import Flags, Vector
+from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.errors import ArrayError
+from shiftbench.metrics import classification as classes_of
+from shiftbench.metrics import regression as regression_of
+from shiftbench.ranking import Index
+from shiftbench.report.content import System
+
+Role = Literal["ensemble", "single", "baseline", "model"]
+Labels = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class Records:
+    """N records of a split, shared by all systems that are scored on it.
+
+    shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
+    """
+
+    n: int
+    split: str = "all"
+    shifted: Flags | None = None
+    clusters: Index | None = None
+    slices: Mapping[str, Labels] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        sizes = {"shifted": self.shifted, "clusters": self.clusters, **self.slices}
+        wrong = [
+            f"{name}: expected {self.n:,} records, found {len(values):,}."
+            for name, values in sizes.items()
+            if values is not None and len(values) != self.n
+        ]
+        if wrong:
+            raise ArrayError(*wrong)
+
+    def subsets(self) -> dict[str, Flags]:
+        """Subset → [N] flags: in, shifted and full; only full where the shift is unknown or one side is empty."""
+        everything = np.ones(self.n, dtype=np.bool_)
+        if self.shifted is None or not 0 < np.count_nonzero(self.shifted) < self.n:
+            return {"full": everything}
+        return {"in": ~self.shifted, "shifted": self.shifted, "full": everything}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Class answers behind 0/1 errors: codes 0 … classes-1, [N] each, for macro-F1."""
+
+    targets: Index
+    labels: Index
+    classes: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One system on N records.
+
+    errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
+    means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
+    root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
+    pit: [N] probability integral transforms; confidence: [N] of the answered class: what calibration is drawn from.
+    singles: the members scored alone, for mean ± standard deviation.
+    """
+
+    system: System
+    errors: Vector
+    uncertainty: Mapping[str, Vector]
+    means: Mapping[str, Vector] = field(default_factory=dict)
+    root: bool = False
+    answers: Answers | None = None
+    pit: Vector | None = None
+    confidence: Vector | None = None
+    singles: tuple[Scored, ...] = ()
+
+    @property
+    def measure(self) -> str:
+        """The headline measure."""
+        return self.system.measure
+
+    def select(self, member: Any) -> Scored:
+        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        answers = self.answers
+        return replace(
+            self,
+            errors=self.errors[member],
+            uncertainty={name: values[member] for name, values in self.uncertainty.items()},
+            means={name: values[member] for name, values in self.means.items()},
+            answers=answers and Answers(answers.targets[member], answers.labels[member], answers.classes),
+            pit=None if self.pit is None else self.pit[member],
+            confidence=None if self.confidence is None else self.confidence[member],
+            singles=tuple(single.select(member) for single in self.singles),
+        )
+
+
+def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool = False) -> Scored:
+    """A system known by its errors and uncertainties alone; all problems of all arrays are reported together."""
+    if not uncertainty:
+        raise ArrayError("uncertainty: expected at least one array, found none.")
+    named = {
+        f"uncertainty {key!r}" if len(uncertainty) > 1 else "uncertainty": value for key, value in uncertainty.items()
+    }
+    arrays = check.vectors(nonnegative=("errors",), errors=errors, **named)
+    measure = next(iter(uncertainty))
+    return Scored(
+        System(name, "model", measure, tuple(uncertainty)),
+        arrays[0],
+        dict(zip(uncertainty, arrays[1:], strict=True)),
+        root=root,
+    )
+
+
+def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ensemble", about: str = "") -> Scored:
+    """Squared errors of the ensemble's mean, its uncertainties, and the scores of its mixture.
+
+    Args:
+        name: what the system is called in tables.
+        ensemble: means and variances [M, N].
+        targets: [N], in the target's unit.
+        role: a "baseline" or one "model" is shown alone; an "ensemble" has its members scored too.
+        about: a sentence for the report.
+
+    Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
+    """
+    truth = check.vector("targets", targets, length=ensemble.records)
+    residual = ensemble.answers() - truth
+    alone = ensemble.members == 1
+    singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, regression)
+    system = System(name, role, measures.headline(ensemble), _ordered(ensemble), about)
+    return Scored(
+        system,
+        residual**2,
+        {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
+        means={
+            "mae": np.abs(residual),
+            "nll": regression_of.nll_per_record(truth, ensemble),
+            "crps": regression_of.crps_per_record(truth, ensemble),
+        },
+        root=True,
+        pit=regression_of.pit(truth, ensemble),
+        singles=singles,
+    )
+
+
+def classification(
+    name: str, ensemble: Categorical, targets: Any, *, role: Role = "ensemble", about: str = ""
+) -> Scored:
+    """0/1 errors of the most probable class, the ensemble's uncertainties, and proper scores of its mean.
+
+    Args:
+        name, role, about: as in `regression`.
+        ensemble: probabilities [M, N, C].
+        targets: [N] class indices 0 … C-1.
+    """
+    truth = np.asarray(targets, dtype=np.int64)
+    probabilities = ensemble.answers()
+    labels = probabilities.argmax(axis=1)
+    errors = (labels != truth).astype(np.float64)
+    alone = ensemble.members == 1
+    singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, classification)
+    system = System(name, role, measures.headline(ensemble), _ordered(ensemble), about)
+    return Scored(
+        system,
+        errors,
+        {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
+        means={
+            "accuracy": 1.0 - errors,
+            "nll": classes_of.nll_per_record(truth, probabilities),
+            "brier": classes_of.brier_per_record(truth, probabilities),
+        },
+        answers=Answers(truth, labels, probabilities.shape[1]),
+        confidence=probabilities.max(axis=1),
+        singles=singles,
+    )
+
+
+def _members(name: str, ensemble: Any, truth: Any, score: Any) -> tuple[Scored, ...]:
+    return tuple(score(f"{name} (single)", ensemble.member(m), truth, role="single") for m in range(ensemble.members))
+
+
+def _ordered(ensemble: Gaussian | Categorical) -> tuple[str, ...]:
+    """The measures worth showing, headline first; of a single member those that need no disagreement."""
+    headline = measures.headline(ensemble)
+    others = [name for name in measures.measures_for(ensemble) if name != headline]
+    if ensemble.members == 1:
+        others = [name for name in others if measures.MEASURES[name].kind != "knowledge"]
+    return (headline, *others)

@@ -1,0 +1,320 @@
+"""Systems read from files: tables of models made elsewhere (an id, an error or a target and an answer, uncertainties),
+and predictions files beside a table of targets. Systems on the same ids are lined up for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench import check, predictions, scored, tables
+from shiftbench.check import Flags, Vector
+from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError
+from shiftbench.scored import Labels, Records, Role, Scored
+
+YES = {"1", "1.0", "true", "yes", "shifted", "out"}
+NO = {"0", "0.0", "false", "no", "in"}
+BINS = 5
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table mean what; None or () takes the columns of these very names, where there are any.
+
+    id: unique ids (None: `id` if there is one, else row numbers). error: >= 0. target, answer: instead of error:
+    squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
+    `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
+    slices: columns to break scores down by (numbers by fifths, dates by month).
+    """
+
+    id: str | None = None
+    error: str | None = None
+    target: str | None = None
+    answer: str | None = None
+    uncertainty: tuple[str, ...] = ()
+    shifted: str | None = None
+    clusters: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+
+    def found_in(self, frame: pl.DataFrame, *, where: str) -> Columns:
+        """These columns with what was left open filled from the names in the table.
+
+        Raises:
+            TableError: naming every column that is missing or cannot be guessed.
+        """
+        names = frame.columns
+        taken = replace(
+            self,
+            id=self.id or _if_there("id", names),
+            error=self.error or (None if self.target else _if_there("error", names)),
+            shifted=self.shifted or _if_there("shifted", names),
+            uncertainty=self.uncertainty or tuple(name for name in names if name.lower().startswith("uncertainty")),
+            target=self.target or _if_there("target", names),
+            answer=self.answer or _if_there("answer", names),
+        )
+        problems = []
+        if not taken.error and not (taken.target and taken.answer):
+            problems.append(
+                f"{where}: expected a column `error`, or `target` and `answer`, found {', '.join(names)}. "
+                "Name them with --error, or --target and --answer."
+            )
+        if not taken.uncertainty:
+            problems.append(
+                f"{where}: expected columns whose names begin with `uncertainty`, found {', '.join(names)}. "
+                "Name them with --uncertainty."
+            )
+        if problems:
+            raise TableError(*problems)
+        used = [taken.id, taken.error, taken.shifted, *taken.uncertainty, *taken.clusters, *taken.slices]
+        if not taken.error:
+            used += [taken.target, taken.answer]
+        tables.require(frame, [name for name in used if name], where=where)
+        return taken
+
+
+def _if_there(name: str, columns: Sequence[str]) -> str | None:
+    return name if name in columns else None
+
+
+@dataclass(frozen=True)
+class ScoredTable:
+    """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
+    where targets and answers were given, else "errors"."""
+
+    ids: pl.Series
+    records: Records
+    scored: Scored
+    task: str
+    manifest: str | None = None
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Systems on the same records; manifests: system → hash of the manifest its predictions name."""
+
+    records: Records
+    systems: list[Scored]
+    task: str
+    manifests: dict[str, str]
+
+
+def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | None = None) -> ScoredTable:
+    """Read a table of errors, or a predictions file beside the table of targets `truth`.
+
+    Raises:
+        TableError, PredictionsError: naming everything that is wrong with either file.
+    """
+    where = Path(file).name
+    if truth is None:
+        frame = tables.read_table(file)
+        if predictions.KEY in tables.read_metadata(file) if Path(file).suffix == ".parquet" else False:
+            raise TableError(
+                f"{where}: expected the targets of these predictions, found no table of them. "
+                "Name it with --truth TABLE, and its column with --target."
+            )
+        return read(frame, columns, name=name, where=where)
+    predicted = predictions.load(file)
+    if not columns.target:
+        raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
+    table = tables.read_table(truth)
+    id_column = columns.id or _if_there("id", table.columns)
+    rows = tables.line_up(table, predicted.ids, column=id_column, where=Path(truth).name, extra="drop")
+    tables.require(rows, [columns.target, *columns.clusters, *columns.slices], where=Path(truth).name)
+    kept = rows[columns.target].is_not_null()
+    rows = rows.filter(kept)
+    ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
+    shifted = columns.shifted or _if_there("shifted", rows.columns)
+    records = Records(
+        rows.height,
+        "all",
+        flags(rows, shifted, where=Path(truth).name) if shifted else None,
+        cluster_codes(rows, columns.clusters),
+        slice_labels(rows, columns.slices),
+    )
+    system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
+    task = "regression" if isinstance(ensemble, Gaussian) else "classification"
+    ids = pl.Series(predicted.ids[kept.to_numpy()], dtype=pl.String)
+    return ScoredTable(ids, records, system, task, predicted.metadata.get("manifest"))
+
+
+def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
+    """Predictions meet their targets: numbers for a Gaussian, class names for a Categorical.
+
+    Raises:
+        TableError: a target that is no number, or none of the ensemble's classes.
+    """
+    if isinstance(ensemble, Gaussian):
+        truth = tables.numbers(targets.to_frame(), targets.name, where="targets")
+        return scored.regression(name, ensemble, truth, role=role, about=about)
+    place = {str(label): code for code, label in enumerate(ensemble.classes or ())}
+    text = targets.cast(pl.String)
+    unknown = sorted(set(text.unique().to_list()) - set(place), key=str)
+    if unknown:
+        raise TableError(
+            f"column {targets.name!r}: expected the classes of {name} ({', '.join(place)}), "
+            f"found {', '.join(map(repr, unknown[:5]))}."
+        )
+    codes = text.replace_strict(place, return_dtype=pl.Int64).to_numpy()
+    return scored.classification(name, ensemble, codes, role=role, about=about)
+
+
+def line_up(systems: Sequence[ScoredTable]) -> Joined:
+    """Systems on the same ids, in the order of the first.
+
+    Raises:
+        TableError: if their ids, shifted flags or tasks differ, or two have one name.
+    """
+    first = systems[0]
+    names = [system.scored.system.name for system in systems]
+    problems = [
+        f"expected systems of different names, found {name!r} twice." for name in set(names) if names.count(name) > 1
+    ]
+    found = []
+    place = pl.DataFrame({"id": first.ids}).with_row_index("row")
+    for system in systems:
+        order = _order(place, system, first, problems)
+        if order is None:
+            continue
+        lined = system.scored.select(order)
+        found.append(lined)
+        if system.task != first.task:
+            problems.append(
+                f"{system.scored.system.name}: expected {first.task} like the first file, found {system.task}."
+            )
+        flagged, wanted = system.records.shifted, first.records.shifted
+        if flagged is not None and wanted is not None and not np.array_equal(flagged[order], wanted):
+            problems.append(
+                f"{system.scored.system.name}: expected the same records to be shifted as in the first file."
+            )
+    if problems:
+        raise TableError(*problems)
+    manifests = {s.scored.system.name: s.manifest for s in systems if s.manifest}
+    return Joined(first.records, found, first.task, manifests)
+
+
+def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Any:
+    """Rows of a system in the order of the first one's ids; None, and a problem, where the ids differ."""
+    if system.ids.equals(first.ids):
+        return np.arange(len(system.ids))
+    rows = pl.DataFrame({"id": system.ids}).with_row_index("here")
+    joined = place.join(rows, on="id", how="full", coalesce=True).sort("row", nulls_last=True)
+    missing, surplus = joined["here"].null_count(), joined["row"].null_count()
+    if missing or surplus:
+        odd = joined.filter(pl.col("here").is_null() | pl.col("row").is_null())["id"].head(3).to_list()
+        problems.append(
+            f"{system.scored.system.name}: expected the {len(first.ids):,} ids of the first file, found {missing:,} "
+            f"missing and {surplus:,} others (such as {', '.join(map(str, odd))}). Keep the common ids in every file."
+        )
+        return None
+    return joined["here"].to_numpy()
+
+
+def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:
+    """The system that a table describes.
+
+    Raises:
+        TableError: naming everything that is wrong with columns, ids and values.
+    """
+    columns = columns.found_in(frame, where=where)
+    problems: list[str] = []
+    parts: dict[str, Any] = {}
+    for part, make in {
+        "ids": lambda: tables.ids(frame, columns.id, where=where),
+        "errors": lambda: _errors(frame, columns, where),
+        "uncertainty": lambda: tables.number_columns(frame, columns.uncertainty, where=where),
+        "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
+        "clusters": lambda: cluster_codes(frame, columns.clusters),
+        "slices": lambda: slice_labels(frame, columns.slices),
+    }.items():
+        try:
+            parts[part] = make()
+        except ShiftbenchError as error:
+            problems += error.problems
+    if not problems:
+        errors, task = parts["errors"]
+        try:
+            system = scored.given(name, errors, parts["uncertainty"], root=task == "regression")
+            shifted = parts["shifted"] if columns.shifted else None
+            records = Records(frame.height, "all", shifted, parts["clusters"], parts["slices"])
+        except ArrayError as error:
+            problems += [f"{where}: {problem}" for problem in error.problems]
+    if problems:
+        raise TableError(*problems)
+    return ScoredTable(parts["ids"], records, system, task)
+
+
+def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:
+    if columns.error:
+        return tables.numbers(frame, columns.error, where=where), "errors"
+    assert columns.target is not None
+    assert columns.answer is not None
+    target, answer = frame[columns.target], frame[columns.answer]
+    if target.dtype.is_numeric() and answer.dtype.is_numeric():
+        truth, said = (tables.numbers(frame, name, where=where) for name in (columns.target, columns.answer))
+        return (said - truth) ** 2, "regression"
+    missing = target.is_null() | answer.is_null()
+    if missing.any():
+        raise TableError(
+            f"{where}: expected a target and an answer in every row, found none in {missing.sum():,} "
+            f"(first in row {missing.arg_max()}). Drop these rows."
+        )
+    return (target.cast(pl.String) != answer.cast(pl.String)).to_numpy().astype(np.float64), "classification"
+
+
+def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
+    """A column of 0/1, true/false, yes/no or in/out as flags [N]."""
+    values = frame[column]
+    text = values.cast(pl.String).str.strip_chars().str.to_lowercase()
+    known = text.is_in(list(YES | NO))
+    if values.null_count() or not known.all():
+        odd = (~known.fill_null(False)).arg_max()
+        raise TableError(
+            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd}."
+        )
+    return text.is_in(list(YES)).to_numpy()
+
+
+def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
+    """Codes [N] of the combinations of the cluster columns, or None without any."""
+    if not columns:
+        return None
+    tables.require(frame, columns, where="clusters")
+    missing = [name for name in columns if frame[name].null_count()]
+    if missing:
+        raise TableError(f"clusters: expected a value in every row of {', '.join(missing)}, found missing ones.")
+    return check.codes("clusters", frame.select(pl.struct(columns).rank("dense")).to_series().to_numpy())
+
+
+def slice_labels(frame: pl.DataFrame, columns: Sequence[str]) -> dict[str, Labels]:
+    """Column → group names [N]: text as it stands, numbers by fifths, dates by month; missing values are a group."""
+    tables.require(frame, columns, where="slices")
+    return {column: _groups(frame[column]) for column in columns}
+
+
+def _groups(values: pl.Series) -> Labels:
+    if values.dtype.is_temporal():
+        text = values.dt.strftime("%Y-%m")
+    elif values.dtype.is_numeric() and values.n_unique() > 12:
+        text = _fifths(values)
+    else:
+        text = values.cast(pl.String)
+    return text.fill_null("(missing)").to_numpy().astype(str)
+
+
+def _fifths(values: pl.Series) -> pl.Series:
+    numbers = values.cast(pl.Float64)
+    finite = numbers.filter(numbers.is_finite().fill_null(False)).to_numpy()
+    if not len(finite):
+        return values.cast(pl.String)
+    edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, BINS + 1)))
+    places = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, max(len(edges) - 2, 0))
+    width = len(str(len(edges)))
+    names = [f"{k + 1:0{width}d}: {low:.4g} … {high:.4g}" for k, (low, high) in enumerate(pairwise(edges))]
+    labels = pl.Series([(names or [f"{edges[0]:.4g}"])[place] for place in places])
+    return pl.select(pl.when(numbers.is_finite()).then(labels)).to_series()

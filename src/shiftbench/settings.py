@@ -1,0 +1,180 @@
+"""The settings of a run: one TOML file says everything that its numbers depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from shiftbench import files, intervals
+from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.retention import checked_rule
+
+HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
+TASKS = ("regression", "classification")
+LISTS = ("clusters", "slices", "baselines", "drop", "keep")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How predictions are scored: see `shiftbench.assess.Options` and `shiftbench.intervals.Settings`."""
+
+    rule: str = "published"
+    replicates: int = 1000
+    level: float = 0.95
+    kind: str = "auto"
+
+    def __post_init__(self) -> None:
+        checked_rule(self.rule)
+        self.intervals(0, 1)
+
+    def intervals(self, seed: int, cores: int) -> intervals.Settings:
+        """The interval settings that these stand for."""
+        return intervals.Settings(self.replicates, self.level, self.kind, seed, cores)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run of `shiftbench run` is made of.
+
+    table: path of the table (in a TOML file: relative to that file). target: the column to predict.
+    task: "regression" or "classification"; None: as the target's type says.
+    unit: of the target. threshold: the largest acceptable error (squared error in a regression).
+    clusters: columns whose combinations are resampled together. slices: columns to break scores down by.
+    baselines: columns that are forecasts by themselves. drop, keep: names or globs of columns that are no features, or
+    must be. allow_leaks: go on where a column gives the target away.
+    partition, method: the tables of these names (`shiftbench.partition.Rules`, the method's settings and its `name`).
+    table_sha256: what the table must be; written by a run, checked when it is repeated.
+    """
+
+    table: str = ""
+    target: str = ""
+    task: str | None = None
+    unit: str = ""
+    threshold: float | None = None
+    clusters: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    allow_leaks: bool = False
+    seed: int = 0
+    table_sha256: str = ""
+    partition: Mapping[str, Any] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
+    assessment: Assessment = field(default_factory=Assessment)
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.table:
+            problems.append("table: expected the path of a table, found none.")
+        if not self.target:
+            problems.append("target: expected the column to predict, found none. Name it with --target.")
+        if self.task not in (None, *TASKS):
+            problems.append(f"task: expected one of {', '.join(TASKS)}, found {self.task!r}.")
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
+            problems.append(f"seed: expected a whole number >= 0, found {self.seed!r}.")
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if self.threshold is not None and not (number and 0.0 <= self.threshold < float("inf")):
+            problems.append(f"threshold: expected a finite number >= 0, found {self.threshold!r}.")
+        if problems:
+            raise SettingsError(*problems)
+
+    @property
+    def method_name(self) -> str:
+        """The method's name."""
+        return str(self.method.get("name", "boosting"))
+
+
+def from_dict(values: Mapping[str, Any]) -> Settings:
+    """Settings from plain values.
+
+    Raises:
+        SettingsError: naming every unknown key (with the nearest known one) and every value of the wrong type.
+    """
+    problems = _unknown("setting", values, Settings) + _unknown(
+        "setting in [assessment]", values.get("assessment", {}), Assessment
+    )
+    plain = dict(values)
+    for name in LISTS:
+        given = plain.get(name, ())
+        given = [given] if isinstance(given, str) else given
+        if not isinstance(given, (list, tuple)) or not all(isinstance(entry, str) for entry in given):
+            problems.append(f"{name}: expected a list of column names, found {given!r}.")
+            given = ()
+        plain[name] = tuple(given)
+    for name in ("partition", "method", "assessment"):
+        if not isinstance(plain.get(name, {}), Mapping):
+            problems.append(f"{name}: expected a table [{name}], found {plain.pop(name)!r}.")
+    if problems:
+        raise SettingsError(*problems)
+    plain["assessment"] = Assessment(**plain.get("assessment", {}))
+    return Settings(**plain)
+
+
+def _unknown(kind: str, values: Any, of: type[Any]) -> list[str]:
+    known = [place.name for place in fields(of)]
+    names = values if isinstance(values, Mapping) else {}
+    return [str(UnknownNameError(kind, name, known)) for name in names if name not in known]
+
+
+def to_dict(settings: Settings) -> dict[str, Any]:
+    """Plain values for TOML; what is empty is left out."""
+    return _filled(dataclasses.asdict(settings))
+
+
+def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        plain = _filled(value) if isinstance(value, Mapping) else value
+        plain = list(plain) if isinstance(plain, tuple) else plain
+        if plain not in (None, "", [], {}):
+            found[name] = plain
+    return found
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The plain values of a settings file, its table's path made relative to the file.
+
+    Raises:
+        SettingsError: no such file, or no TOML.
+    """
+    file = Path(path)
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path}: expected TOML, found: {error}. Mend that line.") from None
+    if isinstance(values.get("table"), str) and not Path(values["table"]).is_absolute():
+        values["table"] = str(file.parent / values["table"])
+    return values
+
+
+def write(settings: Settings, path: str | Path) -> Path:
+    """Write settings as TOML, the table's path relative to the file where that is possible."""
+
+    import tomli_w
+
+    file = Path(path)
+    table = Path(settings.table).resolve()
+    try:
+        relative = Path(os.path.relpath(table, file.resolve().parent)).as_posix()
+    except ValueError:  # another drive
+        relative = str(table)
+    return files.write_text(file, HEADER + tomli_w.dumps(to_dict(replace(settings, table=relative))))
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` laid over `base`, table by table; what is None or empty in `over` leaves `base` as it is."""
+    merged = dict(base)
+    for name, value in over.items():
+        if isinstance(value, Mapping):
+            merged[name] = merge(base.get(name, {}), value)
+        elif value not in (None, (), []):
+            merged[name] = value
+    return merged

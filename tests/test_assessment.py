@@ -1,0 +1,217 @@
+"""Truths of the report that `assess` makes: its numbers are those of the public functions, and its parts add up."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import shiftbench
+from shiftbench import detection, intervals, retention, scored
+from shiftbench.assessed import rank_correlation
+from shiftbench.assessment import Options, assess, build, squared
+from shiftbench.errors import ArrayError, ShiftbenchWarning, UnknownNameError
+from shiftbench.report.content import METRICS, Report
+from shiftbench.scored import Records
+
+FEW = Options(intervals=intervals.Settings(replicates=60))
+
+
+def made(rng: np.random.Generator, n: int = 900, *, ties: bool = False) -> dict[str, np.ndarray]:
+    shifted = rng.random(n) < 0.4
+    sd = np.exp(0.5 * rng.normal(size=n) + 0.5 * shifted)
+    errors = (sd * rng.normal(size=n)) ** 2
+    uncertainty = sd**2 * np.exp(0.2 * rng.normal(size=n))
+    if ties:
+        uncertainty = np.round(uncertainty)
+    return {"errors": errors, "uncertainty": uncertainty, "shifted": shifted, "clusters": rng.integers(0, 60, n)}
+
+
+@pytest.mark.parametrize("rule", retention.RULES)
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_score_is_that_of_the_public_function_on_its_subset(rng: np.random.Generator, rule: str, ties: bool) -> None:
+    data = made(rng, ties=ties)
+    options = Options(rule=rule, intervals=intervals.Settings(replicates=20))  # type: ignore[arg-type]
+    report = assess(**data, threshold=1.0, options=options)
+    subsets = {"in": ~data["shifted"], "shifted": data["shifted"], "full": np.ones(900, dtype=bool)}
+    for subset, member in subsets.items():
+        e, u = data["errors"][member], data["uncertainty"][member]
+        expected = {
+            "mean_error": e.mean(),
+            "r_auc": retention.r_auc(e, u, rule=rule),
+            "f1_auc": retention.f1_auc(e, u, threshold=1.0, rule=rule),
+            "f1_at_95": retention.f1_at(e, u, threshold=1.0, rule=rule),
+            "f1_auc_normalised": retention.f1_auc_normalised(e, u, threshold=1.0, rule=rule),
+            "rejection_ratio": retention.rejection_ratio(e, u) / 100,
+        }
+        for metric, value in expected.items():
+            found = report.score(metric, system="model", split="all", subset=subset)
+            assert found.value == pytest.approx(value, rel=1e-12), (subset, metric)
+            assert found.n == member.sum()
+    roc = report.score("roc_auc", system="model", split="all", subset="full")
+    assert roc.value == pytest.approx(detection.roc_auc(data["uncertainty"], data["shifted"]), rel=1e-12)
+
+
+@pytest.mark.parametrize("rule", retention.RULES)
+def test_the_parts_of_an_r_auc_sum_to_it(rng: np.random.Generator, rule: str) -> None:
+    options = Options(rule=rule, intervals=intervals.Settings(replicates=5))  # type: ignore[arg-type]
+    report = assess(**made(rng, ties=True), options=options)
+    area = report.score("r_auc", system="model", split="all", subset="full").value
+    assert sum(part.value for part in report.parts) == pytest.approx(area, rel=1e-12)
+    assert [part.name for part in report.parts] == [
+        "level_in", "level_shift", "ranking_in", "ranking_shifted", "ranking_between",
+    ]  # fmt: skip
+
+
+def test_an_uncertainty_that_only_tells_the_domains_apart_gains_only_between_them(rng: np.random.Generator) -> None:
+    data = made(rng)
+    data["uncertainty"] = data["shifted"].astype(float)
+    parts = {part.name: part.value for part in assess(**data, options=FEW).parts}
+    assert parts["ranking_in"] == pytest.approx(0.0, abs=1e-12)
+    assert parts["ranking_shifted"] == pytest.approx(0.0, abs=1e-12)
+    assert parts["ranking_between"] < 0
+
+
+def test_every_headline_score_has_an_interval_that_holds_it(rng: np.random.Generator) -> None:
+    report = assess(**made(rng), threshold=1.0, options=FEW)
+    held = [score for score in report.scores if score.measure in ("", "uncertainty") and score.metric != "pr_auc"]
+    assert len(held) == 3 * 7 + 1
+    for score in held:
+        assert score.low is not None, score
+        assert score.high is not None, score
+        assert score.low <= score.value <= score.high, score
+
+
+def test_row_order_never_matters_even_with_ties(rng: np.random.Generator) -> None:
+    data = made(rng, ties=True)
+    order = rng.permutation(900)
+    first = assess(**data, threshold=1.0, options=FEW)
+    again = assess(**{name: values[order] for name, values in data.items()}, threshold=1.0, options=FEW)
+    for a, b in zip(first.scores, again.scores, strict=True):
+        assert (a.metric, a.subset, a.value) == (b.metric, b.subset, pytest.approx(b.value, rel=1e-10, nan_ok=True))
+        # Clusters are drawn by their label, so intervals are the same too.
+        assert a.low == (None if b.low is None else pytest.approx(b.low, rel=1e-9))
+
+
+def test_the_same_seed_gives_the_same_report_on_any_number_of_cores(rng: np.random.Generator) -> None:
+    data = made(rng)
+    reports = [
+        assess(**data, options=Options(intervals=intervals.Settings(replicates=30, cores=cores))) for cores in (1, 2)
+    ]
+    assert reports[0].to_json() == reports[1].to_json()
+
+
+def test_without_a_shift_only_the_full_subset_is_reported(rng: np.random.Generator) -> None:
+    data = made(rng)
+    del data["shifted"]
+    report = assess(**data, options=FEW)
+    assert {score.subset for score in report.scores} == {"full"}
+    assert not any(score.metric in ("roc_auc", "f1_auc", "acceptable") for score in report.scores)
+    assert {part.name for part in report.parts} == {"level_in", "ranking_in"}
+
+
+def test_slices_come_worst_first_and_say_how_many_records_they_hold(rng: np.random.Generator) -> None:
+    data = made(rng)
+    group = np.where(np.arange(900) < 450, "calm", np.where(np.arange(900) < 895, "rough", "tiny"))
+    data["errors"] = data["errors"] * np.where(group == "rough", 9.0, 1.0)
+    report = assess(**data, slices={"sea": group}, options=FEW)
+    assert [(row.group, row.n) for row in report.slices] == [("rough", 445), ("calm", 450)]  # five records are too few
+    for row in report.slices:
+        assert row.mean_error == pytest.approx(data["errors"][group == row.group].mean())
+        assert row.low is not None
+        assert row.low < row.mean_error
+
+
+def test_a_wrong_sign_is_named_with_its_figure(rng: np.random.Generator) -> None:
+    data = made(rng)
+    data["uncertainty"] = -data["uncertainty"]
+    with pytest.warns(ShiftbenchWarning, match=r"falls where the error rises \(rank correlation -0\.\d+\): wrong sign"):
+        report = assess(**data, options=FEW)
+    assert any("wrong sign" in message for message in report.warnings)
+
+
+def test_a_constant_uncertainty_is_named_and_scores_as_a_random_order(rng: np.random.Generator) -> None:
+    data = made(rng)
+    data["uncertainty"] = np.full(900, 2.5)
+    with pytest.warns(ShiftbenchWarning, match=r"is 2.5 for every record, so it ranks nothing"):
+        report = assess(**data, options=FEW)
+    area = report.score("r_auc", system="model", split="all", subset="full")
+    assert area.value == pytest.approx(data["errors"].mean() / 2)
+    assert report.score("rejection_ratio", system="model", split="all", subset="full").value == pytest.approx(0)
+
+
+def test_few_clusters_are_warned_of(rng: np.random.Generator) -> None:
+    data = made(rng)
+    data["clusters"] = data["clusters"] % 7
+    with pytest.warns(ShiftbenchWarning, match="expected at least 20 clusters"):
+        assess(**data, options=FEW)
+
+
+def test_all_problems_of_the_arrays_are_named_at_once() -> None:
+    with pytest.raises(ArrayError) as caught:
+        assess([1.0, -2.0, np.nan], [1.0, np.inf])
+    text = str(caught.value)
+    for piece in ("errors: expected finite numbers, found NaN", "found -2", "found infinity"):
+        assert piece in text
+
+
+def test_an_unknown_rule_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'published'"):
+        assess([1.0, 2.0], [1.0, 2.0], options=Options(rule="publishd"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_handful_of_records_is_reported_without_a_crash(n: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = assess(np.arange(n) + 1.0, np.arange(n) + 1.0, threshold=1.0, options=FEW)
+    assert report.score("mean_error", system="model", split="all", subset="full").value == (n + 1) / 2
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+
+
+def test_identical_systems_share_a_rank_and_a_worse_one_does_not(rng: np.random.Generator) -> None:
+    data = made(rng)
+    records = Records(900, shifted=data["shifted"], clusters=data["clusters"])
+    good = scored.given("good", data["errors"], {"u": data["uncertainty"]})
+    twin = scored.given("twin", data["errors"], {"u": data["uncertainty"]})
+    bad = scored.given("bad", data["errors"] * 2 + 1, {"u": rng.random(900)})
+    report = build([(records, [good, twin, bad])], Options(intervals=intervals.Settings(replicates=200)))
+    ranks = {rank.system: rank.rank for rank in report.ranks if rank.metric == "r_auc" and rank.subset == "full"}
+    assert ranks == {"good": 1, "twin": 1, "bad": 3}
+    same = next(c for c in report.comparisons if (c.a, c.b, c.metric, c.subset) == ("good", "twin", "r_auc", "full"))
+    assert (same.difference, same.p, same.p_adjusted) == (0.0, 1.0, 1.0)
+
+
+def test_single_models_are_reported_as_mean_and_standard_deviation(rng: np.random.Generator) -> None:
+    truth = rng.normal(size=400)
+    means = truth + rng.normal(size=(5, 400))
+    ensemble = shiftbench.Gaussian(means, np.full((5, 400), 1.0))
+    system = scored.regression("five", ensemble, truth)
+    report = build([(Records(400), [system])], Options(intervals=intervals.Settings(replicates=20)))
+    each = np.sqrt(((means - truth) ** 2).mean(axis=1))
+    single = report.score("rmse", system="five (single)", split="all", subset="full")
+    assert (single.value, single.std) == (pytest.approx(each.mean()), pytest.approx(each.std(ddof=1)))
+    together = report.score("rmse", system="five", split="all", subset="full")
+    assert together.value == pytest.approx(np.sqrt(((means.mean(axis=0) - truth) ** 2).mean()))
+    assert together.value < single.value
+
+
+def test_a_report_survives_its_json(rng: np.random.Generator, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    report = assess(**made(rng), threshold=1.0, options=FEW)
+    assert Report.load(report.save(tmp_path / "report.json")) == report
+
+
+def test_every_metric_of_a_report_is_a_known_one(rng: np.random.Generator) -> None:
+    assert {score.metric for score in assess(**made(rng), threshold=1.0, options=FEW).scores} <= set(METRICS)
+
+
+def test_rank_correlation_is_that_of_scipy(rng: np.random.Generator) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    a, b = np.round(rng.normal(size=300), 1), np.round(rng.normal(size=300), 1)
+    assert rank_correlation(a, b) == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("", ""), ("°C", "°C²"), ("km/h", "(km/h)²"), ("kW", "kW²")])
+def test_squared_units_are_written_as_people_write_them(unit: str, expected: str) -> None:
+    assert squared(unit) == expected
