@@ -15,13 +15,15 @@ Flags = npt.NDArray[np.bool_]
 MOST_LISTED = 3
 
 
-def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
+def _array(name: str, values: Any, kind: str) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(values)
+        return np.asarray(values)
     except ValueError as error:
-        raise ArrayError(
-            f"{name}: expected an array of numbers, found a ragged sequence ({error})."
-        ) from None
+        raise ArrayError(f"{name}: expected an array of {kind}, found a ragged sequence ({error}).") from None
+
+
+def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
+    array = _array(name, values, "numbers")
     if array.dtype.kind not in "biuf":
         raise ArrayError(f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first.")
     return array
@@ -29,9 +31,7 @@ def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
 
 def _places(bad: Flags) -> str:
     places = np.argwhere(bad)
-    shown = ", ".join(
-        str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED]
-    )
+    shown = ", ".join(str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED])
     return f"{len(places):,} of {bad.size:,}, first at index {shown}"
 
 
@@ -47,9 +47,7 @@ def value_problems(name: str, array: npt.NDArray[Any], *, nonnegative: bool = Fa
         return []
     problems = []
     if (bad := np.isnan(array)).any():
-        problems.append(
-            f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records."
-        )
+        problems.append(f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records.")
     if (bad := np.isinf(array)).any():
         problems.append(
             f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records."
@@ -87,14 +85,16 @@ def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bo
 def vectors(*, nonnegative: tuple[str, ...] = (), **named: Any) -> tuple[Vector, ...]:
     """Several vectors of one common length; all problems of all of them are reported together."""
     arrays: list[Vector] = []
+    lengths: dict[str, int] = {}
     problems: list[str] = []
     for name, values in named.items():
         try:
-            arrays.append(vector(name, values, nonnegative=name in nonnegative))
+            array = _numeric(name, values)
+            if array.ndim == 1 and array.size:
+                lengths[name] = len(array)
+            arrays.append(vector(name, array, nonnegative=name in nonnegative))
         except ArrayError as error:
             problems += error.problems
-            arrays.append(np.empty(0))
-    lengths = {name: len(array) for name, array in zip(named, arrays, strict=True) if len(array)}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
         problems.append(f"expected the same number of records in each, found: {found}.")
@@ -119,22 +119,37 @@ def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
 
 def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[np.int64]:
     """Any labels [N] (text, integers, dates) as integers 0 … K-1 in sorted order of the labels."""
-    array = np.asarray(values)
+    array = _array(name, values, "labels")
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "[N]" if length is None else f"[{length}]"
         raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ArrayError(f"{name}: expected a label for every record, found NaN or infinity.")
+    if (missing := _missing(array)).any():
+        raise ArrayError(
+            f"{name}: expected a label for every record, found missing ones ({_places(missing)}). Fill or drop them."
+        )
     if array.dtype.kind == "O":
-        if any(value is None for value in array):
-            raise ArrayError(f"{name}: expected a label for every record, found missing ones.")
         array = array.astype(str)
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
+def _missing(labels: npt.NDArray[Any]) -> Flags:
+    """Where labels [N] are None, NaN, NaT, infinite or pandas.NA."""
+    absent = np.zeros(len(labels), dtype=np.bool_)
+    if labels.dtype.kind == "f":
+        absent = ~np.isfinite(labels)
+    elif labels.dtype.kind in "mM":
+        absent = np.isnat(labels)
+    elif labels.dtype.kind == "O":  # what is missing does not equal itself; pandas.NA does not say, so ask in text
+        absent = np.array([label is None or str(label == label) != "True" for label in labels], dtype=np.bool_)
+    return absent
+
+
 def threshold(value: Any) -> float:
     """An acceptable-error threshold: a finite number >= 0."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
     if not np.isfinite(number) or number < 0:
         raise ArrayError(f"threshold: expected a finite number >= 0, found {value!r}.")
     return number

@@ -103,6 +103,8 @@ class Bootstrap:
 
         The p-value is the share of replicates that lie further from the observed difference than it lies from zero,
         in standard errors where there are any; the observation counts as one of them (Davison & Hinkley 1997, 4.2.2).
+        The studentised interval of a difference is symmetric (Hall 1988): its coverage is closer to nominal than that
+        of equal tails, and it leaves out zero where p is at most 1 - level.
         """
         a, b = self.pairs[pair]
         row = len(self.values) + pair
@@ -124,14 +126,17 @@ class Bootstrap:
             assert self.replicate_errors is not None
             t = _studentised(value, replicates, self.replicate_errors[:, row, s])
             if t is not None and self.errors[row, s] > 0:
-                below, above = np.quantile(t, [tail, 1.0 - tail])
+                below, above = _quantiles(t, [tail, 1.0 - tail])
+                if row >= len(self.values):  # a difference
+                    (above,) = _quantiles(np.abs(t), [self.level])
+                    below = -above
                 return value - above * self.errors[row, s], value - below * self.errors[row, s]
         shares = [tail, 1.0 - tail]
         if self.kind == "bca":
             assert self.acceleration is not None
             shares = _bca_shares(value, replicates[finite], float(self.acceleration[row, s]), tail)
-        low, high = np.quantile(replicates[finite], shares)
-        return float(low), float(high)
+        low, high = _quantiles(replicates[finite], shares)
+        return low, high
 
     def _p_values(self, row: int, value: Vector, replicates: Vector) -> Vector:
         result = np.full(len(self.names), math.nan)
@@ -150,6 +155,11 @@ class Bootstrap:
             beyond = int(np.count_nonzero(np.abs(distance) >= observed))
             result[s] = (1 + beyond) / (1 + len(distance))
         return result
+
+
+def _quantiles(replicates: Vector, shares: list[float]) -> list[float]:
+    """Quantiles at ranks share * (B + 1): the k-th of B replicates lies above one more with probability k / (B + 1)."""
+    return [float(end) for end in np.quantile(replicates, shares, method="weibull")]
 
 
 def _studentised(value: float, replicates: Vector, errors: Vector) -> Vector | None:

@@ -45,13 +45,18 @@ class Statistic(Protocol):
 class Resampler:
     """Draws replicates: units (records, or clusters of them) with replacement, within each stratum separately.
 
+    Clusters are drawn whole. Where one lies in two strata (a day with shifted and in-domain records), its records
+    resemble each other across them, and drawing the strata apart would make them seem independent (intervals of the
+    mean error too short, of the ROC-AUC too long): then all clusters are drawn together, without strata.
+
     Args:
         records: N.
         clusters: [N] cluster codes, or None to draw single records.
-        strata: [N] codes; each stratum keeps its number of units. A cluster that lies in two strata is a unit in each.
+        strata: [N] codes; each stratum keeps its number of units, unless clusters lie in several.
 
     Attributes:
         unit: [N] the unit of each record. stratum: [U] the stratum of each unit. units: U.
+        fewest: units with records in the smallest stratum: what the quality of an interval hangs on.
     """
 
     def __init__(self, records: int, *, clusters: Index | None = None, strata: Index | None = None) -> None:
@@ -60,17 +65,14 @@ class Resampler:
             self.unit: Index = np.arange(records)
             self.stratum: Index = groups
         else:
-            key = groups * (int(clusters.max()) + 1) + clusters
-            _, first, unit = np.unique(key, return_index=True, return_inverse=True)
+            _, first, unit = np.unique(clusters, return_index=True, return_inverse=True)
             self.unit = unit.reshape(-1)
             self.stratum = groups[first]
+            if (self.stratum[self.unit] != groups).any():
+                self.stratum = np.zeros_like(self.stratum)
         self.units = len(self.stratum)
         self.members = [np.flatnonzero(self.stratum == code) for code in np.unique(self.stratum)]
-
-    @property
-    def fewest(self) -> int:
-        """Units in the smallest stratum: what the quality of an interval hangs on."""
-        return min(len(members) for members in self.members)
+        self.fewest = min(np.count_nonzero(np.bincount(self.unit[groups == code])) for code in np.unique(groups))
 
     def draw(self, seed: int, replicate: int) -> Vector:
         """How often each unit is drawn in a replicate, [U]; depends on the seed and the replicate's number only."""
@@ -142,9 +144,7 @@ class GroupMeans:
         means, totals = self._means(counts)
         influence = np.zeros((len(self.names), self.units))
         with np.errstate(divide="ignore", invalid="ignore"):
-            influence[self.group, self.unit] = (self.sums - means[self.group] * self.sizes) / totals[
-                self.group
-            ]
+            influence[self.group, self.unit] = (self.sums - means[self.group] * self.sizes) / totals[self.group]
         return means, influence
 
     def _means(self, counts: Vector) -> tuple[Vector, Vector]:
@@ -368,9 +368,7 @@ class Retention:
         found = self._found(int(k), draw, good)
         width = max(0.02 * n, 5.0)
         near = [int(min(max(edge, 0.0), n)) for edge in (k - width, k + width)]
-        density = (self._found(near[1], draw, good) - self._found(near[0], draw, good)) / max(
-            near[1] - near[0], 1
-        )
+        density = (self._found(near[1], draw, good) - self._found(near[0], draw, good)) / max(near[1] - near[0], 1)
         assert self.good is not None
         cut = int(np.searchsorted(draw.ends, k))
         cut = cut + 1 if self.starts is None else int(np.append(self.starts, len(self.errors))[cut + 1])
@@ -419,7 +417,7 @@ def _normalised_influence(area: float, share: float, of_area: Vector, of_share: 
 class Detection:
     """ROC-AUC of shift detection of replicates: the Mann-Whitney form with weights, ties counting one half."""
 
-    names = ("roc_auc",)
+    names: tuple[str, ...] = ("roc_auc",)
 
     def __init__(self, shifted: Flags, ranking: Ranking, unit: Index, units: int) -> None:
         self.units = units
@@ -445,9 +443,7 @@ class Detection:
         beaten = below - 0.5 * inside
         if self.sizes is not None:
             above, beaten = np.repeat(above, self.sizes), np.repeat(beaten, self.sizes)
-        slope = np.where(
-            self.shifted > 0, (beaten / within - area) / shifted, (above / shifted - area) / within
-        )
+        slope = np.where(self.shifted > 0, (beaten / within - area) / shifted, (above / shifted - area) / within)
         return np.array([area]), summed(self.unit, slope, self.units)[None]
 
     def _sides(self, counts: Vector) -> tuple[Vector, Vector]:
@@ -467,7 +463,7 @@ class Detection:
 class Confusion:
     """Macro-F1 of replicates from weighted confusion counts; the mean over the classes present in the whole data."""
 
-    names = ("macro_f1",)
+    names: tuple[str, ...] = ("macro_f1",)
 
     def __init__(self, targets: Index, labels: Index, classes: int, unit: Index, units: int) -> None:
         self.classes = classes

@@ -117,7 +117,7 @@ def prepare(settings: Settings) -> Data:
     if not kept.height:
         found = f"none in {frame.height:,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
-    notes = ()
+    notes: tuple[str, ...] = ()
     if dropped := frame.height - kept.height:
         notes = (f"{dropped:,} of {frame.height:,} rows have no {settings.target!r} and were left out",)
     return Data(kept, replace(settings, task=task, table_sha256=digest), frame.height, notes)
@@ -185,12 +185,11 @@ def divide(
     """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables."""
     parts = partition(frame, rules)
     found = leakage(frame, parts, rules, clusters=clusters)
-    errors = [str(finding) for finding in found.findings if finding.severity == "error"]
-    if errors:
-        raise PartitionError(*errors)
+    if found.errors:
+        raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
     notes = [*parts.warnings]
-    notes += [str(finding) for finding in found.findings if finding.severity == "warning"]
+    notes += [finding.what for finding in found.findings if finding.severity == "warning"]
     return Divided(parts, manifest, tuple(notes))
 
 

@@ -123,8 +123,8 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
     table = tables.read_table(truth)
-    id_column = columns.id or _if_there("id", table.columns)
-    rows = tables.line_up(table, predicted.ids, column=id_column, where=Path(truth).name, extra="drop")
+    ids = list(predicted.ids)
+    rows = tables.line_up(table, ids, column=columns.id or "id", where=Path(truth).name, extra="drop")
     tables.require(rows, [columns.target, *columns.clusters, *columns.slices], where=Path(truth).name)
     kept = rows[columns.target].is_not_null()
     rows = rows.filter(kept)
@@ -139,8 +139,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
-    ids = pl.Series(predicted.ids[kept.to_numpy()], dtype=pl.String)
-    return ScoredTable(ids, records, system, task, predicted.metadata.get("manifest"))
+    return ScoredTable(pl.Series(ids, dtype=pl.String).filter(kept), records, system, task, predicted.metadata.get("manifest"))
 
 
 def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
@@ -270,10 +269,10 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
 def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
     """A column of 0/1, true/false, yes/no or in/out as flags [N]."""
     values = frame[column]
-    text = values.cast(pl.String).str.strip_chars().str.to_lowercase()
+    text: pl.Series = values.cast(pl.String).str.strip_chars().str.to_lowercase()
     known = text.is_in(list(YES | NO))
     if values.null_count() or not known.all():
-        odd = (~known.fill_null(False)).arg_max()
+        odd = int(np.argmin(known.fill_null(False).to_numpy()))
         raise TableError(
             f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd}."
         )

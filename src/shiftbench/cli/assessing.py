@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,6 +112,7 @@ def _report(
     if names and len(names) != len(files):
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
     make_room(folder, overwrite=overwrite, marker="report.json")
+    clusters = list(columns.clusters)
     given = {"rule": rule, "replicates": replicates, "kind": kind}
     how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     with progress_bar() as progress:
@@ -119,6 +121,8 @@ def _report(
         for place, file in enumerate(files):
             name = names[place] if names else _short(file, files)
             systems.append(scored_table.load(file, columns, name=name, truth=truth))
+            if truth is None:  # the first file says how records group; the others need not repeat it
+                columns = replace(columns, clusters=(), slices=(), shifted=None)
             progress("read", place + 1, len(files))
         joined = scored_table.line_up(systems)
         regression = joined.task == "regression"
@@ -136,7 +140,7 @@ def _report(
             recipe={
                 "files": {file.name: sha256(file) for file in (*files, *([truth] if truth else []))},
                 "manifests": joined.manifests,
-                "clusters": list(columns.clusters),
+                "clusters": clusters,
             },
         )
         report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))

@@ -70,20 +70,20 @@ def make_room(folder: Path, *, overwrite: bool, marker: str) -> None:
 def progress_bar() -> Iterator[Progress]:
     """A progress bar on stderr, a line a stage; silent where stderr is no terminal. Warnings become lines above it."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars, warnings.catch_warnings():
         warnings.showwarning = lambda message, *_args, **_named: console.print(f"warning: {message}", markup=False)
-        rows: dict[str, object] = {}
+        rows: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
             if stage not in rows:
                 for row in rows.values():  # what came before is done
-                    bars.update(row, completed=bars.tasks[row].total)  # type: ignore[index, arg-type]
+                    bars.update(row, completed=bars.tasks[row].total)
                 rows[stage] = bars.add_task(stage, total=total)
-            bars.update(rows[stage], completed=done, total=total)  # type: ignore[arg-type]
+            bars.update(rows[stage], completed=done, total=total)
 
         yield progress
 

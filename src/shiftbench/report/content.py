@@ -44,7 +44,7 @@ METRICS: dict[str, Metric] = {
         Metric("crps", "CRPS", "min", "target"),
         Metric("accuracy", "Accuracy", "max", "percent"),
         Metric("macro_f1", "Macro-F1", "max", "percent"),
-        Metric("brier", "Brier score", "min", "fraction"),
+        Metric("brier", "Brier score", "min", "plain"),
         Metric("ece", "Calibration error (ECE)", "min", "percent"),
         Metric("acceptable", "Acceptable", "max", "percent"),
         Metric("r_auc", "R-AUC", "min", "error", uses_uncertainty=True),

@@ -1,0 +1,289 @@
+"""Conditions over the columns of a table, written as text: a small, safe subset of Python's syntax.
+
+    wind >= 19 and climate in ("snow", "polar")     comparisons (also chained), and, or, not, in, not in
+    abs(fc24 - fc36) > 2 * spread                   arithmetic + - * / %, abs()
+    "2021-01-31" <= valid_date < "2021-06-01"       ISO dates as text beside columns of dates
+    not is_null(col("wind, m/s"))                   missing values; columns whose names are not Python names
+
+The text is parsed, never run: anything else is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from polars.datatypes import DataType
+
+from shiftbench.errors import PartitionError, UnknownNameError
+
+MOST_CHARACTERS = 10_000
+MOST_NODES = 5_000
+DEEPEST = 50
+
+Comparison = Callable[[Any, Any], Any]
+
+COMPARISONS: dict[type[ast.cmpop], Comparison] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+ARITHMETIC: dict[type[ast.operator], Comparison] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+}  # fmt: skip
+
+
+def condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
+    """`text` as an expression of true and false over the columns of `schema` (`frame.schema`).
+
+    A condition on a missing value is false, and so is its negation: `wind > 3` and `not (wind > 3)` both leave out
+    the records without wind. NaN, and the result of a division by zero, count as missing. Numbers compare as
+    numbers; arithmetic is done in float64; text compares by its code points, exactly as written.
+
+    Raises:
+        UnknownNameError: for a column that is not in `schema`.
+        PartitionError: naming every piece that is not understood, and every comparison of different kinds.
+    """
+    return open_condition(text, schema).fill_null(value=False)
+
+
+def open_condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
+    """Like `condition`, but null where a missing value leaves the answer open, so that it can be negated with ~."""
+    return _Reader(_parsed(text), text.strip(), schema).condition()
+
+
+def moment(text: str, dtype: DataType) -> pl.Expr:
+    """An ISO date or time as a value beside a column of type `dtype` (Date or Datetime); local in its time zone.
+
+    Raises:
+        PartitionError: if `text` is not an ISO date or time, or does not exist in the time zone.
+    """
+    zone = _zone(dtype)
+    try:
+        value = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise PartitionError(f"expected an ISO date such as '2021-01-31', found {text!r}.") from None
+    if zone is None:
+        if value.tzinfo is not None:
+            raise PartitionError(f"expected a time without a zone, like the column's, found {text!r}.")
+        return pl.lit(value)
+    if value.tzinfo is not None:
+        utc = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return pl.lit(utc).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    local = pl.lit(value).dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    if pl.select(local).item() is None:
+        raise PartitionError(f"expected a time that exists in {zone}, found {text!r}.")
+    return local
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A value inside a condition: its expression, kind, column type if it is a column, value if it is a literal."""
+
+    expr: pl.Expr
+    kind: str  # "number", "text", "date", "boolean"
+    piece: str
+    dtype: DataType | None = None
+    literal: Any = None
+
+
+def _parsed(text: str) -> ast.expr:
+    if not isinstance(text, str) or not text.strip():
+        raise PartitionError(f"expected a condition such as 'wind >= 19', found {text!r}.")
+    if len(text) > MOST_CHARACTERS:
+        raise PartitionError(f"expected a condition of at most {MOST_CHARACTERS:,} characters, found {len(text):,}.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise PartitionError(
+            f"condition {_short(text)}: expected Python's syntax, found: {getattr(error, 'msg', error)}."
+        ) from None
+    except (RecursionError, MemoryError):
+        raise PartitionError(f"condition {_short(text)}: nested too deeply; use simpler conditions.") from None
+    _measure(tree, text)
+    return tree
+
+
+def _measure(tree: ast.expr, text: str) -> None:
+    nodes, stack = 0, [(tree, 1)]
+    while stack:
+        node, depth = stack.pop()
+        nodes += 1
+        if depth > DEEPEST:
+            raise PartitionError(f"condition {_short(text)}: expected at most {DEEPEST} levels, found more.")
+        stack += [(child, depth + 1) for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
+    if nodes > MOST_NODES:
+        raise PartitionError(f"condition {_short(text)}: expected at most {MOST_NODES:,} parts, found {nodes:,}.")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def _zone(dtype: DataType | None) -> str | None:
+    return dtype.time_zone if isinstance(dtype, pl.Datetime) else None
+
+
+class _Reader:
+    """Turns a parsed condition into an expression, collecting what it cannot accept."""
+
+    def __init__(self, tree: ast.expr, text: str, schema: Mapping[str, DataType]) -> None:
+        self.tree, self.text, self.schema = tree, text, schema
+        self.columns: set[str] = set()
+
+    def condition(self) -> pl.Expr:
+        expr = self.truth(self.tree)
+        if not self.columns:
+            raise self.refusal("a condition that mentions a column", self.tree)
+        return expr
+
+    def piece(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+
+    def refusal(self, expected: str, node: ast.AST, advice: str = "") -> PartitionError:
+        found = _short(self.piece(node))
+        return PartitionError(f"condition {_short(self.text)}: expected {expected}, found {found}.{advice}")
+
+    def truth(self, node: ast.expr) -> pl.Expr:
+        """Three-valued: null where a missing value leaves the answer open."""
+        match node:
+            case ast.BoolOp(op=joined, values=operands):
+                parts = self.each(operands)
+                return pl.all_horizontal(parts) if isinstance(joined, ast.And) else pl.any_horizontal(parts)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return ~self.truth(operand)
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.Call(func=ast.Name(id="is_null"), args=[argument], keywords=[]):
+                return self.value(argument).expr.is_null()
+        term = self.value(node)
+        if term.kind != "boolean":
+            raise self.refusal("a condition", node, f" This is a {term.kind}: compare it with something.")
+        return term.expr
+
+    def each(self, nodes: list[ast.expr]) -> list[pl.Expr]:
+        parts: list[pl.Expr] = []
+        problems: list[str] = []
+        for node in nodes:
+            try:
+                parts.append(self.truth(node))
+            except PartitionError as error:
+                problems += error.problems
+        if problems:
+            raise PartitionError(*problems)
+        return parts
+
+    def comparison(self, node: ast.Compare) -> pl.Expr:
+        parts = []
+        left = self.value(node.left)
+        for kind, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(kind, (ast.In, ast.NotIn)):
+                found = self.membership(left, right)
+                parts.append(~found if isinstance(kind, ast.NotIn) else found)
+                if len(node.ops) > 1:
+                    raise self.refusal("`in` on its own, not chained", node)
+            elif type(kind) in COMPARISONS:
+                term = self.value(right)
+                parts.append(self.compared(COMPARISONS[type(kind)], left, term, node))
+                left = term
+            else:
+                raise self.refusal("a comparison (< <= > >= == != in)", node, " Missing values: is_null(column).")
+        return parts[0] if len(parts) == 1 else pl.all_horizontal(parts)
+
+    def membership(self, left: _Term, right: ast.expr) -> pl.Expr:
+        if not isinstance(right, (ast.Tuple, ast.List, ast.Set)) or not right.elts:
+            raise self.refusal('a list of values such as ("snow", "polar") after `in`', right)
+        values = [self.value(element) for element in right.elts]
+        if any(value.literal is None for value in values):
+            raise self.refusal("only numbers and text in the list after `in`", right)
+        return pl.any_horizontal([self.compared(operator.eq, left, value, right) for value in values])
+
+    def compared(self, compare: Comparison, left: _Term, right: _Term, node: ast.AST) -> pl.Expr:
+        left, right = self.dated(left, right.dtype), self.dated(right, left.dtype)
+        if left.kind != right.kind:
+            raise self.refusal(
+                f"two values of one kind, not a {left.kind} ({left.piece}) beside a {right.kind} ({right.piece})", node
+            )
+        if left.kind == "boolean" and compare not in (operator.eq, operator.ne):
+            raise self.refusal("== or != between true and false", node)
+        if left.dtype and right.dtype and _zone(left.dtype) != _zone(right.dtype):
+            raise self.refusal("two times of one time zone", node)
+        result: pl.Expr = compare(left.expr, right.expr)
+        return result
+
+    def dated(self, term: _Term, other: DataType | None) -> _Term:
+        """ISO text beside a column of dates is a date."""
+        if not isinstance(term.literal, str) or not isinstance(other, (pl.Date, pl.Datetime)):
+            return term
+        try:
+            return _Term(moment(term.literal, other), "date", term.piece)
+        except PartitionError as error:
+            raise PartitionError(f"condition {_short(self.text)}: {error}") from None
+
+    def value(self, node: ast.expr) -> _Term:
+        match node:
+            case ast.Constant(value=literal):
+                return self.constant(node, literal)
+            case ast.Name(id=name):
+                return self.column(node, name)
+            case ast.Call(func=ast.Name(id="col"), args=[ast.Constant(value=str(name))], keywords=[]):
+                return self.column(node, name)
+            case ast.Call(func=ast.Name(id="abs"), args=[argument], keywords=[]):
+                return self.arithmetic(node, operator.abs, argument)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.arithmetic(node, operator.neg, operand)
+            case ast.BinOp(op=kind, left=left, right=right) if type(kind) in ARITHMETIC:
+                return self.arithmetic(node, ARITHMETIC[type(kind)], left, right)
+            case ast.BoolOp() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return _Term(self.truth(node), "boolean", self.piece(node))
+        raise self.refusal("columns, numbers, text, comparisons, and, or, not, in, abs(), is_null(), col()", node)
+
+    def constant(self, node: ast.expr, literal: Any) -> _Term:
+        match literal:
+            case bool():
+                return _Term(pl.lit(literal), "boolean", self.piece(node), literal=literal)
+            case str():
+                return _Term(pl.lit(literal), "text", self.piece(node), literal=literal)
+            case int() | float() if abs(literal) < 2**63:
+                return _Term(pl.lit(literal), "number", self.piece(node), literal=literal)
+            case None:
+                raise self.refusal("a value", node, " For missing values use is_null(column).")
+        raise self.refusal("a number below 2**63 or text", node)
+
+    def column(self, node: ast.expr, name: str) -> _Term:
+        if name not in self.schema:
+            raise UnknownNameError("column", name, self.schema)
+        self.columns.add(name)
+        dtype, expr = self.schema[name], pl.col(name)
+        if dtype.is_float():
+            return _Term(expr.fill_nan(None), "number", name, dtype)
+        if dtype.is_numeric():
+            return _Term(expr, "number", name, dtype)
+        if isinstance(dtype, (pl.Date, pl.Datetime)):
+            return _Term(expr, "date", name, dtype)
+        if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
+            return _Term(expr.cast(pl.String), "text", name, dtype)
+        if isinstance(dtype, pl.Boolean):
+            return _Term(expr, "boolean", name, dtype)
+        raise self.refusal(f"a column of numbers, text, dates or true and false, not {dtype}", node)
+
+    def arithmetic(self, node: ast.expr, operation: Callable[..., Any], *operands: ast.expr) -> _Term:
+        terms = [self.value(operand) for operand in operands]
+        if wrong := [term for term in terms if term.kind != "number"]:
+            raise self.refusal("numbers to calculate with", node, f" {wrong[0].piece} is a {wrong[0].kind}.")
+        if len(terms) == 1 and terms[0].literal is not None:
+            value = operation(terms[0].literal)
+            return _Term(pl.lit(value), "number", self.piece(node), literal=value)
+        # Float64 throughout: small integer types would wrap around.
+        values = [term.expr.cast(pl.Float64) for term in terms]
+        if operation in (operator.truediv, operator.mod):
+            values[1] = pl.when(values[1] != 0).then(values[1])
+        return _Term(operation(*values).fill_nan(None), "number", self.piece(node))

@@ -1,0 +1,141 @@
+"""A column of the table as it stands, for instance a forecast made elsewhere: the baseline that no training made.
+
+It has one member. A regression takes its constant variance from the residuals on train; a classification gives
+the column's label probability 1. Where the column is empty, the training mean or majority takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench import tables
+from shiftbench.check import Vector
+from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.errors import TableError
+from shiftbench.methods import fitted_folder, targets
+from shiftbench.methods.settings import MethodSettings
+
+if TYPE_CHECKING:
+    from shiftbench.features import Features
+    from shiftbench.methods import Progress
+
+# Smallest variance, in units of the variance of the training targets, for a column that equals the target.
+VARIANCE_FLOOR = 1e-12
+
+
+@dataclass(frozen=True)
+class Settings(MethodSettings):
+    """Settings of `column`: the task, the classes, and the column that is the answer."""
+
+    column: str = ""
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong with these values."""
+        found = super().problems()
+        if not isinstance(self.column, str) or not self.column:
+            found.append(f"column: expected the name of a column, found {self.column!r}.")
+        return found
+
+
+def fit(
+    train: pl.DataFrame,
+    dev: pl.DataFrame,
+    *,
+    features: Features | None = None,
+    target: str,
+    settings: Settings,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Note in `folder` how far the column is from the targets of `train`, and what fills it; see `boosting.fit`.
+
+    The targets of `dev` are checked; `features` and `cores` make no difference.
+
+    Raises:
+        TableError: naming what is wrong with the targets or the column.
+        SettingsError: if the folder is another fit's, or cannot be written to.
+    """
+    record = {"method": "column", "settings": settings.to_dict(), "target": target, "records": train.height}
+    if settings.task == "regression":
+        values, _ = targets.numbers(train, dev, target=target)
+        record |= _regression(train, values, settings.column)
+    else:
+        codes, _, names = targets.classes(train, dev, target=target, known=settings.classes)
+        _labels(train, settings.column, names, where="train")
+        record |= {"classes": list(names), "filled_with": names[int(np.bincount(codes).argmax())]}
+    place = fitted_folder.claim(folder, record, overwrite=overwrite)
+    if progress:
+        progress(1, 1, f"column {settings.column}")
+    return place
+
+
+def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:
+    """What the column says about each of the N rows of `frame`, as one member: [1, N] or [1, N, C].
+
+    Raises:
+        TableError: if `frame` has no rows, or the column is missing or holds what is no answer.
+        SettingsError: if `folder` holds no fit of this method.
+    """
+    record = fitted_folder.read(folder, "column")
+    column, fill = record["settings"]["column"], record["filled_with"]
+    if not frame.height:
+        raise TableError("expected at least one record to predict, found none.")
+    if record["settings"]["task"] == "regression":
+        answers = _answers(frame, column, where="table")
+        mean = np.where(np.isnan(answers), fill, answers)[None]
+        return Gaussian(mean=mean, variance=np.full(mean.shape, record["variance"]))
+    names = record["classes"]
+    labels = _labels(frame, column, names, where="table").fill_null(fill)
+    codes = labels.replace_strict({name: code for code, name in enumerate(names)}, return_dtype=pl.Int64)
+    return Categorical(np.eye(len(names))[codes.to_numpy()][None], classes=tuple(names))
+
+
+def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
+    """Which column, and how many of its values in `frame` were missing and how they were filled."""
+    record = fitted_folder.read(folder, "column")
+    column, fill = record["settings"]["column"], record["filled_with"]
+    if record["settings"]["task"] == "regression":
+        missing = int(np.isnan(_answers(frame, column, where="table")).sum())
+        what = f"the training mean {fill:.6g}"
+    else:
+        missing, what = targets.labels(frame, column, where="table").null_count(), f"the training majority {fill}"
+    filled = f"; {missing:,} of {frame.height:,} values were missing and became {what}" if missing else ""
+    return f"the column {column} as it stands{filled}"
+
+
+def _regression(train: pl.DataFrame, values: Vector, column: str) -> dict[str, Any]:
+    answers = _answers(train, column, where="train")
+    known = ~np.isnan(answers)
+    if not known.any():
+        raise TableError(f"train, {column}: expected numbers, found only missing values. Name another column.")
+    residual = float(np.mean((answers[known] - values[known]) ** 2))
+    floor = VARIANCE_FLOOR * float(values.var())
+    return {"filled_with": float(values.mean()), "variance": max(residual, floor)}
+
+
+def _answers(frame: pl.DataFrame, column: str, *, where: str) -> Vector:
+    """The column as numbers [N], NaN where it is empty."""
+    answers = tables.numbers(frame, column, where=where)
+    if infinite := int(np.isinf(answers).sum()):
+        raise TableError(
+            f"{where}, {column}: expected finite numbers, found infinity in {infinite:,} of {len(answers):,} records. "
+            "Clip or empty these."
+        )
+    return answers
+
+
+def _labels(frame: pl.DataFrame, column: str, names: tuple[str, ...] | list[str], *, where: str) -> pl.Series:
+    """The column as labels [N], null where it is empty."""
+    labels = targets.labels(frame, column, where=where)
+    advice = "Name a column that holds the classes of the target, or empty these values."
+    if problems := targets.absent(labels, names, where=where, advice=advice):
+        raise TableError(*problems)
+    return labels

@@ -1,0 +1,99 @@
+"""The folder of a fitted method: a record of what was fitted, on which data; a folder belongs to one fit only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from shiftbench import files
+from shiftbench.errors import SettingsError
+
+FORMAT = "shiftbench fitted method 1"
+RECORD = "settings.json"
+# What fits leave in a folder; nothing else is ever deleted.
+OURS = (RECORD, "member_*.cbm", "member_*.json", "inputs.npz")
+
+
+def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = False) -> Path:
+    """Make `folder` that of the fit which `record` describes, or go on with the same fit begun there earlier.
+
+    Raises:
+        SettingsError: if another fit (other settings, features, data or library versions) is there, or the
+            folder cannot be written to. With `overwrite` what fits have left there is deleted instead.
+    """
+    place = Path(folder)
+    wanted = json.loads(json.dumps({"format": FORMAT, **record}, allow_nan=False))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for left in place.glob(".*.part"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        if overwrite:
+            for path in [path for pattern in OURS for path in place.glob(pattern)]:
+                path.unlink()
+        if not (place / RECORD).exists():
+            files.write_json(place / RECORD, wanted)
+    except OSError as error:
+        raise SettingsError(f"{place}: expected a folder to write to, found: {error}. Choose another.") from None
+    if different := _differences(read(place), wanted):
+        raise SettingsError(
+            f"{place}: expected a fresh folder or this same fit begun earlier, found another fit "
+            f"({'; '.join(different)}). Choose another folder, or overwrite this one (overwrite=True)."
+        )
+    return place
+
+
+def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
+    """The record in `folder`, which must be of one of these methods if any are named.
+
+    Raises:
+        SettingsError: if there is none, or it is damaged, of another format or of another method.
+    """
+    path = Path(folder) / RECORD
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(
+            f"{folder}: expected the folder of a fitted method, found no {RECORD}. Fit first."
+        ) from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise SettingsError(f"{path}: expected JSON, found: {error}. Fit again into a fresh folder.") from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        found = value.get("format") if isinstance(value, dict) else type(value).__name__
+        raise SettingsError(f"{path}: expected the format {FORMAT!r}, found {found!r}. Fit again into a fresh folder.")
+    if methods and value.get("method") not in methods:
+        wanted = " or ".join(methods)
+        raise SettingsError(
+            f"{path}: expected the method {wanted}, found {value.get('method')!r}. Name its own folder."
+        )
+    return value
+
+
+def digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """The SHA-256 of named arrays: their names, types, shapes and values."""
+    total = hashlib.sha256()
+    for name, array in arrays.items():
+        total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
+    differences = []
+    for key in sorted(found.keys() | wanted.keys()):
+        here, there = wanted.get(key), found.get(key)
+        if isinstance(here, dict) and isinstance(there, dict):
+            differences += _differences(there, here, f"{prefix}{key}.")
+        elif here != there:
+            differences.append(f"{prefix}{key}: {_brief(there)} there, {_brief(here)} here")
+    return differences
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:18] + " … " + text[-18:]

@@ -1,0 +1,123 @@
+"""What a method learns to predict: the target column of the train and dev partitions, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import tables
+from shiftbench.check import Vector
+from shiftbench.errors import TableError
+
+Codes = npt.NDArray[np.int64]
+FEWEST_TRAIN = 10  # with fewer, neither a spread nor a class frequency means anything
+FEWEST_DEV = 1
+ADVICE = "It never occurs in train: list all in `classes` to give it probability 0, or drop these records."
+
+
+def numbers(train: pl.DataFrame, dev: pl.DataFrame, *, target: str) -> tuple[Vector, Vector]:
+    """The targets of a regression, [N] for train and for dev.
+
+    Raises:
+        TableError: naming every problem of both: missing, infinite or non-numeric targets, too few records, a
+            target that never varies in train.
+    """
+    values, problems = [], _too_few(train, dev)
+    for part, frame in (("train", train), ("dev_in", dev)):
+        try:
+            column = tables.numbers(frame, target, where=part)
+        except TableError as error:
+            problems += error.problems
+            continue
+        values.append(column)
+        if odd := int(np.count_nonzero(~np.isfinite(column))):
+            problems.append(
+                f"{part}, {target}: expected a finite target in every record, found {odd:,} of {len(column):,} "
+                "missing or infinite. Drop these records, and count them."
+            )
+    if problems:
+        raise TableError(*problems)
+    with np.errstate(over="ignore"):
+        spread = np.std(values[0])
+    if not 0 < spread < np.inf:
+        found = f"{values[0][0]:g} everywhere" if not spread else f"a standard deviation of {spread:g}"
+        raise TableError(f"train, {target}: expected a target that varies within range, found {found}. Choose another.")
+    return values[0], values[1]
+
+
+def labels(frame: pl.DataFrame, column: str, *, where: str) -> pl.Series:
+    """A column of labels as text [N]; missing ones (also NaN and empty text) are null."""
+    tables.require(frame, [column], where=where)
+    series = frame[column]
+    if series.dtype.is_float():
+        # 3.0 and 3 are one label: whole numbers become floats in a column with missing values.
+        whole = series.fill_nan(None)
+        series = whole.cast(pl.Int64) if (whole.drop_nulls() % 1 == 0).all() else whole
+    return series.cast(pl.String).replace("", None).rename(column)
+
+
+def classes_of(column: pl.Series) -> tuple[str, ...]:
+    """The different labels (made by `labels`) in sorted order: as numbers where all are, as text where not."""
+    names = column.drop_nulls().unique().sort()
+    numeric = names.cast(pl.Float64, strict=False)
+    order = names if numeric.has_nulls() else names.gather(numeric.arg_sort())
+    return tuple(order.to_list())
+
+
+def classes(
+    train: pl.DataFrame, dev: pl.DataFrame, *, target: str, known: Sequence[str] | None = None
+) -> tuple[Codes, Codes, tuple[str, ...]]:
+    """The targets of a classification as positions in the classes, [N] for train and for dev, and the classes.
+
+    The classes are `known`, in its order, or else the labels in train, sorted.
+
+    Raises:
+        TableError: naming every problem of both: missing targets, too few records, one class only, a class
+            that is not `known`, or (if None is given) a class in dev that train lacks.
+    """
+    problems = _too_few(train, dev)
+    parts = {part: labels(frame, target, where=part) for part, frame in (("train", train), ("dev_in", dev))}
+    for part, column in parts.items():
+        if column.null_count():
+            problems.append(
+                f"{part}, {target}: expected a target in every record, found {column.null_count():,} of "
+                f"{len(column):,} missing. Drop these records, and count them."
+            )
+    in_train = classes_of(parts["train"])
+    if len(in_train) < 2:
+        found = f"only {in_train[0]!r}" if in_train else "none"
+        problems.append(f"train, {target}: expected two or more classes, found {found}. Change the partition.")
+    names = in_train if known is None else tuple(known)
+    advice = ADVICE if known is None else "Add it to `classes`, or drop these records."
+    for part, column in parts.items():
+        problems += absent(column, names, where=part, advice=advice)
+    if problems:
+        raise TableError(*problems)
+    place = {name: code for code, name in enumerate(names)}
+    train_codes, dev_codes = (
+        column.replace_strict(place, return_dtype=pl.Int64).to_numpy() for column in parts.values()
+    )
+    return train_codes, dev_codes, names
+
+
+def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str = ADVICE) -> list[str]:
+    """A problem for every label in `column` that is not among the classes `names`, with its count.
+
+    Any partition that is to be scored can be asked this.
+    """
+    present = column.drop_nulls()
+    counts = present.filter(~present.is_in(list(names))).value_counts(name="count").sort(column.name)
+    wanted = f"{where}, {column.name}: expected a class among {', '.join(names)}"
+    return [f"{wanted}, found {name!r} in {count:,} records. {advice}" for name, count in counts.rows()]
+
+
+def _too_few(train: pl.DataFrame, dev: pl.DataFrame) -> list[str]:
+    sizes = (("train", train.height, FEWEST_TRAIN), ("dev_in", dev.height, FEWEST_DEV))
+    return [
+        f"{part}: expected at least {fewest} record{'s' * (fewest > 1)}, found {found}. Change the partition."
+        for part, found, fewest in sizes
+        if found < fewest
+    ]

@@ -1,0 +1,195 @@
+"""Metrics of classification: right or wrong, the whole probability vector, and calibration.
+
+Targets are class indices [N], 0 … C-1. Answers are class indices [N], or probabilities [N, C], of which the most
+probable class counts (the first of equals). Functions `..._per_record` and `zero_one_error` return [N], so that
+statistics can be resampled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check
+from shiftbench.check import Vector
+from shiftbench.ensembles import LOG_EPSILON, Array, class_probabilities
+from shiftbench.errors import ArrayError, SettingsError
+
+Indices = npt.NDArray[np.int64]
+
+# An index beyond this is a code or an id, not the number of a class.
+MOST_CLASSES = 10_000
+
+
+class Reliability(NamedTuple):
+    """Bins of confidence that hold records, in ascending order: their means [B] and sizes [B]."""
+
+    confidence: Vector
+    accuracy: Vector
+    records: Indices
+
+
+# --- right or wrong ---------------------------------------------------------------------------------------------------
+
+
+def zero_one_error(targets: Any, answers: Any) -> Vector:
+    """1.0 where the answer is wrong, 0.0 where it is right [N].
+
+    Raises:
+        ArrayError: unequal lengths, no records, classes that are not indices >= 0, bad probabilities; so do all
+            functions here.
+    """
+    targets, answers, _ = _targets_and_answers(targets, answers)
+    return np.asarray(targets != answers, dtype=np.float64)
+
+
+def accuracy(targets: Any, answers: Any) -> float:
+    """The share of right answers; higher is better."""
+    targets, answers, _ = _targets_and_answers(targets, answers)
+    return float((targets == answers).mean())
+
+
+def confusion(targets: Any, answers: Any) -> Indices:
+    """How many records [C, C] have this target (row) and this answer (column).
+
+    C is the number of columns of the probabilities, or else the highest index found plus 1.
+    """
+    targets, answers, classes = _targets_and_answers(targets, answers)
+    return np.bincount(targets * classes + answers, minlength=classes**2).reshape(classes, classes)
+
+
+def macro_f1(targets: Any, answers: Any) -> float:
+    """The unweighted mean over classes of the one-vs-all F1 = 2 TP / (2 TP + FP + FN); higher is better.
+
+    A class counts if any target or any answer names it, because its F1 is 0/0 otherwise. One that is answered but is
+    nowhere the target counts with F1 = 0. (scikit-learn does the same.)
+
+    Source: Malinin et al. 2021, Shifts 1.0, Appendix C.3 ("one-vs-all", no weighting).
+    """
+    targets, answers, classes = _targets_and_answers(targets, answers)
+    named = np.bincount(targets, minlength=classes) + np.bincount(answers, minlength=classes)
+    right = np.bincount(targets[targets == answers], minlength=classes)
+    return float((2 * right[named > 0] / named[named > 0]).mean())
+
+
+# --- probabilities ----------------------------------------------------------------------------------------------------
+
+
+def brier_per_record(targets: Any, probabilities: Any) -> Vector:
+    """Sum over the classes of (p_c - [c = target])² for each record [N], from 0 to 2.
+
+    Source: Brier 1950, Monthly Weather Review 78. For two classes it is twice the score of the second class alone.
+    """
+    targets, probabilities = _targets_and_probabilities(targets, probabilities)
+    of_target = probabilities[np.arange(len(targets)), targets]
+    return np.asarray(np.square(probabilities).sum(axis=1) - 2 * of_target + 1)
+
+
+def brier(targets: Any, probabilities: Any) -> float:
+    """Mean Brier score, from 0 to 2; lower is better."""
+    return float(brier_per_record(targets, probabilities).mean())
+
+
+def nll_per_record(targets: Any, probabilities: Any) -> Vector:
+    """-log(p_target + 1e-10) of each record [N], in nats: at most 23.03, as in the published code."""
+    targets, probabilities = _targets_and_probabilities(targets, probabilities)
+    of_target = probabilities[np.arange(len(targets)), targets]
+    return np.asarray(-np.log(of_target + LOG_EPSILON))
+
+
+def nll(targets: Any, probabilities: Any) -> float:
+    """Mean negative log-likelihood, in nats; lower is better."""
+    return float(nll_per_record(targets, probabilities).mean())
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
+
+
+def reliability(targets: Any, probabilities: Any, *, bins: int = 15) -> Reliability:
+    """Mean confidence and accuracy of the most probable class, in bins of confidence of equal width.
+
+    Bin b of B holds confidences in ((b-1)/B, b/B]. Empty bins are left out.
+
+    Raises:
+        SettingsError: fewer than one bin.
+
+    Source: Guo et al. 2017, On calibration of modern neural networks, Section 2.
+    """
+    return _binned(*_confidence_and_right(targets, probabilities), bins)
+
+
+def expected_calibration_error(targets: Any, probabilities: Any, *, bins: int = 15) -> float:
+    """Mean over the records of |accuracy - confidence| of their bin, see `reliability`; lower is better.
+
+    Source: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, Eq. 3.
+    """
+    return calibration_error(*_confidence_and_right(targets, probabilities), bins=bins)
+
+
+def calibration_error(confidence: Any, right: Any, *, bins: int = 15) -> float:
+    """The expected calibration error of answers given with a confidence [N], where `right` [N] is 1 if correct."""
+    confidence, right = check.vectors(confidence=confidence, right=right)
+    found = _binned(confidence, right, bins)
+    return float(np.abs(found.accuracy - found.confidence) @ found.records / len(right))
+
+
+def _confidence_and_right(targets: Any, probabilities: Any) -> tuple[Vector, Vector]:
+    targets, probabilities = _targets_and_probabilities(targets, probabilities)
+    return probabilities.max(axis=1), (probabilities.argmax(axis=1) == targets).astype(np.float64)
+
+
+def _binned(confidence: Vector, right: Vector, bins: int) -> Reliability:
+    if bins < 1:
+        raise SettingsError(f"bins: expected at least 1, found {bins}.")
+    # Rounding may lift a confidence a little above 1: it belongs to the last bin.
+    places = np.minimum(np.searchsorted(np.arange(1, bins + 1) / bins, confidence), bins - 1)
+    records = np.bincount(places, minlength=bins)
+    held = records > 0
+    sums = [np.bincount(places, values, minlength=bins)[held] for values in (confidence, right)]
+    return Reliability(sums[0] / records[held], sums[1] / records[held], records[held])
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _targets_and_answers(targets: Any, answers: Any) -> tuple[Indices, Indices, int]:
+    """Both as class indices [N], and the number of classes C."""
+    if _is_matrix(answers):
+        targets, probabilities = _targets_and_probabilities(targets, answers)
+        return targets, probabilities.argmax(axis=1), probabilities.shape[1]
+    targets, answers = check.vectors(targets=targets, answers=answers)
+    problems = _index_problems("targets", targets, MOST_CLASSES) + _index_problems("answers", answers, MOST_CLASSES)
+    if problems:
+        raise ArrayError(*problems)
+    return targets.astype(np.int64), answers.astype(np.int64), int(max(targets.max(), answers.max())) + 1
+
+
+def _targets_and_probabilities(targets: Any, probabilities: Any) -> tuple[Indices, Array]:
+    array, problems = class_probabilities(
+        probabilities, "[N, C]", hint="Two classes? Use np.stack([1 - p, p], axis=-1)."
+    )
+    try:
+        targets = check.vector("targets", targets, length=len(array) or None)
+        problems += _index_problems("targets", targets, array.shape[-1] or MOST_CLASSES)
+    except ArrayError as error:
+        problems = [*error.problems, *problems]
+    if problems:
+        raise ArrayError(*problems)
+    return targets.astype(np.int64), array
+
+
+def _is_matrix(answers: Any) -> bool:
+    try:
+        return np.ndim(answers) == 2
+    except ValueError:  # ragged: the check of vectors says so
+        return False
+
+
+def _index_problems(name: str, values: Vector, classes: int) -> list[str]:
+    bad = (values != np.floor(values)) | (values < 0) | (values >= classes)
+    if not bad.any():
+        return []
+    found = f"found {values[bad][0]:g} ({np.count_nonzero(bad):,} of {len(bad):,}, first at index {bad.argmax()})"
+    return [f"{name}: expected class indices from 0 to {classes - 1:,}, {found}. Number the classes 0 … C-1."]

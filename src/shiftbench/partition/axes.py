@@ -1,0 +1,142 @@
+"""What each axis of the rules (time, group, condition) says of each record: which populations it fits, as bits.
+
+Bit 1 is in_domain, 2 dev_out, 4 eval_out. A record belongs to a population if every axis agrees: bitwise and.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
+from shiftbench.expression import open_condition
+from shiftbench.partition import windows
+from shiftbench.partition.rules import Rules
+from shiftbench.partition.settings import POPULATIONS, SHIFTED, Range
+
+Bits = npt.NDArray[np.uint8]
+
+BIT = {name: np.uint8(1 << place) for place, name in enumerate(POPULATIONS)}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: the populations each record fits [N], and the shifted partitions that have a rule of it."""
+
+    name: str
+    bits: Bits
+    ruled: frozenset[str]
+
+
+def axes(frame: pl.DataFrame, rules: Rules) -> tuple[list[Axis], windows.Edges]:
+    """The axes that have rules, in the order time, group, condition, and the windows of time.
+
+    Raises:
+        PartitionError: naming everything that is wrong on any axis.
+    """
+    found: list[Axis] = []
+    edges: windows.Edges = {}
+    problems: list[str] = []
+    for make in (_group, _condition):
+        try:
+            found += make(frame, rules)
+        except ShiftbenchError as error:
+            problems += error.problems
+    if rules.time is not None:
+        try:
+            times = windows.physical(frame[rules.time])
+            edges = windows.edges(times, rules, frame.schema[rules.time])
+            found.insert(0, _time(times, edges, rules, frame))
+        except PartitionError as error:
+            problems += error.problems
+    if problems:
+        raise PartitionError(*problems)
+    return found, edges
+
+
+def _time(times: windows.Times, edges: windows.Edges, rules: Rules, frame: pl.DataFrame) -> Axis:
+    gap = 0.0 if rules.gap is None else windows.duration(rules.gap, frame.schema[rules.time or ""])
+    return Axis(f"time ({rules.time})", windows.inside(times, edges, gap), frozenset(edges) & frozenset(SHIFTED))
+
+
+def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
+    if rules.group is None:
+        return []
+    values = frame[rules.group].cast(pl.String)
+    known = frozenset(values.unique())
+    in_domain, dev, evaluation = (
+        frozenset(listed)
+        for listed in (rules.in_domain, rules.shifted_dev or rules.shifted, rules.shifted_eval or rules.shifted)
+    )
+    if unknown := sorted((in_domain | dev | evaluation) - known):
+        raise PartitionError(*(str(UnknownNameError(f"value of {rules.group}", value, known)) for value in unknown))
+    if not dev and not evaluation:
+        dev = evaluation = known - in_domain
+    ruled = frozenset(name for name, own in zip(SHIFTED, (dev, evaluation), strict=True) if own)
+    accepted = (in_domain or known - dev - evaluation, dev or known, evaluation or known)
+    bits = {value: sum(1 << place for place, own in enumerate(accepted) if value in own) for value in known}
+    found = values.replace_strict(list(bits), list(bits.values()), return_dtype=pl.UInt8)
+    return [Axis(f"group ({rules.group})", found.to_numpy(), ruled)]
+
+
+def _condition(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
+    fits = conditions(frame, {name: (name, "shifted") if name in SHIFTED else (name,) for name in POPULATIONS}, rules)
+    if not fits:
+        return []
+    ruled = frozenset(fits) & frozenset(SHIFTED)
+    if "in_domain" not in fits:
+        # Not known to be shifted is not enough: a record whose condition is open fits neither side.
+        fits["in_domain"] = pl.all_horizontal([~fits[name] for name in sorted(ruled)])
+    found = evaluated(frame, fits)
+    bits = np.zeros(frame.height, np.uint8)
+    for name, bit in BIT.items():
+        bits |= found[name].view(np.uint8) * bit if name in found else bit
+    return [Axis("condition", bits, ruled)]
+
+
+def conditions(frame: pl.DataFrame, keys: Mapping[str, Sequence[str]], rules: Rules) -> dict[str, pl.Expr]:
+    """For each name, its `where` and `ranges` under the given keys as one open condition; names without are left out.
+
+    Raises:
+        PartitionError: naming everything that is wrong in any of them.
+    """
+    found: dict[str, pl.Expr] = {}
+    problems: list[str] = []
+    for name, own in keys.items():
+        try:
+            parts = [open_condition(text, frame.schema) for text in _texts(rules, own)]
+        except ShiftbenchError as error:
+            problems += [f"{name}: {problem}" for problem in error.problems]
+            continue
+        if parts:
+            found[name] = pl.all_horizontal(parts)
+    if problems:
+        raise PartitionError(*problems)
+    return found
+
+
+def _texts(rules: Rules, keys: Sequence[str]) -> list[str]:
+    texts = [rules.where[key] for key in keys if key in rules.where]
+    for key in keys:
+        texts += [_range(column, pair) for column, pair in rules.ranges.get(key, {}).items()]
+    return texts
+
+
+def _range(column: str, pair: Range) -> str:
+    low, high = pair
+    parts = [] if low is None else [f"col({column!r}) >= {low!r}"]
+    parts += [] if high is None else [f"col({column!r}) < {high!r}"]
+    return " and ".join(parts) or f"not is_null(col({column!r}))"
+
+
+def evaluated(frame: pl.DataFrame, fits: Mapping[str, pl.Expr]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Open conditions over the table, as bool [N] each; what is open is false."""
+    try:
+        found = frame.select(expr.fill_null(value=False).alias(name) for name, expr in fits.items())
+    except pl.exceptions.PolarsError as error:
+        raise PartitionError(f"expected conditions that fit the table, found: {error}.") from None
+    return {name: found[name].to_numpy() for name in fits}

@@ -1,0 +1,272 @@
+"""From a table and rules to its partitions: train, dev_in, dev_out, eval_in and eval_out, and what belongs to none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from shiftbench import tables
+from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.partition import windows
+from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
+from shiftbench.partition.rules import Rules
+from shiftbench.partition.sampling import Draw, Sampler
+from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
+
+DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes what is left
+FEW = 30
+FAR = 0.05
+
+CODE = {name: np.uint8(code) for code, name in enumerate(PARTITIONS, start=1)}  # 0 is unused
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A table's records and where they belong.
+
+    table: the records [N], as they were given.
+    ids: [N] text, unique.
+    assignment: [N] name of the partition, or null for unused.
+    unused: how many records belong to none, by reason.
+    windows: population → (start, end) of its window of time, start included, end not, None for open.
+    warnings: what to know about the partitions; nothing here makes them wrong.
+    """
+
+    table: pl.DataFrame
+    ids: pl.Series
+    assignment: pl.Series
+    unused: Mapping[str, int] = field(default_factory=dict)
+    windows: Mapping[str, tuple[Moment, Moment]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Records of each partition, all five."""
+        found = dict(self.assignment.drop_nulls().value_counts().iter_rows())
+        return {name: found.get(name, 0) for name in PARTITIONS}
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """The records of a partition in the order of the table."""
+        if name not in PARTITIONS:
+            raise UnknownNameError("partition", name, PARTITIONS)
+        return self.table.filter(self.assignment == name)
+
+    def ids_of(self, name: str) -> pl.Series:
+        """The ids of a partition in the order of the table."""
+        return self.ids.filter(self.assignment == name)
+
+
+def partition(frame: pl.DataFrame, rules: Rules) -> Partition:
+    """Assign every record of a table [N] to one partition or to none.
+
+    Each axis of the rules (time, group, condition) says which of the populations in-domain, dev_out and eval_out a
+    record fits; it belongs to those that every axis agrees on. In-domain records are then drawn into train, dev_in
+    and eval_in by the hash of their ids. The partitions are disjoint: a record has one of five names or none, an
+    axis without in-domain rule lets in only what its shift rules leave, and records that written rules claim for
+    both sides are an error. Neither the order of rows nor any other column moves a record.
+
+    Raises:
+        TableError: if ids are missing, empty or used twice.
+        PartitionError: naming all that is wrong: columns that are absent, missing values of time or group, misspelt
+            group values, overlapping rules, and every empty partition with what emptied it.
+    """
+    _check_columns(frame, rules)
+    ids = tables.ids(frame, rules.id, where="the table")
+    found, edges = axes(frame, rules)
+    fits = _agreed(found, frame.height)
+    _check_overlap(fits, ids)
+    sampler = Sampler(ids, None if rules.by is None else frame[rules.by].cast(pl.String), rules.seed)
+    drawn = {**_in_domain(frame, rules, fits, sampler), **_shifted(rules, fits, sampler)}
+    drawn, surplus = _cut(drawn, rules, sampler)
+    if problems := _empty(drawn, _asked(rules, found), found, fits):
+        raise PartitionError(*problems)
+    codes = np.zeros(frame.height, np.uint8)
+    for code, name in enumerate(PARTITIONS, start=1):
+        codes[drawn[name]] = code
+    assignment = pl.Series("partition", [None, *PARTITIONS], dtype=pl.String).gather(codes)
+    dtype = frame.schema[rules.time] if rules.time else pl.Int64()
+    shown = {name: (windows.shown(start, dtype), windows.shown(end, dtype)) for name, (start, end) in edges.items()}
+    unused = _unused(codes, fits, found, surplus)
+    return Partition(frame, ids, assignment, unused, shown, _warnings(drawn, rules, found))
+
+
+def _check_columns(frame: pl.DataFrame, rules: Rules) -> None:
+    problems = []
+    if frame.is_empty():
+        problems.append("the table: expected at least one record, found none.")
+    for name in rules.columns():
+        if name not in frame.columns:
+            problems.append(str(UnknownNameError("column", name, frame.columns)))
+        elif name != rules.id and (missing := _missing(frame[name])):
+            problems.append(
+                f"column {name!r}: expected a value for every record, found {missing:,} of {frame.height:,} missing. "
+                "Fill or drop these records."
+            )
+    if problems:
+        raise PartitionError(*problems)
+
+
+def _missing(column: pl.Series) -> int:
+    return column.null_count() + (int(column.is_nan().sum()) if column.dtype.is_float() else 0)
+
+
+def _agreed(found: list[Axis], records: int) -> Bits:
+    """The populations that all axes agree on; a shifted partition that no axis has a rule of gets nothing."""
+    everything = BIT["in_domain"]
+    for name in SHIFTED:
+        if any(name in axis.ruled for axis in found):
+            everything |= BIT[name]
+    fits = np.full(records, everything)
+    for axis in found:
+        fits &= axis.bits
+    return fits
+
+
+def _check_overlap(fits: Bits, ids: pl.Series) -> None:
+    both = np.flatnonzero((fits & BIT["in_domain"] > 0) & (fits > BIT["in_domain"]))
+    if len(both):
+        shown = ", ".join(repr(one) for one in ids.gather(both[:3]))
+        raise PartitionError(
+            f"expected rules that keep in-domain and shifted records apart, found {len(both):,} records that fit both "
+            f"({shown}). Narrow in_domain or the shift rules."
+        )
+
+
+def _in_domain(frame: pl.DataFrame, rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
+    """Records with a condition of their own first; the rest sampled into the partitions that have none."""
+    left = fits & BIT["in_domain"] > 0
+    drawn: Draw = {}
+    own = evaluated(frame, conditions(frame, {name: (name,) for name in IN_DOMAIN}, rules))
+    if twice := int(np.count_nonzero(sum(member & left for member in own.values()) > 1)):
+        raise PartitionError(
+            f"expected conditions of {', '.join(own)} that exclude each other, found {twice:,} records that fit two."
+        )
+    for name, member in own.items():
+        drawn[name] = np.flatnonzero(member & left)
+    for rows in drawn.values():
+        left[rows] = False
+    rows = np.flatnonzero(left)
+    names = [name for name in DRAWN if name not in own]
+    if any(name in rules.sizes for name in names):
+        drawn |= sampler.to_sizes(rows, _sizes(rules, names, len(rows)))
+    elif total := sum(rules.shares[name] for name in names):
+        drawn |= sampler.by_shares(rows, {name: rules.shares[name] / total for name in names})
+    return {name: drawn.get(name, np.arange(0)) for name in IN_DOMAIN}
+
+
+def _sizes(rules: Rules, names: list[str], records: int) -> dict[str, int]:
+    total = sum(rules.shares[name] for name in names) or 1.0
+    sizes = {name: rules.sizes.get(name, round(rules.shares[name] / total * records)) for name in names}
+    if "train" in sizes and "train" not in rules.sizes:
+        sizes["train"] = max(0, records - sum(size for name, size in sizes.items() if name != "train"))
+    return sizes
+
+
+def _shifted(rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
+    drawn = {name: np.flatnonzero(fits == BIT[name]) for name in SHIFTED}
+    both = np.flatnonzero(fits == BIT["dev_out"] | BIT["eval_out"])
+    if len(both):
+        divided = sampler.by_shares(both, {"dev_out": rules.dev_share, "eval_out": 1 - rules.dev_share})
+        drawn = {name: np.sort(np.concatenate((drawn[name], divided[name]))) for name in SHIFTED}
+    return drawn
+
+
+def _cut(drawn: Draw, rules: Rules, sampler: Sampler) -> tuple[Draw, dict[str, int]]:
+    """Partitions brought down to their `sizes` and `at_most`, and how many records that left over."""
+    problems = []
+    kept, surplus = {}, {}
+    for name, rows in drawn.items():
+        wanted = rules.sizes.get(name, len(rows))
+        if wanted > len(rows):
+            problems.append(f"sizes.{name}: expected at most the {len(rows):,} records that fit, found {wanted:,}.")
+        kept[name] = sampler.smallest(rows, min(wanted, rules.at_most.get(name, wanted)))
+        surplus[f"more than {name} was to have"] = len(rows) - len(kept[name])
+    if problems:
+        raise PartitionError(*problems)
+    return kept, surplus
+
+
+def _asked(rules: Rules, found: list[Axis]) -> set[str]:
+    """The partitions that must not be empty: those with a share or a rule of their own, and train."""
+    own = {*rules.where, *rules.ranges, *rules.sizes}
+    asked = {"train"} | {name for name in IN_DOMAIN if rules.shares[name] > 0 or name in own}
+    asked |= {name for axis in found for name in axis.ruled}
+    if rules.fractions is not None:
+        asked -= {name for name, part in zip(SHIFTED, rules.fractions[2:], strict=True) if part == 0}
+    if rules.dev_share in (0, 1):
+        asked -= {SHIFTED[int(rules.dev_share)]}
+    return asked
+
+
+def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits) -> list[str]:
+    """A problem for every partition that was asked for and is empty: what removed its records."""
+    problems = []
+    for name in PARTITIONS:
+        if name in asked and not len(drawn[name]):
+            bit = BIT[name if name in SHIFTED else "in_domain"]
+            fitting = int(np.count_nonzero(fits & bit))
+            reason = (
+                f"{fitting:,} records fit its rules, but its share or condition took none. Raise shares or sizes"
+                if fitting
+                else f"{_removals(found, bit, len(fits))}. Widen these rules"
+            )
+            problems.append(f"{name}: expected records, found none: {reason}.")
+    return problems
+
+
+def _removals(found: list[Axis], bit: np.uint8, records: int) -> str:
+    left = np.ones(records, np.bool_)
+    removed = []
+    for axis in found:
+        fitting = left & (axis.bits & bit > 0)
+        removed.append(f"{axis.name} removed {np.count_nonzero(left) - np.count_nonzero(fitting):,}")
+        left = fitting
+    return f"of {records:,} records {', then '.join(removed) or 'nothing removed any'}"
+
+
+def _unused(codes: Bits, fits: Bits, found: list[Axis], surplus: Mapping[str, int]) -> dict[str, int]:
+    """Records in no partition by reason; the counts sum to all of them."""
+    reasons = {reason: count for reason, count in surplus.items() if count}
+    alone = int(np.count_nonzero((codes == 0) & (fits > 0))) - sum(reasons.values())
+    if alone:
+        reasons["in-domain, but no condition of train, dev_in or eval_in fits"] = alone
+    key = np.zeros(len(fits), np.int64)
+    for axis in found:
+        key = key * 8 + axis.bits
+    for combined, count in enumerate(np.bincount(key[fits == 0])):
+        if count:
+            digits = [combined >> 3 * place & 7 for place in range(len(found))][::-1]
+            reason = _reason({axis.name: digit for axis, digit in zip(found, digits, strict=True)})
+            reasons[reason] = reasons.get(reason, 0) + int(count)
+    return reasons
+
+
+def _reason(fitting: Mapping[str, int]) -> str:
+    for axis, digit in fitting.items():
+        if not digit:
+            return f"{axis} fits no partition"
+    names = {axis: " or ".join(name for name, bit in BIT.items() if digit & bit) for axis, digit in fitting.items()}
+    return ", but ".join(f"{axis} fits {name}" for axis, name in names.items() if fitting[axis] != 7)
+
+
+def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
+    warned = [
+        f"{name} has only {len(rows)} records: its scores will be coarse."
+        for name, rows in drawn.items()
+        if 0 < len(rows) < FEW
+    ]
+    if rules.fractions is not None and rules.gap is None:
+        for name, wanted in zip(BIT, (rules.fractions[0], *rules.fractions[2:]), strict=True):
+            share = float(np.mean(found[0].bits & BIT[name] > 0))
+            if abs(share - wanted) > FAR:
+                warned.append(f"{name}: its window holds {share:.1%} of the records, not {wanted:.1%}: equal times.")
+    if rules.by is not None:
+        records = sum(len(drawn[name]) for name in IN_DOMAIN)
+        for name in IN_DOMAIN:
+            share, wanted = len(drawn[name]) / records, rules.shares[name]
+            if abs(share - wanted) > FAR:
+                warned.append(f"{name} has {share:.1%} of the in-domain records, not {wanted:.1%}: whole {rules.by}.")
+    return tuple(warned)

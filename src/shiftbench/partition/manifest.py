@@ -1,0 +1,221 @@
+"""The manifest: which records each partition holds and the rules that made it, with a hash that every score carries.
+
+A folder holds `manifest.json`, `assignment.parquet` (id, partition), `leakage.json` and, if asked, one Parquet file
+for each partition. The manifest is written last: where there is one, the rest is whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench import files, tables
+from shiftbench.errors import PartitionError, ShiftbenchError, TableError
+from shiftbench.partition.engine import Partition
+from shiftbench.partition.leakage import Leakage
+from shiftbench.partition.rules import Rules
+from shiftbench.partition.settings import PARTITIONS
+
+FORMAT = "shiftbench manifest 1"
+MANIFEST, ASSIGNMENT, LEAKAGE = "manifest.json", "assignment.parquet", "leakage.json"
+FRAMES = {name: f"{name}.parquet" for name in PARTITIONS}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a partition is. Only `rules`, `digests` and `source` make its hash.
+
+    rules: the settings of the rules, with the seed.
+    counts, unused: records of each partition, and of none by reason.
+    windows: population → [start, end) of its window of time.
+    digests: partition → SHA-256 of its sorted ids, see `digest`.
+    source: SHA-256 of the table's file, or None if the table came from no file.
+    files: name → SHA-256 of each file beside the manifest.
+    """
+
+    rules: Mapping[str, Any]
+    counts: Mapping[str, int]
+    unused: Mapping[str, int]
+    windows: Mapping[str, Any]
+    digests: Mapping[str, str]
+    source: str | None = None
+    version: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, partition: Partition, rules: Rules, *, source: str | os.PathLike[str] | None = None) -> Manifest:
+        """The manifest of the partition that `rules` made; `source` is the file its table was read from."""
+        return cls(
+            rules=rules.to_settings(),
+            counts=partition.counts,
+            unused=dict(partition.unused),
+            windows={name: list(window) for name, window in partition.windows.items()},
+            digests={name: digest(partition.ids_of(name)) for name in PARTITIONS},
+            source=None if source is None else _sha256(Path(source)),
+            version=version("shiftbench"),
+        )
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of rules, digests and source in canonical JSON (sorted keys, no spaces, ASCII).
+
+        File bytes, versions and times have no part in it, so equal partitions have equal hashes everywhere.
+        """
+        content = {"rules": self.rules, "digests": self.digests, "source": self.source}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, the hash among them."""
+        return {"format": FORMAT, "hash": self.hash, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_json(cls, value: Any, *, where: str = MANIFEST) -> Manifest:
+        """The manifest that `to_json` wrote.
+
+        Raises:
+            PartitionError: if the value is no manifest, is damaged, or was changed after it was written.
+        """
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            found = value.get("format") if isinstance(value, dict) else type(value).__name__
+            raise PartitionError(f"{where}: expected a manifest ({FORMAT!r}), found {found!r}. Write it again.")
+        names = [entry.name for entry in dataclasses.fields(cls)]
+        mappings = ("rules", "counts", "unused", "windows", "digests", "files")
+        if damaged := [
+            name for name in names if name not in value or (name in mappings) != isinstance(value[name], dict)
+        ]:
+            raise PartitionError(
+                f"{where}: expected whole entries, found {', '.join(damaged)} damaged. Write it again."
+            )
+        try:
+            manifest = cls(**{name: value[name] for name in names})
+            found = manifest.hash
+        except (TypeError, ValueError) as error:
+            raise PartitionError(f"{where}: expected a whole manifest, found: {error}. Write it again.") from None
+        if value.get("hash") != found:
+            raise PartitionError(f"{where}: expected the hash {found}, found {value.get('hash')}: it was changed.")
+        return manifest
+
+
+def digest(ids: pl.Series) -> str:
+    """SHA-256 of a set of ids: their lengths in bytes (8 bytes each, least significant first), then their UTF-8.
+
+    The ids are sorted by their bytes. With the lengths no two sets read alike.
+    """
+    ordered = ids.sort()
+    summed = hashlib.sha256(ordered.str.len_bytes().to_numpy().astype(np.dtype("<u8")).tobytes())
+    for first in range(0, len(ordered), 2**20):
+        summed.update(ordered[first : first + 2**20].str.join("").cast(pl.Binary)[0])
+    return summed.hexdigest()
+
+
+def write_manifest(
+    folder: str | os.PathLike[str],
+    partition: Partition,
+    rules: Rules,
+    *,
+    source: str | os.PathLike[str] | None = None,
+    leakage: Leakage | None = None,
+    frames: bool = False,
+) -> Manifest:
+    """Write a partition's folder, the manifest last, and return the manifest.
+
+    Raises:
+        TableError: if the folder cannot be written.
+    """
+    place = Path(folder)
+    manifest = Manifest.of(partition, rules, source=source)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        _clear(place)
+        assignment = pl.DataFrame({"id": partition.ids.alias("id"), "partition": partition.assignment})
+        written = [tables.write_table(assignment, place / ASSIGNMENT)]
+        if leakage is not None:
+            written.append(files.write_json(place / LEAKAGE, leakage.to_json()))
+        if frames:
+            written += [tables.write_table(partition.frame(name), place / file) for name, file in FRAMES.items()]
+        manifest = dataclasses.replace(manifest, files={file.name: files.sha256(file) for file in written})
+        files.write_json(place / MANIFEST, manifest.to_json())
+    except OSError as error:
+        raise TableError(
+            f"{place}: expected a folder that can be written, found: {error}. Free or choose one."
+        ) from None
+    return manifest
+
+
+def _clear(folder: Path) -> None:
+    """Take an older manifest away first, then its files: never a manifest beside files of another partition."""
+    if not (folder / MANIFEST).exists():
+        return
+    for name in (MANIFEST, ASSIGNMENT, LEAKAGE, *FRAMES.values()):
+        with suppress(FileNotFoundError):
+            (folder / name).unlink()
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
+    """The manifest of a folder.
+
+    Raises:
+        PartitionError: if there is none, or it is damaged or was changed.
+    """
+    path = Path(folder) / MANIFEST
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PartitionError(f"{path}: expected a manifest, found no such file. Write the partition again.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise PartitionError(f"{path}: expected a manifest as JSON, found: {error}. Write it again.") from None
+    return Manifest.from_json(value, where=str(path))
+
+
+def verify(folder: str | os.PathLike[str]) -> tuple[str, ...]:
+    """What is wrong with a folder: the manifest, every file that is gone or differs, ids that do not match it.
+
+    An empty tuple means that all is as it was written.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except PartitionError as error:
+        return error.problems
+    problems = []
+    for name, expected in manifest.files.items():
+        path = Path(folder) / Path(name).name
+        try:
+            if (found := _sha256(path)) != expected:
+                problems.append(f"{path}: expected SHA-256 {expected}, found {found}: it was changed.")
+        except TableError as error:
+            problems += error.problems
+    return (*problems, *_mismatches(Path(folder), manifest))
+
+
+def _mismatches(folder: Path, manifest: Manifest) -> list[str]:
+    path = folder / ASSIGNMENT
+    try:
+        assignment = tables.read_table(path, columns=["id", "partition"])
+        ids = {name: assignment.filter(pl.col("partition") == name)["id"] for name in PARTITIONS}
+        found = {name: (len(own), digest(own)) for name, own in ids.items()}
+    except (ShiftbenchError, pl.exceptions.PolarsError) as error:
+        return [str(error)]
+    return [
+        f"{path}: expected the ids of {name} that the manifest names, found others."
+        for name in PARTITIONS
+        if found[name] != (manifest.counts.get(name), manifest.digests.get(name))
+    ]
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return files.sha256(path)
+    except OSError as error:
+        raise TableError(f"{path}: expected a file that can be read, found: {error}.") from None

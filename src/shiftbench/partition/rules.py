@@ -1,0 +1,136 @@
+"""Rules over columns: what decides which partition a record falls into, as plain settings that can be written down."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.partition import settings
+from shiftbench.partition.settings import IN_DOMAIN, SHIFTED, Range, Window
+
+FRACTIONS = (0.6, 0.1, 0.15, 0.15)
+SHARES = {"train": 0.7, "dev_in": 0.1, "eval_in": 0.2}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What makes the five partitions. Every axis that is given must agree: time, group and condition together.
+
+    A partition without any rule of its own axis accepts every record there. Without an in-domain rule on an axis,
+    in-domain is what no shift rule of that axis claims (in time: what lies before the first shifted window), so it
+    cannot overlap them. In-domain rules written out may overlap; the records are then counted and refused.
+    Records that satisfy both shifted partitions (no windows between them) are divided by the hash of their id.
+
+    id: column of unique ids; None takes the row number.
+    seed: key of the hash, 0 … 2^64 - 1.
+    time: column of dates, times or numbers. Without windows it is cut by `fractions`.
+    fractions: of all records sorted by time: the in-domain window, a gap, the window of dev_out, that of eval_out
+        (fractions of 1, percents, or text such as "60/10/15/15"; default 0.6, 0.1, 0.15, 0.15). See `windows.cuts`.
+    eval_first: eval_out lies before dev_out in time, as in the published weather split.
+    windows: instead of fractions: "in_domain", "dev_out", "eval_out" → (start, end), start included, end not,
+        None (in files "") for open.
+    gap: least distance in time between in-domain and shifted records: "7d", "36h", "90m", "30s", "2w", or a number
+        where time is a number; shifted records that are nearer are left out.
+    group: column of group names, with the values that are `in_domain` (default: all that are not shifted) and those
+        that are `shifted` (default: all that are not in-domain), or `shifted_dev` and `shifted_eval` for each.
+    ranges: partition → column → (low, high): low <= value < high, None (in files "") for open.
+    where: partition → condition, see `shiftbench.expression`. Both take the five partitions, "in_domain" and
+        "shifted" (dev_out and eval_out). A condition of train, dev_in or eval_in itself replaces its sampling.
+    shares: of the in-domain records: the chance of an id to fall into each (also "70/10/20"). Every id is drawn
+        alone, so adding records moves none of the old ones.
+    sizes: exact number of records of a partition, smallest hashes first. An in-domain partition without a size then
+        gets its share rounded, and train without a size all that is left.
+    at_most: partitions cut down to so many records, smallest hashes first.
+    by: column whose groups (cities, patients) stay whole when sampling; shares are then approximate.
+    dev_share: chance of a record that satisfies both shifted partitions to fall into dev_out.
+    """
+
+    id: str | None = None
+    seed: int = 0
+    time: str | None = None
+    fractions: tuple[float, float, float, float] | None = None
+    eval_first: bool = False
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    gap: str | float | None = None
+    group: str | None = None
+    in_domain: tuple[str, ...] = ()
+    shifted: tuple[str, ...] = ()
+    shifted_dev: tuple[str, ...] = ()
+    shifted_eval: tuple[str, ...] = ()
+    ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    by: str | None = None
+    dev_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        for name, form in settings.FORMS.items():
+            try:
+                object.__setattr__(self, name, form(name, getattr(self, name)))
+            except PartitionError as error:
+                problems += error.problems
+        if not problems:
+            if self.time and not self.windows and self.fractions is None:
+                object.__setattr__(self, "fractions", FRACTIONS)
+            problems = _disagreements(self)
+        if problems:
+            raise PartitionError(*problems)
+
+    @classmethod
+    def from_settings(cls, values: Mapping[str, Any]) -> Rules:
+        """Rules from plain values, as a TOML or JSON file holds them.
+
+        Raises:
+            UnknownNameError: for a key that is no rule; the nearest one is named.
+            PartitionError: naming every value that is not what it should be.
+        """
+        known = [entry.name for entry in dataclasses.fields(cls)]
+        for name in values:
+            if name not in known:
+                raise UnknownNameError("partition setting", name, known)
+        return cls(**values)
+
+    def to_settings(self) -> dict[str, Any]:
+        """Plain values for TOML or JSON, defaults written out; `from_settings` gives equal rules back."""
+        values = {entry.name: _plain(getattr(self, entry.name)) for entry in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if value not in ("", [], {})}
+
+    def columns(self) -> list[str]:
+        """The columns named by role (id, time, group, by), each once."""
+        return list(dict.fromkeys(name for name in (self.id, self.time, self.group, self.by) if name))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return "" if value is None else value
+
+
+def _disagreements(rules: Rules) -> list[str]:
+    """What is wrong between rules that are right one by one."""
+    problems = []
+    timed = [name for name in ("fractions", "windows", "gap") if getattr(rules, name) not in (None, {})]
+    if timed and rules.time is None:
+        problems.append(f"{', '.join(timed)}: expected a time column with it, found none. Set time.")
+    if rules.fractions is not None and rules.windows:
+        problems.append("expected fractions or windows, found both. Drop one.")
+    if len(set(SHIFTED) & set(rules.windows)) == 1:
+        found = ", ".join(rules.windows)
+        problems.append(f"windows: expected dev_out and eval_out, found only {found}. Add the other.")
+    listed = [name for name in ("in_domain", "shifted", "shifted_dev", "shifted_eval") if getattr(rules, name)]
+    if bool(rules.group) != bool(listed):
+        found = f"group {rules.group!r} and {', '.join(listed) or 'no values'}"
+        problems.append(f"expected a group column together with its in_domain or shifted values, found {found}.")
+    if rules.shifted and (rules.shifted_dev or rules.shifted_eval):
+        problems.append("expected shifted, or shifted_dev and shifted_eval, found both. Drop one.")
+    if rules.by and (cut := [name for name in IN_DOMAIN if name in rules.sizes]):
+        problems.append(f"sizes of {', '.join(cut)}: exact sizes would cut the groups of by={rules.by!r}. Use shares.")
+    return problems

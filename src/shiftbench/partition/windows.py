@@ -1,0 +1,161 @@
+"""Windows of time: where fractions of the sorted records cut, and which records lie in which window."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars.datatypes import DataType
+
+from shiftbench.errors import PartitionError
+from shiftbench.expression import moment
+from shiftbench.partition.rules import Rules
+from shiftbench.partition.settings import POPULATIONS, SHIFTED, Moment
+
+Times = npt.NDArray[Any]  # [N] whole numbers (days, or ticks since 1970) or float64
+Edges = dict[str, tuple[float, float]]  # population → (start, end) in the unit of Times; -inf and inf are open
+
+SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+TICKS = {"ms": 10**3, "us": 10**6, "ns": 10**9}  # in a second
+
+
+def physical(times: pl.Series) -> Times:
+    """A column without missing values as numbers [N] in the same order.
+
+    Raises:
+        PartitionError: if the column holds neither dates, times nor numbers.
+    """
+    if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_integer() or times.dtype.is_float()):
+        raise PartitionError(
+            f"time column {times.name!r}: expected dates, times or numbers, found {times.dtype}. "
+            "Write dates as 2021-01-31."
+        )
+    return times.to_physical().to_numpy()
+
+
+def shown(edge: float, dtype: DataType) -> Moment:
+    """A number of `physical` as it stands in the column: ISO text for dates and times, None for open."""
+    if math.isinf(edge):
+        return None
+    if not isinstance(dtype, (pl.Date, pl.Datetime)):
+        return edge
+    return str(pl.Series([int(edge)]).cast(dtype).dt.to_string("iso")[0])
+
+
+def cuts(times: Times, fractions: Sequence[float]) -> list[float]:
+    """The times at which N records sorted by time are cut into the fractions; K fractions give K - 1 cuts.
+
+    A cut is a time: records before it lie on one side, records at it and after it on the other, so that equal times
+    never come apart. Of all such cuts it is the one nearest to the fraction in records, the earlier of two.
+    """
+    ranks = np.cumsum(fractions)[:-1] * len(times)
+    places = np.minimum(ranks.astype(np.intp), len(times) - 1)
+    found = np.partition(times, np.unique(places))
+    return [_nearest(times, found[place], rank) for place, rank in zip(places, ranks, strict=True)]
+
+
+def _nearest(times: Times, value: Any, rank: float) -> float:
+    first, last = np.count_nonzero(times < value), np.count_nonzero(times <= value)
+    if rank - first <= last - rank:
+        return float(value) if times.dtype.kind == "f" else int(value)
+    later = times[times > value]
+    return later.min().item() if len(later) else math.inf
+
+
+def edges(times: Times, rules: Rules, dtype: DataType) -> Edges:
+    """Start and end of each population's window; a population without a window is left out.
+
+    Raises:
+        PartitionError: for edges that do not fit the column, an end before its start, or windows that overlap in part.
+    """
+    if rules.fractions is not None:
+        first, second, third = cuts(times, _in_time(rules.fractions, rules.eval_first))
+        earlier, later = reversed(SHIFTED) if rules.eval_first else SHIFTED
+        return {"in_domain": (-math.inf, first), earlier: (second, third), later: (third, math.inf)}
+    problems: list[str] = []
+    found: Edges = {}
+    for name, (start, end) in rules.windows.items():
+        try:
+            found[name] = (_number(start, dtype, -math.inf), _number(end, dtype, math.inf))
+        except PartitionError as error:
+            problems += [f"windows.{name}: {problem}" for problem in error.problems]
+    problems += _contradictions(found)
+    if problems:
+        raise PartitionError(*problems)
+    if "in_domain" not in found:
+        found["in_domain"] = (-math.inf, min(start for start, _ in found.values()))
+    return found
+
+
+def _in_time(fractions: Sequence[float], eval_first: bool) -> Sequence[float]:
+    in_domain, gap, dev_out, eval_out = fractions
+    return (in_domain, gap, eval_out, dev_out) if eval_first else fractions
+
+
+def _number(edge: Moment, dtype: DataType, when_open: float) -> float:
+    if edge is None:
+        return when_open
+    dated = isinstance(dtype, (pl.Date, pl.Datetime))
+    if isinstance(edge, str) != dated:
+        raise PartitionError(f"expected {'an ISO date' if dated else 'a number'} like the time column, found {edge!r}.")
+    if isinstance(edge, str):
+        if isinstance(dtype, pl.Date) and len(edge) > len("2021-01-31"):
+            raise PartitionError(f"expected a date without a time, like the time column, found {edge!r}.")
+        return int(pl.select(moment(edge, dtype).cast(dtype).to_physical()).item())
+    return edge
+
+
+def _contradictions(found: Edges) -> list[str]:
+    problems = [
+        f"windows.{name}: expected a start before the end, found none between them. Exchange them?"
+        for name, (start, end) in found.items()
+        if start >= end
+    ]
+    if set(SHIFTED) <= set(found):
+        (a, b), (c, d) = (found[name] for name in SHIFTED)
+        if (a, b) != (c, d) and max(a, c) < min(b, d):
+            problems.append("windows: expected those of dev_out and eval_out equal or apart, found an overlap.")
+    return problems
+
+
+def duration(gap: str | float, dtype: DataType) -> float:
+    """A gap such as "7d" or "36h" in the unit of `physical`; a number where the column holds numbers.
+
+    Raises:
+        PartitionError: if it is no duration, or not of the column's kind.
+    """
+    if not isinstance(dtype, (pl.Date, pl.Datetime)):
+        if isinstance(gap, str):
+            raise PartitionError(f"gap: expected a number like the time column, found {gap!r}.")
+        return gap
+    parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([wdhms])\s*", gap) if isinstance(gap, str) else None
+    if parts is None:
+        raise PartitionError(f"gap: expected a duration such as '7d', '36h', '90m' or '30s', found {gap!r}.")
+    seconds = float(parts[1]) * SECONDS[parts[2]]
+    return seconds / SECONDS["d"] if isinstance(dtype, pl.Date) else seconds * TICKS[dtype.time_unit]
+
+
+def inside(times: Times, windows: Mapping[str, tuple[float, float]], gap: float) -> npt.NDArray[np.uint8]:
+    """Which populations the time of each record fits, as bits 1, 2, 4 (in_domain, dev_out, eval_out), [N].
+
+    Shifted records that are nearer than `gap` to the in-domain records in time fit none.
+    """
+    bits = np.zeros(len(times), np.uint8)
+    for place, name in enumerate(POPULATIONS):
+        start, end = windows.get(name, (-math.inf, math.inf))
+        fits = np.ones(len(times), np.bool_)
+        if start > -math.inf:
+            fits &= times >= start
+        if end < math.inf:
+            fits &= times < end
+        if name == "in_domain":
+            own = times[fits]
+        elif gap and len(own):
+            fits &= (times >= own.max() + gap) | (times <= own.min() - gap)
+        bits |= fits.view(np.uint8) << np.uint8(place)
+    return bits

@@ -1,0 +1,132 @@
+"""The pictures of a report. matplotlib is imported when the first one is drawn; its global state stays as it was."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiftbench import files
+from shiftbench.report import curve_figures, score_figures
+from shiftbench.report.canvas import settings
+from shiftbench.report.content import Report
+from shiftbench.report.style import DPI
+from shiftbench.report.view import split_title
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWERS: dict[str, Callable[[Report, str], Figure | None]] = {
+    "summary": score_figures.summary,
+    "error_retention": partial(curve_figures.retention, kind="error_retention"),
+    "f1_retention": partial(curve_figures.retention, kind="f1_retention"),
+    "density": curve_figures.density,
+    "roc": curve_figures.roc,
+    "coverage": partial(curve_figures.calibration, kind="coverage"),
+    "reliability": partial(curve_figures.calibration, kind="reliability"),
+    "error_by_uncertainty": curve_figures.error_by_uncertainty,
+    "slices": score_figures.slices,
+    "parts": score_figures.parts,
+}
+
+# What each picture shows and how to read it.
+CAPTIONS = {
+    "summary": (
+        "Error in-domain and under shift",
+        "Each system's error on in-domain records (filled circle) and on shifted records (open diamond), with "
+        "intervals; systems are sorted by their error under shift, the best on top. The dotted line marks the "
+        "leading system under shift: a diamond on the better side of it does better there.",
+    ),
+    "error_retention": (
+        "Error retention",
+        "Records are kept from the most certain to the least; those not kept count as error 0, as if an expert "
+        "answered them. Lower is better; the area under the curve is the R-AUC. A useful uncertainty bends the "
+        "curve away from the random order towards the optimal one. Rings: 95 % kept.",
+    ),
+    "f1_retention": (
+        "F1 retention",
+        "F1 of finding the acceptable answers when the most certain share of the records is taken for acceptable. "
+        "Higher is better; the area is the F1-AUC. Rings: 95 % kept (F1@95%).",
+    ),
+    "density": (
+        "Uncertainty by partition",
+        "How uncertainty is distributed in-domain (solid, filled) and on shifted records (dashed, hatched). "
+        "An uncertainty that notices the shift lies further to the right on shifted records.",
+    ),
+    "roc": (
+        "Finding shifted records",
+        "True against false positive rate when the records of highest uncertainty are called shifted. The dotted "
+        "diagonal is chance: a curve above it finds shifted records, one below it takes them for in-domain.",
+    ),
+    "coverage": (
+        "Calibration of intervals",
+        "Share of the targets inside the central predictive interval, against the share promised. Below the dotted "
+        "diagonal a system is overconfident, above it underconfident.",
+    ),
+    "reliability": (
+        "Calibration of probabilities",
+        "Accuracy against confidence, in bins. Below the dotted diagonal a system is overconfident, above it "
+        "underconfident.",
+    ),
+    "error_by_uncertainty": (
+        "Error by uncertainty",
+        "Mean error of records of similar uncertainty. A rising line means that the uncertainty says where errors "
+        "are large; a shifted line above the in-domain one means that it says too little under shift.",
+    ),
+    "slices": (
+        "Slices, worst first",
+        "Mean error, with intervals, of groups of records; the worst group of the leading system is on top.",
+    ),
+    "parts": (
+        "Where the R-AUC comes from",
+        "From top to bottom: what a random order gives (plain bars), then what the order by uncertainty takes away "
+        "(hatched bars to the left: the ranking helps), then the sum, which is the R-AUC.",
+    ),
+}
+
+
+def figures(report: Report) -> dict[str, Figure]:
+    """All pictures the report has data for, by name `<split>_<what>`, in reading order.
+
+    The same report gives the same picture to the byte (with the same matplotlib).
+    """
+    drawn = {}
+    with settings():
+        for split in report.splits:
+            for kind, draw in DRAWERS.items():
+                if (figure := draw(report, split)) is not None:
+                    figure.draw_without_rendering()
+                    # The layout is found once; writing PNG and SVG need not find it again.
+                    figure.set_layout_engine("none")
+                    drawn[f"{split}_{kind}"] = figure
+    return drawn
+
+
+def caption(name: str) -> tuple[str, str]:
+    """Title and reading help of the picture of that name."""
+    split, _, kind = name.partition("_")
+    title, text = CAPTIONS[kind]
+    return f"{title} ({split_title(split)})", text
+
+
+def svg(figure: Figure, name: str) -> str:
+    """A picture as SVG text: no date, and ids that begin with its name, unique within a page of pictures."""
+    buffer = io.StringIO()
+    with settings():
+        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    text = buffer.getvalue()
+    return re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def save(report: Report, folder: str | Path) -> list[Path]:
+    """Write every picture of a report into `folder`, as PNG (150 dpi) and as SVG."""
+    paths = []
+    for name, figure in figures(report).items():
+        target = Path(folder) / f"{name}.png"
+        with settings(), files.replacing(target) as temporary:
+            figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+        paths += [target, files.write_text(target.with_suffix(".svg"), svg(figure, name))]
+    return paths

@@ -1,0 +1,224 @@
+"""The predictions file: what every member of an ensemble says about each record, by id, in one Parquet file.
+
+Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
+each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). The
+Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
+"categorical"), `members`, `classes` (their order; null for a regression), `package_version`, and whatever else
+the writer knows: method, settings, the hash of the manifest (with pyarrow:
+`pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal predictions are
+equal files.
+
+A point forecast is the case M = 1: a normal distribution with the variance of its residuals on the training
+records, or a label as one-hot probabilities.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import tables
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian
+from shiftbench.errors import ArrayError, PredictionsError, TableError
+
+FORMAT = "shiftbench predictions 1"
+KEY = "shiftbench"
+COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
+LAYOUT = ("format", "kind", "members", "classes")  # what the file says of itself; not the writer's to set
+MOST_LISTED = 3
+
+Ids = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Ids [N], what the members say about these records [M, N, …], and where it comes from.
+
+    `ids` are held as text; `metadata` is any JSON object, to which the package's version is added.
+
+    Raises:
+        PredictionsError: naming every problem: duplicated or missing ids, another number of ids than records,
+            an ensemble of another kind or without names for its classes, metadata that is not JSON.
+    """
+
+    ids: Ids
+    ensemble: Gaussian | Categorical
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids, problems = _checked_ids(self.ids, "predictions")
+        problems += _ensemble_problems(self.ensemble)
+        if len(ids) and isinstance(self.ensemble, Ensemble) and len(ids) != self.ensemble.records:
+            problems.append(f"ids: expected one for each of {self.ensemble.records:,} records, found {len(ids):,}.")
+        problems += _metadata_problems(self.metadata)
+        if problems:
+            raise PredictionsError(*problems)
+        object.__setattr__(self, "ids", ids)
+        version = {"package_version": importlib.metadata.version("shiftbench")}
+        object.__setattr__(self, "metadata", {**version, **self.metadata})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def line_up(self, ids: Sequence[str] | pl.Series, *, extra: Literal["error", "drop"] = "error") -> Predictions:
+        """The predictions for exactly these records, in this order; others are an error, or dropped.
+
+        Raises:
+            PredictionsError: naming the ids that repeat, have no prediction, or (unless dropped) nobody asked for.
+        """
+        rows = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), "row": np.arange(len(self))})
+        try:
+            wanted = tables.line_up(rows, ids, column="id", where="predictions", extra=extra)
+        except TableError as error:
+            raise PredictionsError(*error.problems) from None
+        return Predictions(wanted["id"].to_numpy(), self.ensemble.select(wanted["row"].to_numpy()), self.metadata)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the predictions as Parquet, whole or not at all.
+
+        Raises:
+            PredictionsError: if the name does not end in `.parquet`.
+            TableError: if the place cannot be written to.
+        """
+        if Path(path).suffix != ".parquet":
+            raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
+        kind = "gaussian" if isinstance(self.ensemble, Gaussian) else "categorical"
+        columns = {name: np.moveaxis(getattr(self.ensemble, name), 0, 1) for name in COLUMNS[kind]}
+        frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
+        layout = {
+            "format": FORMAT,
+            "kind": kind,
+            "members": self.ensemble.members,
+            "classes": getattr(self.ensemble, "classes", None),
+        }
+        text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return tables.write_table(frame, path, metadata={KEY: text})
+
+
+def load(path: str | os.PathLike[str]) -> Predictions:
+    """Read a predictions file written by `Predictions.save`, or by anybody in the same layout.
+
+    Raises:
+        PredictionsError: naming every problem: not Parquet or damaged, metadata missing or of another format,
+            columns missing or of another type, another number of members or classes than the metadata says,
+            duplicated or missing ids, NaN, infinity, a variance <= 0, probabilities that do not sum to 1.
+    """
+    where = Path(path).name
+    try:
+        metadata = _read_layout(tables.read_metadata(path), where)
+        frame = tables.read_table(path)
+    except TableError as error:
+        raise PredictionsError(*error.problems) from None
+    kind, members, classes = metadata["kind"], metadata["members"], metadata["classes"]
+    shape = (members,) if classes is None else (members, len(classes))
+    problems = _column_problems(frame, kind, where)
+    arrays = {}
+    for name in COLUMNS[kind] if not problems else ():
+        arrays[name], more = _members_first(frame[name], shape, f"{where}: {name}")
+        problems += more
+    if problems:
+        raise PredictionsError(*problems)
+    try:
+        ensemble = Gaussian(**arrays) if classes is None else Categorical(**arrays, classes=tuple(classes))
+    except ArrayError as error:
+        problems += [f"{where}: {problem}" for problem in error.problems]
+    ids, more = _checked_ids(frame["id"], where)
+    if problems := problems + more:
+        raise PredictionsError(*problems)
+    return Predictions(ids, ensemble, {key: value for key, value in metadata.items() if key not in LAYOUT})
+
+
+def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
+    nothing = np.empty(0, dtype=object)
+    series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
+    if not len(series):
+        return nothing, [f"{where}: expected at least one record, found none. Predict again."]
+    try:
+        return tables.ids(pl.DataFrame({"id": series}), "id", where=where).to_numpy().astype(object), []
+    except TableError as error:
+        return nothing, list(error.problems)
+
+
+def _ensemble_problems(ensemble: Any) -> list[str]:
+    if isinstance(ensemble, Gaussian):
+        return []
+    if not isinstance(ensemble, Categorical):
+        return [f"ensemble: expected Gaussian or Categorical, found {type(ensemble).__name__}."]
+    if ensemble.classes is None or not all(isinstance(name, str) for name in ensemble.classes):
+        found = "none" if ensemble.classes is None else repr(ensemble.classes)
+        return [f"ensemble: expected classes named by text, found {found}. Pass classes=('dry', 'rain', …)."]
+    return []
+
+
+def _metadata_problems(metadata: Mapping[str, Any]) -> list[str]:
+    problems = []
+    if taken := sorted(set(metadata) & set(LAYOUT)):
+        problems.append(f"metadata: expected keys other than the file's own, found {', '.join(taken)}. Rename these.")
+    try:
+        json.dumps(dict(metadata), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        problems.append(f"metadata: expected values that JSON can hold, found: {error}.")
+    return problems
+
+
+def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The JSON metadata of a predictions file, with its layout checked."""
+    if KEY not in metadata:
+        raise PredictionsError(
+            f"{where}: expected a predictions file, found Parquet without the metadata key {KEY!r}. Write it with "
+            "`shiftbench predict` or Predictions.save; a table of errors and uncertainties goes to `shiftbench assess`."
+        )
+    try:
+        value = json.loads(metadata[KEY])
+    except json.JSONDecodeError as error:
+        raise PredictionsError(f"{where}: expected metadata {KEY!r} in JSON, found: {error}. Write it again.") from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        found = value.get("format") if isinstance(value, dict) else value
+        raise PredictionsError(
+            f"{where}: expected the format {FORMAT!r}, found {found!r}. Predict again with this version."
+        )
+    problems = []
+    if value.get("kind") not in COLUMNS:
+        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {value.get('kind')!r}.")
+    members, classes = value.get("members"), value.get("classes")
+    if not isinstance(members, int) or members < 1:
+        problems.append(f"{where}: expected a number of members >= 1, found {members!r}.")
+    named = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
+    if named != (value.get("kind") == "categorical") or (classes is not None and not named):
+        problems.append(f"{where}: expected classes (text) for the kind categorical and null else, found {classes!r}.")
+    if problems:
+        raise PredictionsError(*problems)
+    return value
+
+
+def _column_problems(frame: pl.DataFrame, kind: str, where: str) -> list[str]:
+    problems = []
+    for name in ("id", *COLUMNS[kind]):
+        if name not in frame.columns:
+            found = ", ".join(frame.columns) or "none"
+            problems.append(f"{where}: expected a column {name!r}, found the columns {found}. Predict again.")
+    if not frame.height:
+        problems.append(f"{where}: expected at least one record, found none. Predict again.")
+    return problems
+
+
+def _members_first(column: pl.Series, shape: tuple[int, ...], name: str) -> tuple[npt.NDArray[Any], list[str]]:
+    """A column of lists as an array [M, N] or [M, N, C]; a missing number is NaN."""
+    try:
+        # Lists of any length (as pandas and pyarrow write them) become fixed-size ones if all lengths are right.
+        array = column.cast(pl.Array(pl.Float64, shape)).to_numpy()
+    except pl.exceptions.PolarsError:
+        wanted = " of ".join(f"lists of {length}" for length in shape) + " numbers"
+        lengths: Any = column.list.len().unique().sort() if isinstance(column.dtype, pl.List) else []
+        found = f"lists of {' or '.join(map(str, lengths[:MOST_LISTED]))}" if len(lengths) else str(column.dtype)
+        return np.empty(0), [f"{name}: expected {wanted} for every record, found {found}. Predict again."]
+    return np.moveaxis(array, 1, 0), []

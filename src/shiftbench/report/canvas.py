@@ -1,0 +1,99 @@
+"""What all pictures share: settings, panels, legends and axes. matplotlib is imported inside the functions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shiftbench.report.content import SUBSETS, Report
+from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ACROSS = 3
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Draw with this package's settings, whatever the reader's own are, and put those back."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", SETTINGS]), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the tables have its text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def panels(count: int, *, width: float, height: float, below: float, square: bool = False) -> tuple[Figure, list[Any]]:
+    """A figure with `count` panels of a size in inches, and a strip of `below` inches for the legend."""
+    from matplotlib.figure import Figure
+
+    across = min(count, MOST_ACROSS)
+    down = math.ceil(count / across)
+    size = (max(width * across, 5.5), height * down + below)
+    figure = Figure(figsize=size, layout="compressed" if square else "constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    if square:
+        for panel in axes[:count]:
+            panel.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+    return figure, axes[:count]
+
+
+def legend_grid(texts: Sequence[str], width: float) -> tuple[int, float]:
+    """How many columns a legend under panels of `width` inches gets, and how many inches high it is."""
+    longest = max((len(text) for text in texts), default=1)
+    across = max(1, min(len(texts), int(width / (0.085 * longest + 0.65))))
+    return across, 0.2 * math.ceil(len(texts) / across) + 0.15
+
+
+def legend(figure: Figure, handles: list[Any], columns: int) -> None:
+    """A legend below all panels, where it covers no data."""
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+
+def handle(label: str, **look: Any) -> Any:
+    """One entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def system_handles(report: Report, names: Sequence[str]) -> list[Any]:
+    """Legend entries of systems, in their looks."""
+    texts, every = labels(report), looks(report)
+    return [
+        handle(texts[name], color=look.color, linestyle=look.linestyle, marker=look.marker, linewidth=look.width)
+        for name in names
+        for look in [every[name]]
+    ]
+
+
+def subset_handles(subsets: Sequence[str], *, marker: bool) -> list[Any]:
+    """Legend entries of subsets, in their looks."""
+    return [
+        handle(SUBSETS[subset], color=color, linestyle=dash, marker=shape if marker else "")
+        for subset in subsets
+        for color, dash, shape in [SUBSET_LOOKS[subset]]
+    ]
+
+
+def unit_text(unit: str) -> str:
+    """A unit in brackets, or nothing."""
+    return f" ({short(unit)})" if unit else ""
+
+
+def log_axis(axis: Any, values: Sequence[float]) -> None:
+    """A logarithmic axis with plain numbers at its ticks, as many as the span of the values needs."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.axes.set_xscale("log")
+    narrow = max(values) < 100 * min(values)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,), numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,110 @@
+"""How numbers are written: the same number of decimals for a value and its interval, chosen by the interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from shiftbench.report.content import Metric, Report
+from shiftbench.report.view import finite, metric_unit
+
+MISSING = "–"
+MOST_DECIMALS = 8
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """How the numbers of one metric are written: times `factor`, with `decimals`, in `unit`."""
+
+    factor: float = 1.0
+    decimals: int = 2
+    unit: str = ""
+
+    def text(self, value: float | None) -> str:
+        """One number; NaN, infinity and None are a dash."""
+        if not finite(value):
+            return MISSING
+        scaled = value * self.factor
+        if abs(scaled) >= 1e9:
+            return f"{scaled:.3g}".replace("-", "−")
+        text = f"{scaled:,.{self.decimals}f}"
+        negative = text.startswith("-") and any(digit in "123456789" for digit in text)
+        return "−" * negative + text.lstrip("-")
+
+    def cell(
+        self, value: float, *, low: float | None = None, high: float | None = None, std: float | None = None
+    ) -> tuple[str, str]:
+        """A number and what stands beside it: "± std" of single models, "[low, high]", or nothing."""
+        width = half_width(low, high, std)
+        digits = self if self._shows(value, width) else replace(self, decimals=self._own(value, width))
+        note = ""
+        if finite(value) and finite(std):
+            note = f"± {digits.text(std)}"
+        elif finite(value) and finite(low) and finite(high):
+            note = f"[{digits.text(low)}, {digits.text(high)}]"
+        return digits.text(value), note
+
+    def _shows(self, value: float, width: float | None) -> bool:
+        seen = width if width else value
+        return not finite(seen) or seen == 0 or abs(seen) * self.factor >= 0.5 * 10.0**-self.decimals
+
+    def _own(self, value: float, width: float | None) -> int:
+        return _decimals(width * self.factor, 2) if width else _decimals(value * self.factor, 3)
+
+
+def half_width(low: float | None, high: float | None, std: float | None = None) -> float | None:
+    """Half of what the number may be off by: the standard deviation if given, else of the interval."""
+    if finite(std):
+        return std
+    return (high - low) / 2 if finite(low) and finite(high) else None
+
+
+def digits_of(
+    values: Iterable[float], widths: Iterable[float | None] = (), *, unit: str = "", factor: float = 1.0
+) -> Digits:
+    """Two significant digits of the median half-width; without any, three of the median value.
+
+    Numbers of 100,000 and more, or below 0.001, get a power of ten into their unit, unless `factor` is set.
+    """
+    sizes = [abs(value) for value in values if finite(value) and value != 0]
+    if not sizes:
+        return Digits(factor, 2, unit)
+    middle = statistics.median(sizes)
+    if factor == 1.0 and not 1e-3 <= middle < 1e5:
+        power = 3 * math.floor(math.log10(middle) / 3)
+        factor = 10.0**-power
+        unit = f"×10{str(power).translate(SUPERSCRIPTS)} {unit}".rstrip()
+    known = [width * factor for width in widths if finite(width) and width > 0]
+    decimals = _decimals(statistics.median(known), 2) if known else _decimals(middle * factor, 3)
+    return Digits(factor, decimals, unit)
+
+
+def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
+    """How the scores of one metric and split are written: the same in every table, sentence and picture."""
+    scores = [score for score in report.scores if (score.metric, score.split) == (metric.name, split)]
+    return digits_of(
+        [score.value for score in scores],
+        [half_width(score.low, score.high, score.std) for score in scores],
+        unit=metric_unit(metric, report),
+        factor=100.0 if metric.scale == "percent" else 1.0,
+    )
+
+
+def _decimals(size: float, significant: int) -> int:
+    """Decimals that show so many significant digits of a size."""
+    return min(max(significant - 1 - math.floor(math.log10(abs(size))), 0), MOST_DECIMALS)
+
+
+def p_text(p: float) -> str:
+    """A p-value with three decimals; a NaN is a dash."""
+    if not finite(p):
+        return MISSING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def count_text(count: int | None) -> str:
+    """A count with separators between thousands."""
+    return MISSING if count is None else f"{count:,}"

@@ -1,0 +1,337 @@
+"""One grid of formatted cells behind terminal, HTML, Markdown and LaTeX, so that they never disagree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from shiftbench.report.content import METRICS, SUBSETS, Metric, Part, Report, Score, Slice, System
+from shiftbench.report.digits import (
+    MISSING,
+    Digits,
+    count_text,
+    digits_of,
+    half_width,
+    metric_digits,
+    p_text,
+)
+from shiftbench.report.view import (
+    best,
+    clean,
+    headline_scores,
+    lead,
+    metric_title,
+    scored_metrics,
+    separated,
+    split_title,
+    subsets_of,
+)
+
+ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
+ARROWS = {"min": "↓", "max": "↑"}
+PARTS = {
+    "level_in": "Error level, in-domain",
+    "level_shift": "Error level, added by the shift",
+    "ranking_in": "Ranking, in-domain",
+    "ranking_shifted": "Ranking, shifted",
+    "ranking_between": "Ranking, between the two",
+}
+BOLD = "Bold: the best of its column and all that cannot be told apart from it; none where all are alike."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: its text, what stands beside it (an interval or ± std), and whether it is among the best."""
+
+    text: str
+    note: str = ""
+    best: bool = False
+
+    @property
+    def line(self) -> str:
+        """Text and note on one line."""
+        return f"{self.text} {self.note}".rstrip()
+
+
+NONE = Cell(MISSING)
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of one column, below the heading of its group."""
+
+    title: str
+    group: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row is called, what it is (in small print), and its cells."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One table. `kind` says what it shows, `split` of which split ("" for all of them)."""
+
+    kind: str
+    split: str
+    title: str
+    label: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+
+    def groups(self) -> list[list[int]]:
+        """The places of the columns, those that share a group heading together."""
+        return [
+            list(run)
+            for _, run in groupby(range(len(self.columns)), lambda place: self.columns[place].group or place)
+        ]
+
+    def only(self, places: list[int]) -> Grid:
+        """The same rows with some of the columns."""
+        rows = tuple(replace(row, cells=tuple(row.cells[place] for place in places)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[place] for place in places), rows=rows)
+
+
+def grids(report: Report) -> list[Grid]:
+    """All tables of a report that have something to show, in reading order."""
+    found = [_systems(report), _counts(report)]
+    for split in report.splits:
+        found += [
+            _scores(report, split, joint=False),
+            _scores(report, split, joint=True),
+            _ranks(report, split),
+            _measures(report, split),
+            _parts(report, split),
+            _slices(report, split),
+            _comparisons(report, split),
+        ]
+    return [grid for grid in found if grid.rows and grid.columns]
+
+
+def heading(metric: Metric, digits: Digits, report: Report) -> str:
+    """The heading of a metric: title, direction, unit."""
+    return f"{metric_title(metric, report)} {ARROWS[metric.better]}{_bracketed(digits.unit)}"
+
+
+def _bracketed(unit: str) -> str:
+    return f" ({unit})" if unit else ""
+
+
+def part_names(report: Report) -> dict[str, str]:
+    """The parts of an R-AUC that this report holds, in reading order, with their titles."""
+    found = {part.name for part in report.parts}
+    return {name: title for name, title in PARTS.items() if name in found}
+
+
+def part_digits(report: Report, split: str) -> Digits:
+    """How the parts of the R-AUCs of one split are written: as the R-AUC itself."""
+    return metric_digits(report, METRICS["r_auc"], split)
+
+
+def worst_first(report: Report, split: str) -> list[Slice]:
+    """The slices of the leading system (or of the first that has any), largest mean error first."""
+    slices = [entry for entry in report.slices if entry.split == split]
+    front = lead(report)
+    names = [entry.system for entry in slices]
+    name = front.name if front is not None and front.name in names else next(iter(names), "")
+    mine = [entry for entry in slices if entry.system == name]
+    return sorted(mine, key=lambda entry: -entry.mean_error if math.isfinite(entry.mean_error) else math.inf)
+
+
+def slice_digits(report: Report, split: str) -> Digits:
+    """How the mean errors of the slices of one split are written."""
+    entries = [entry for entry in report.slices if entry.split == split]
+    values = [entry.mean_error for entry in entries]
+    widths = [half_width(entry.low, entry.high) for entry in entries]
+    return digits_of(values, widths, unit=clean(report.error_unit) if report.error_unit else "")
+
+
+def score_cell(digits: Digits, score: Score | None, *, leaders: Collection[str] = ()) -> Cell:
+    """A score as a cell; a dash where there is none."""
+    if score is None:
+        return NONE
+    text, note = digits.cell(score.value, low=score.low, high=score.high, std=score.std)
+    return Cell(text, note, score.system in leaders)
+
+
+def _row(system: System, cells: list[Cell]) -> Row:
+    return Row(clean(system.name), tuple(cells), ROLES[system.role])
+
+
+def _scores(report: Report, split: str, *, joint: bool) -> Grid:
+    columns: list[Column] = []
+    cells: list[list[Cell]] = []  # one list a column
+    chosen = headline_scores(report)
+    names = [system.name for system in report.systems]
+    for metric in scored_metrics(report, split):
+        if metric.uses_uncertainty is not joint:
+            continue
+        digits = metric_digits(report, metric, split)
+        mine = [score for key, score in chosen.items() if (key[1], key[3]) == (split, metric.name)]
+        for subset in subsets_of(mine):
+            here = {score.system: score for score in mine if score.subset == subset}
+            leaders = best(report, list(here.values()))
+            columns.append(Column(SUBSETS[subset], heading(metric, digits, report)))
+            cells.append([score_cell(digits, here.get(name), leaders=leaders) for name in names])
+    kept = [place for place in range(len(names)) if any(column[place] != NONE for column in cells)]
+    rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
+    what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
+    kind = "joint" if joint else "answers"
+    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, BOLD)
+
+
+def _measures(report: Report, split: str) -> Grid:
+    entries = [score for score in report.scores if score.split == split and score.measure]
+    by_place = {(score.system, score.measure, score.metric): score for score in entries if score.subset == "full"}
+    metrics = [metric for metric in METRICS.values() if any(key[2] == metric.name for key in by_place)]
+    digits = {metric.name: metric_digits(report, metric, split) for metric in metrics}
+    rows = []
+    for system in report.systems:
+        measures = dict.fromkeys(key[1] for key in by_place if key[0] == system.name)
+        # Random and optimal orders stand beside the measures, but alone they are no choice of measures.
+        own = [measure for measure in measures if not measure.endswith(" order")]
+        for measure in measures if len(own) > 1 else ():
+            scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
+            cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
+            rows.append(Row(clean(measure), tuple(cells), clean(system.name)))
+    columns = tuple(Column(heading(metric, digits[metric.name], report)) for metric in metrics)
+    note = "Over all records of the split. Intervals stand at the measure behind a system's headline scores."
+    title = f"Uncertainty measures ({split_title(split)})"
+    return Grid("measures", split, title, "Measure", columns, tuple(rows), note)
+
+
+def _ranks(report: Report, split: str) -> Grid:
+    ranks = [rank for rank in report.ranks if rank.split == split]
+    places = list(dict.fromkeys((rank.metric, rank.subset) for rank in ranks))
+    places.sort(key=lambda place: (list(METRICS).index(place[0]), list(SUBSETS).index(place[1])))
+    found = {(rank.system, rank.metric, rank.subset): rank.rank for rank in ranks}
+    columns = [
+        Column(SUBSETS[subset], f"{metric_title(METRICS[metric], report)} {ARROWS[METRICS[metric].better]}")
+        for metric, subset in places
+    ]
+    rows = tuple(
+        _row(system, [Cell(count_text(found.get((system.name, *place)))) for place in places])
+        for system in report.systems
+        if any(key[0] == system.name for key in found)
+    )
+    note = "1 is best. Systems that no adjusted paired test separates share a rank."
+    return Grid("ranks", split, f"Ranks ({split_title(split)})", "System", tuple(columns), rows, note)
+
+
+def _parts(report: Report, split: str) -> Grid:
+    parts = [part for part in report.parts if part.split == split]
+    names, digits = part_names(report), part_digits(report, split)
+    rows = tuple(
+        _row(system, _part_cells([part for part in parts if part.system == system.name], list(names), digits))
+        for system in report.systems
+        if any(part.system == system.name for part in parts)
+    )
+    columns = (*(Column(title) for title in names.values()), Column(f"Sum = R-AUC{_bracketed(digits.unit)}"))
+    note = (
+        "Level: what a random order would give. Ranking: what the order by uncertainty adds; "
+        "the further below zero, the better the uncertainty ranks the errors."
+    )
+    title = f"Where the R-AUC comes from ({split_title(split)})"
+    return Grid("parts", split, title, "System", columns, rows, note)
+
+
+def _part_cells(parts: list[Part], names: list[str], digits: Digits) -> list[Cell]:
+    values = {part.name: part.value for part in parts}
+    return [Cell(digits.text(value)) for value in (*(values.get(name) for name in names), sum(values.values()))]
+
+
+def _slices(report: Report, split: str) -> Grid:
+    order = worst_first(report, split)
+    found = {(entry.system, entry.column, entry.group): entry for entry in report.slices if entry.split == split}
+    names = [system.name for system in report.systems if any(key[0] == system.name for key in found)]
+    error, area, share = slice_digits(report, split), part_digits(report, split), Digits(100.0, 1)
+    rows = []
+    for entry in order:
+        same = [found.get((name, entry.column, entry.group)) for name in names]
+        cells = [Cell(count_text(entry.n)), Cell(share.text(entry.shifted_share))]
+        cells += [Cell(*error.cell(one.mean_error, low=one.low, high=one.high)) if one else NONE for one in same]
+        cells += [Cell(area.text(one.r_auc)) if one else NONE for one in same]
+        cells += [Cell(share.text(one.acceptable)) if one else NONE for one in same]
+        rows.append(Row(clean(f"{entry.column} = {entry.group}"), tuple(cells)))
+    groups = [
+        f"Mean {clean(report.error_name)} ↓{_bracketed(error.unit)}",
+        f"R-AUC ↓{_bracketed(area.unit)}",
+        "Acceptable ↑ (%)",
+    ]
+    columns = [Column("Number", "Records"), Column("Shifted (%)", "Records")]
+    columns += [Column(clean(name), group) for group in groups for name in names]
+    note = f"Sorted by the mean error of {clean(order[0].system)}." if order else ""
+    title = f"Slices, worst first ({split_title(split)})"
+    return _without_empty(Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note))
+
+
+def _without_empty(grid: Grid) -> Grid:
+    places = [place for place in range(len(grid.columns)) if any(row.cells[place] != NONE for row in grid.rows)]
+    return grid.only(places)
+
+
+def _comparisons(report: Report, split: str) -> Grid:
+    rows = []
+    for entry in report.comparisons:
+        if entry.split != split:
+            continue
+        metric = METRICS[entry.metric]
+        digits = metric_digits(report, metric, split)
+        first, second = clean(entry.a), clean(entry.b)
+        winner = first if (entry.difference < 0) == (metric.better == "min") else second
+        cells = (
+            Cell(SUBSETS[entry.subset]),
+            Cell(heading(metric, digits, report)),
+            Cell(*digits.cell(entry.difference, low=entry.low, high=entry.high)),
+            Cell(p_text(entry.p)),
+            Cell(p_text(entry.p_adjusted)),
+            Cell(f"{winner} is better" if separated(report, entry) else "cannot be told apart"),
+        )
+        rows.append(Row(f"{first} − {second}", cells))
+    columns = (
+        Column("Subset", numeric=False),
+        Column("Score", numeric=False),
+        Column("Difference"),
+        Column("p"),
+        Column("p adjusted"),
+        Column("Reading", numeric=False),
+    )
+    note = "Paired: the difference on the same records. The adjusted p allows for the number of comparisons."
+    title = f"Paired comparisons ({split_title(split)})"
+    return Grid("comparisons", split, title, "First − second", columns, tuple(rows), note)
+
+
+def _systems(report: Report) -> Grid:
+    rows = tuple(
+        _row(system, [Cell(clean(system.measure or MISSING)), Cell(clean(system.about or MISSING))])
+        for system in report.systems
+    )
+    columns = (Column("Uncertainty", numeric=False), Column("About", numeric=False))
+    return Grid("systems", "", "Systems", "System", columns, rows)
+
+
+def _counts(report: Report) -> Grid:
+    found = {(count.split, count.subset): count for count in report.counts}
+    columns, clustered = [], any(count.clusters is not None for count in report.counts)
+    subsets = [subset for subset in SUBSETS if any(key[1] == subset for key in found)]
+    for subset in subsets:
+        columns += [Column("Records", SUBSETS[subset])]
+        columns += [Column("Clusters", SUBSETS[subset])] * clustered
+    rows = []
+    for split in report.splits:
+        cells = []
+        for subset in subsets:
+            count = found.get((split, subset))
+            cells += [Cell(count_text(count.records if count else None))]
+            cells += [Cell(count_text(count.clusters if count else None))] * clustered
+        rows.append(Row(split_title(split), tuple(cells)))
+    return Grid("counts", "", "Records scored", "Split", tuple(columns), tuple(rows))

@@ -1,0 +1,89 @@
+"""The report as one HTML page that needs nothing else: styles and pictures inside, no scripts, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shiftbench import plots
+from shiftbench.report.content import Report
+from shiftbench.report.grid import Grid, grids
+from shiftbench.report.recipe import flat
+from shiftbench.report.verdict import verdict
+from shiftbench.report.view import clean, main_split, split_title
+
+FOLDED = ("comparisons", "ranks", "measures")  # tables that open on demand
+# The picture that stands below each table.
+PICTURES = {
+    "answers": ("summary", "coverage", "reliability"),
+    "joint": ("error_retention", "f1_retention", "roc", "density", "error_by_uncertainty"),
+    "parts": ("parts",),
+    "slices": ("slices",),
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture with its words; `svg` is markup of our own making, in which all names are already text."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+def html(report: Report, *, pictures: Mapping[str, str] | None = None) -> str:
+    """The report as one self-contained HTML page.
+
+    Args:
+        report: what to show.
+        pictures: SVG texts by name, as `plots.svg` makes them; drawn here if not given.
+    """
+    # Imported here: who only reads numbers need not wait for a template engine.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    if pictures is None:
+        pictures = {name: plots.svg(figure, name) for name, figure in plots.figures(report).items()}
+    environment = Environment(
+        loader=PackageLoader("shiftbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["clean"] = clean
+    tables = grids(report)
+    return environment.get_template("page.html").render(
+        report=report,
+        verdict=verdict(report),
+        opening=_pictures(pictures, main_split(report), ("summary",)),
+        general=[grid for grid in tables if not grid.split],
+        sections=[_section(report, split, tables, pictures) for split in _main_first(report)],
+        recipe=flat(report.recipe),
+        folded=FOLDED,
+    )
+
+
+def _main_first(report: Report) -> list[str]:
+    return sorted(report.splits, key=lambda split: split != main_split(report))
+
+
+def _section(
+    report: Report, split: str, tables: list[Grid], pictures: Mapping[str, str]
+) -> tuple[str, str, list[tuple[Grid | None, list[Picture]]]]:
+    """A split's name, its title, and its tables, each with its pictures."""
+    shown: list[tuple[Grid | None, list[Picture]]] = []
+    mine = {grid.kind: grid for grid in tables if grid.split == split}
+    for kind in dict.fromkeys((*mine, *PICTURES)):
+        kinds = PICTURES.get(kind, ())
+        if split == main_split(report):
+            kinds = tuple(name for name in kinds if name != "summary")  # it opens the page
+        found = _pictures(pictures, split, kinds)
+        if kind in mine or found:
+            shown.append((mine.get(kind), found))
+    return split, split_title(split).capitalize(), shown
+
+
+def _pictures(pictures: Mapping[str, str], split: str, kinds: tuple[str, ...]) -> list[Picture]:
+    names = [f"{split}_{kind}" for kind in kinds]
+    return [Picture(name, *plots.caption(name), pictures[name]) for name in names if name in pictures]

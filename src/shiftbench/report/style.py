@@ -1,0 +1,86 @@
+"""How systems look in pictures: colours, dashes and markers that colour-blind people and printers keep apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shiftbench.report.content import Report
+from shiftbench.report.view import clean, lead
+
+# Okabe and Ito's palette without its yellow, which is too light on white paper.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (6, 2, 1, 2, 1, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+SUBSET_LOOKS = {"in": ("#0072B2", "-", "o"), "shifted": ("#D55E00", "--", "D"), "full": ("#555555", ":", "s")}
+GREY = "#6b6b6b"
+
+LONGEST = 30
+DPI = 150
+
+# Everything that a picture depends on, so that it does not depend on the reader's own settings.
+SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "legend.handlelength": 3.2,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "figure.facecolor": "white",
+    "figure.dpi": DPI,  # texts are as wide when laid out as when saved
+    "figure.constrained_layout.w_pad": 0.1,
+    "figure.constrained_layout.h_pad": 0.06,
+    "hatch.linewidth": 0.6,
+    "svg.hashsalt": "shiftbench",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """The line of one system."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[int, ...]]
+    marker: str
+    width: float = 1.4
+
+
+def looks(report: Report) -> dict[str, Look]:
+    """A look for every system: colour, dashes and marker all change from one to the next; the leader's is thick."""
+    front = lead(report)
+    return {
+        system.name: Look(
+            COLOURS[place % len(COLOURS)],
+            DASHES[place % len(DASHES)],
+            MARKERS[place % len(MARKERS)],
+            2.2 if system is front else 1.4,
+        )
+        for place, system in enumerate(report.systems)
+    }
+
+
+def short(name: object, longest: int = LONGEST) -> str:
+    """A name that fits into a picture: its middle gives way; dollar signs do not start mathematics."""
+    text = clean(name)
+    if len(text) > longest:
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")
+
+
+def labels(report: Report) -> dict[str, str]:
+    """A short name for every system, numbered where two would look the same."""
+    shorts = {system.name: short(system.name) for system in report.systems}
+    names: dict[str, str] = {}
+    for name, text in shorts.items():
+        twins = [other for other, same in shorts.items() if same == text]
+        names[name] = text if len(twins) == 1 else f"{text} ({twins.index(name) + 1})"
+    return names

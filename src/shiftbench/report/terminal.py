@@ -1,0 +1,151 @@
+"""The report in a terminal: the verdict, then tables as wide as the terminal, their numbers never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from shiftbench.report.content import Report
+from shiftbench.report.grid import Cell, Column, Grid, grids
+from shiftbench.report.recipe import flat
+from shiftbench.report.verdict import verdict
+from shiftbench.report.view import clean, main_split
+
+MOST_ROWS = 20
+MOST_LINES = 12  # of the recipe
+MOST_TOGETHER = 3  # columns of a group that rather lose their intervals than each other
+WIDEST_TEXT = 24
+BETWEEN = 2  # blanks between columns
+EVERY_SPLIT = ("answers", "joint")
+
+
+def render(report: Report) -> RenderableType:
+    """The report for `rich.console.Console.print`: it takes the width it is given, from 60 columns on."""
+    return _Rendered(report)
+
+
+class _Rendered:
+    """Lays the tables out when the width is known."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(clean(self.report.title), style="bold")
+        for sentence in verdict(self.report):
+            yield _item(sentence)
+        split = main_split(self.report)
+        for grid in grids(self.report):
+            if grid.kind != "systems" and (grid.split in ("", split) or grid.kind in EVERY_SPLIT):
+                yield from _grid(grid, options.max_width)
+        yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
+        yield from _listing("Recipe", _recipe(self.report))
+
+
+def _item(text: str) -> Table:
+    # A table of two cells hangs the lines of a long item under its first.
+    table = Table.grid(padding=(0, 1))
+    table.add_row(Text("•"), Text(text, overflow="fold"))
+    return table
+
+
+def _listing(title: str, texts: list[str]) -> Iterator[RenderableType]:
+    if texts:
+        yield Text(f"\n{title}", style="bold")
+        yield from (_item(text) for text in texts)
+
+
+def _recipe(report: Report) -> list[str]:
+    lines = [f"{key}: {value if len(value) <= 80 else value[:79] + '…'}" for key, value in flat(report.recipe)]
+    hidden = len(lines) - MOST_LINES
+    return lines if hidden <= 0 else [*lines[:MOST_LINES], f"{hidden} more in the other formats"]
+
+
+def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
+    """One table, or several of the same rows, each with as many groups of columns as fit."""
+    yield Text(f"\n{grid.title}", style="bold")
+    labels = _label_width(grid, width)
+    for number, (notes, places) in enumerate(_portions(grid, width - labels)):
+        if number:
+            yield Text()
+        yield _table(grid, places, labels, notes)
+        if not notes and any(row.cells[place].note for row in grid.rows for place in places):
+            yield Text("Intervals left out for want of room; the other formats have them.", style="dim")
+    if len(grid.rows) > MOST_ROWS:
+        yield Text(f"The first {MOST_ROWS} of {len(grid.rows)} rows; the other formats have all.", style="dim")
+    if grid.note:
+        yield Text(grid.note, style="dim", overflow="fold")
+
+
+def _label_width(grid: Grid, width: int) -> int:
+    longest = max(cell_len(text) for row in grid.rows for text in (row.label, row.hint, grid.label))
+    return min(longest, max(16, width // 4))
+
+
+def _portions(grid: Grid, room: int) -> list[tuple[bool, list[int]]]:
+    """Which columns stand together in a table, and whether with what stands beside the numbers.
+
+    Groups of columns stay whole where they can: a small one that is too wide goes without intervals, then falls
+    apart; a large one falls apart at once.
+    """
+    portions: list[tuple[bool, list[int]]] = []
+    for group in grid.groups():
+        notes = _needs(grid, group, notes=True) <= room or len(group) > MOST_TOGETHER
+        pieces = [group] if _needs(grid, group, notes=notes) <= room else [[place] for place in group]
+        for piece in pieces:
+            last = portions[-1] if portions else None
+            if last and last[0] == notes and _needs(grid, last[1] + piece, notes=notes) <= room:
+                last[1].extend(piece)
+            else:
+                portions.append((notes, list(piece)))
+    return portions
+
+
+def _needs(grid: Grid, places: list[int], *, notes: bool) -> int:
+    return sum(_column_width(grid, place, notes=notes) + BETWEEN for place in places)
+
+
+def _column_width(grid: Grid, place: int, *, notes: bool) -> int:
+    """As wide as the longest number or note; words, in headings and text columns, may wrap."""
+    column = grid.columns[place]
+    cells = [row.cells[place] for row in grid.rows[:MOST_ROWS]]
+    words = [word for text in (column.title, column.group) for word in text.split()]
+    texts = [text for cell in cells for text in ((cell.text, cell.note) if notes else (cell.text,))]
+    longest = max(map(cell_len, texts), default=0)
+    longest = longest if column.numeric else min(longest, WIDEST_TEXT)
+    return max([longest, 1, *(min(cell_len(word), 14) for word in words)])
+
+
+def _table(grid: Grid, places: list[int], labels: int, notes: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, BETWEEN, 0, 0), header_style="bold", show_edge=False)
+    table.add_column(Text(grid.label), width=labels, vertical="top", overflow="fold")
+    for place in places:
+        column = grid.columns[place]
+        table.add_column(
+            _heading(column),
+            width=_column_width(grid, place, notes=notes),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+        )
+    for row in grid.rows[:MOST_ROWS]:
+        label = Text(row.label)
+        if row.hint:
+            label.append(f"\n{row.hint}", style="dim")
+        cells = (_cell(row.cells[place], notes or not grid.columns[place].numeric) for place in places)
+        table.add_row(label, *cells)
+    return table
+
+
+def _heading(column: Column) -> Text:
+    return Text(f"{column.group}\n{column.title}" if column.group else column.title)
+
+
+def _cell(cell: Cell, notes: bool) -> Text:
+    text = Text(cell.text, style="bold green" if cell.best else "")
+    if notes and cell.note:
+        text.append(f"\n{cell.note}", style="not bold dim")
+    return text

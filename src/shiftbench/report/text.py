@@ -1,0 +1,158 @@
+"""The report as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import io
+import math
+import re
+
+from shiftbench.report.content import METRICS, Report
+from shiftbench.report.grid import Cell, Column, Grid, grids
+from shiftbench.report.latex import escaped
+from shiftbench.report.recipe import flat
+from shiftbench.report.verdict import verdict
+from shiftbench.report.view import clean, metric_unit
+
+FIELDS = (
+    "system", "role", "split", "subset", "metric", "measure", "headline",
+    "value", "std", "low", "high", "n", "better", "scale", "unit",
+)  # fmt: skip
+LATEX_COLUMNS = 6  # numbers side by side on a page
+
+
+def csv(report: Report) -> str:
+    """All scores as tidy CSV, one a row, numbers unrounded; an undefined number is an empty field.
+
+    Percentages are fractions of one, as everywhere but in the tables made for reading.
+    """
+    buffer = io.StringIO()
+    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer.writerow(FIELDS)
+    systems = {system.name: system for system in report.systems}
+    for score in report.scores:
+        metric, system = METRICS[score.metric], systems.get(score.system)
+        unit = metric_unit(metric, report) if metric.scale in ("target", "error") else ""
+        headline = score.measure in ("", system.measure if system else "")
+        writer.writerow(
+            [score.system, system.role if system else "", score.split, score.subset, score.metric, score.measure]
+            + [int(headline), *map(_field, (score.value, score.std, score.low, score.high)), score.n]
+            + [metric.better, metric.scale, unit]
+        )
+    return buffer.getvalue()
+
+
+def _field(number: float | None) -> str:
+    return "" if number is None or not math.isfinite(number) else repr(float(number))
+
+
+# --- Markdown -------------------------------------------------------------------------------------------------------
+
+
+def markdown(report: Report) -> str:
+    """The verdict and all tables in GitHub-flavoured Markdown."""
+    blocks = [f"# {_quoted(report.title)}", "\n".join(f"- {_quoted(text)}" for text in verdict(report))]
+    for grid in grids(report):
+        blocks += [f"## {_quoted(grid.title)}", _markdown_table(grid)]
+        blocks += [_quoted(grid.note)] if grid.note else []
+    if report.warnings:
+        blocks += ["## Warnings", "\n".join(f"- {_quoted(text)}" for text in report.warnings)]
+    if report.recipe:
+        blocks += ["## Recipe", "\n".join(f"- {_quoted(key)}: {_quoted(text)}" for key, text in flat(report.recipe))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_table(grid: Grid) -> str:
+    heads = [_quoted(grid.label), *(_quoted(_head(column)) for column in grid.columns)]
+    rules = [":--", *("--:" if column.numeric else ":--" for column in grid.columns)]
+    rows = [
+        [_quoted(f"{row.label} ({row.hint})" if row.hint else row.label), *map(_markdown_cell, row.cells)]
+        for row in grid.rows
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *rows))
+
+
+def _head(column: Column) -> str:
+    return f"{column.group}, {column.title}" if column.group else column.title
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = f"**{_quoted(cell.text)}**" if cell.best else _quoted(cell.text)
+    return f"{text} {_quoted(cell.note)}".rstrip()
+
+
+def _quoted(text: str) -> str:
+    """Text whose every character stands for itself, in Markdown and in the HTML made of it."""
+    whole = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # A bracket opens a link only before another or a parenthesis; intervals stay readable.
+    whole = re.sub(r"([\\`*_|~$#])", r"\\\1", whole)
+    return re.sub(r"\](?=[(\[:])", r"\\]", whole)
+
+
+# --- LaTeX ----------------------------------------------------------------------------------------------------------
+
+
+def latex(report: Report) -> str:
+    r"""All tables for LaTeX, to be read by \input; needs the package booktabs."""
+    tables = [
+        _latex_table(grid.only(places), part)
+        for grid in grids(report)
+        for part, places in enumerate(_latex_portions(grid), 1)
+    ]
+    return "% Needs \\usepackage{booktabs}.\n" + "\n".join(tables)
+
+
+def _latex_portions(grid: Grid) -> list[list[int]]:
+    """Groups of columns that stand in one table, as many as a page is wide."""
+    portions: list[list[int]] = []
+    for group in grid.groups():
+        for start in range(0, len(group), LATEX_COLUMNS):
+            piece = group[start : start + LATEX_COLUMNS]
+            if portions and len(portions[-1]) + len(piece) <= LATEX_COLUMNS:
+                portions[-1] += piece
+            else:
+                portions.append(piece)
+    return portions
+
+
+def _latex_table(grid: Grid, part: int) -> str:
+    label = "-".join(filter(None, ("tab:shiftbench", re.sub(r"\W", "", grid.split), grid.kind, str(part))))
+    align = "".join("r" if column.numeric else "l" for column in grid.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        rf"\caption{{{escaped(grid.title)}{', continued' if part > 1 else ''}. {escaped(grid.note)}}}",
+        rf"\label{{{label}}}",
+        rf"\begin{{tabular}}{{l{align}}}",
+        r"\toprule",
+        *_latex_heads(grid),
+        r"\midrule",
+        *(_latex_row([escaped(row.label), *map(_latex_cell, row.cells)], row.hint) for row in grid.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _latex_heads(grid: Grid) -> list[str]:
+    titles = _latex_row([escaped(grid.label), *(escaped(column.title) for column in grid.columns)])
+    if not any(column.group for column in grid.columns):
+        return [titles]
+    groups, rules, place = [""], [], 2
+    for run in grid.groups():
+        groups.append(rf"\multicolumn{{{len(run)}}}{{c}}{{{escaped(grid.columns[run[0]].group)}}}")
+        rules.append(rf"\cmidrule(lr){{{place}-{place + len(run) - 1}}}")
+        place += len(run)
+    return [_latex_row(groups), "".join(rules), titles]
+
+
+def _latex_row(cells: list[str], hint: str = "") -> str:
+    first = rf"{cells[0]} {{\scriptsize {escaped(hint)}}}" if hint else cells[0]
+    return " & ".join([first, *cells[1:]]) + r" \\"
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = rf"\textbf{{{escaped(cell.text)}}}" if cell.best else escaped(cell.text)
+    return rf"\shortstack[r]{{{text}\\{{\scriptsize {escaped(cell.note)}}}}}" if cell.note else text

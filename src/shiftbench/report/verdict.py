@@ -1,0 +1,282 @@
+"""The verdict: what the numbers say, in plain sentences that claim no more than intervals and tests allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shiftbench.report.content import METRICS, Metric, Report, Score, System
+from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits, p_text
+from shiftbench.report.view import (
+    WHERE,
+    Key,
+    best,
+    clean,
+    duel,
+    finite,
+    headline_metric,
+    headline_scores,
+    lead,
+    main_split,
+    metric_title,
+    split_title,
+)
+
+MOST_OTHERS = 6  # from here on the other systems share one sentence
+
+
+def verdict(report: Report) -> list[str]:
+    """What a reader should take away, most important first; plain sentences without markup.
+
+    Two subsets hold different records, so the factor between them gets its interval from the two intervals by
+    the method of variance estimates recovery, on logarithms (Zou & Donner, Statistics in Medicine 27, 2008).
+    """
+    front, metric = lead(report), headline_metric(report)
+    if front is None or metric is None:
+        return ["This report holds no scores."]
+    case = _Case(report, main_split(report), metric, headline_scores(report))
+    others = [system for system in report.systems if system.name != front.name and system.role != "single"]
+    return [
+        sentence
+        for sentence in (
+            _change(case, front),
+            *_baselines(case, front),
+            *_uncertainty(case, front),
+            *_leaders(case),
+            *_others(case, others),
+            *_cautions(case),
+        )
+        if sentence
+    ]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What every sentence needs: the report, its main split, its headline metric and the scores."""
+
+    report: Report
+    split: str
+    metric: Metric
+    scores: dict[Key, Score]
+
+    def score(self, system: str, subset: str, metric: str | None = None) -> Score | None:
+        found = self.scores.get((system, self.split, subset, metric or self.metric.name))
+        return found if found is not None and finite(found.value) else None
+
+    def digits(self, metric: str | None = None) -> Digits:
+        return metric_digits(self.report, METRICS[metric or self.metric.name], self.split)
+
+    def quantity(self, score: Score) -> str:
+        """A score with its interval and unit."""
+        digits = self.digits(score.metric)
+        return f"{_numbers(digits, score)} {digits.unit}".rstrip()
+
+    @property
+    def title(self) -> str:
+        """The headline metric as it stands inside a sentence."""
+        title = metric_title(self.metric, self.report)
+        return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _numbers(digits: Digits, score: Score) -> str:
+    return " ".join(digits.cell(score.value, low=score.low, high=score.high, std=score.std)).rstrip()
+
+
+# --- from in-domain to shifted --------------------------------------------------------------------------------------
+
+Interval = tuple[float, float, float]  # value, low, high; NaN where there is no interval
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """How the loss grows under shift: the factor with its interval, and whether it grows at all."""
+
+    factor: Interval | None
+    grows: bool
+    told_apart: bool | None  # None: there are no intervals to tell
+
+
+def _change(case: _Case, system: System) -> str:
+    name = clean(system.name)
+    inside, shifted = case.score(system.name, "in"), case.score(system.name, "shifted")
+    if inside is None or shifted is None:
+        whole = case.score(system.name, "full") or inside or shifted
+        if whole is None:
+            return ""
+        where = "" if whole.subset == "full" else f" {WHERE[whole.subset]}"
+        return f"{name}: {case.title} {case.quantity(whole)}{where} ({count_text(whole.n)} records)."
+    shift = _shift(inside, shifted)
+    low, high, factor = case.quantity(inside), case.quantity(shifted), _factor(case, shift)
+    if shift.told_apart is False:
+        start = f"{name}: {case.title} is {low} in-domain and {high} on shifted data"
+        return f"{start}{factor}; the two cannot be told apart."
+    moves = "rises" if shifted.value > inside.value else "falls"
+    doubt = "" if shift.told_apart else "; without intervals this may be chance"
+    return f"{name}: {case.title} {moves} from {low} in-domain to {high} on shifted data{factor}{doubt}."
+
+
+def _shift(inside: Score, shifted: Score) -> _Shift:
+    (a, a_low, a_high), (b, b_low, b_high) = _loss(inside), _loss(shifted)
+    if not all(map(finite, (a_low, a_high, b_low, b_high))):
+        return _Shift((b / a, math.nan, math.nan) if min(a, b) > 0 else None, b > a, None)
+    if min(a, b, a_low, b_low) <= 0:
+        return _Shift(None, b > a, max(a_low, b_low) > min(a_high, b_high))
+    middle = math.log(b / a)
+    low = middle - math.hypot(math.log(b / b_low), math.log(a_high / a))
+    high = middle + math.hypot(math.log(b_high / b), math.log(a / a_low))
+    return _Shift((math.exp(middle), math.exp(low), math.exp(high)), b > a, low > 0 or high < 0)
+
+
+def _loss(score: Score) -> Interval:
+    """A score as something to keep small: a share that should be large is taken from one."""
+    low = score.low if finite(score.low) else math.nan
+    high = score.high if finite(score.high) else math.nan
+    if METRICS[score.metric].better == "min":
+        return score.value, low, high
+    return 1 - score.value, 1 - high, 1 - low
+
+
+def _factor(case: _Case, shift: _Shift) -> str:
+    if shift.factor is None:
+        return ""
+    value, low, high = shift.factor
+    digits = digits_of([value], [half_width(low, high)])
+    numbers = " ".join(digits.cell(value, low=low, high=high)).rstrip()
+    share = "the share of wrong answers " if case.metric.better == "max" else ""
+    return f", {share}{numbers} times as large"
+
+
+# --- systems against each other -------------------------------------------------------------------------------------
+
+
+def _baselines(case: _Case, front: System) -> Iterator[str]:
+    if front.role == "baseline":
+        return
+    for subset in ("shifted", "in") if case.score(front.name, "shifted") else ("full",):
+        mine = case.score(front.name, subset)
+        if mine is None:
+            continue
+        groups: dict[str, list[str]] = {"beats": [], "is ahead of": [], "cannot be told apart from": []}
+        for system in case.report.systems:
+            other = case.score(system.name, subset) if system.role == "baseline" else None
+            if other is None:
+                continue
+            outcome = duel(case.report, mine, other)
+            if outcome.winner == system.name:
+                yield _beaten(case, mine, other)
+            else:
+                verb = "cannot be told apart from" if outcome.winner is None else "beats"
+                groups[verb if outcome.sure else "is ahead of"].append(clean(system.name))
+        said = [f"{verb} the baseline{'s' * (len(group) > 1)} {_listed(group)}" for verb, group in groups.items() if group]
+        if said:
+            yield f"{clean(front.name)} {' and '.join(said)} {WHERE[subset]}."
+
+
+def _beaten(case: _Case, mine: Score, other: Score) -> str:
+    outcome = duel(case.report, mine, other)
+    sentence = (
+        f"The baseline {clean(other.system)} {'beats' if outcome.sure else 'is ahead of'} {clean(mine.system)} "
+        f"{WHERE[mine.subset]}: {case.title} {_numbers(case.digits(), other)} against {case.quantity(mine)}"
+    )
+    found = outcome.comparison
+    if found is None:
+        return f"{sentence}{'' if outcome.sure else '; without intervals this may be chance'}."
+    title = metric_title(METRICS[found.metric], case.report)
+    of = "" if found.metric == case.metric.name else f" of the {title[:1].lower()}{title[1:]}"
+    digits = case.digits(found.metric)
+    numbers = " ".join(digits.cell(found.difference, low=found.low, high=found.high))
+    p = p_text(found.p_adjusted)
+    equals = p if p.startswith("<") else f"= {p}"
+    return f"{sentence} (paired difference{of} {f'{numbers} {digits.unit}'.rstrip()}, adjusted p {equals})."
+
+
+def _leaders(case: _Case) -> Iterator[str]:
+    shifted = any(key[2] == "shifted" for key in case.scores)
+    names = [system.name for system in case.report.systems if system.role != "single"]
+    lowest = case.metric.better == "min"
+    for subset in ("shifted", "in") if shifted else ("full",):
+        scores = [score for name in names if (score := case.score(name, subset)) is not None]
+        if len(scores) < 2:
+            continue
+        top = (min if lowest else max)(scores, key=lambda score: score.value)
+        leaders = best(case.report, scores)
+        alike = [clean(name) for name in names if name in leaders and name != top.system]
+        sentence = (
+            f"{'Lowest' if lowest else 'Highest'} {case.title} {WHERE[subset]}: "
+            f"{clean(top.system)}, {case.quantity(top)}"
+        )
+        if not leaders:
+            sentence += "; no system can be told apart from it"
+        elif alike:
+            sentence += f"; {_listed(alike)} cannot be told apart from it"
+        yield f"{sentence}."
+
+
+def _others(case: _Case, systems: list[System]) -> Iterator[str]:
+    if len(systems) <= MOST_OTHERS:
+        for system in systems:
+            yield _change(case, system)
+            if system.role != "baseline":
+                yield from _uncertainty(case, system)
+        return
+    pairs = ((case.score(system.name, "in"), case.score(system.name, "shifted")) for system in systems)
+    shifts = [_shift(inside, shifted) for inside, shifted in pairs if inside is not None and shifted is not None]
+    if shifts:
+        worse, better = (sum(bool(s.told_apart) and s.grows is grows for s in shifts) for grows in (True, False))
+        yield (
+            f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
+            f"in-domain and {better} better; for {len(shifts) - worse - better} the two cannot be told apart."
+        )
+
+
+# --- does the uncertainty follow ------------------------------------------------------------------------------------
+
+
+def _uncertainty(case: _Case, system: System) -> Iterator[str]:
+    name = clean(system.name) + (f" ({clean(system.measure)})" if system.measure else "")
+    ratio = case.score(system.name, "full", "rejection_ratio")
+    if ratio is not None:
+        reading = _against_chance(ratio, 0.0, "ranks errors", "ranks errors the wrong way round", "a random order")
+        parts = [case.quantity(ratio)]
+        for subset in ("in", "shifted"):
+            if (score := case.score(system.name, subset, "rejection_ratio")) is not None:
+                parts.append(f"{case.quantity(score)} {WHERE[subset]}")
+        yield (
+            f"The uncertainty of {name} {reading}: rejection ratio {', '.join(parts)} "
+            "(0 % is a random order, 100 % the best there is)."
+        )
+    area = case.score(system.name, "full", "roc_auc")
+    if area is not None:
+        higher, lower = "is higher on shifted records", "is lower on shifted records"
+        reading = _against_chance(area, 0.5, higher, lower, "chance at finding shifted records")
+        yield f"The uncertainty of {name} {reading}: ROC-AUC {case.quantity(area)} (50 % is chance)."
+
+
+def _against_chance(score: Score, chance: float, above: str, below: str, alike: str) -> str:
+    if finite(score.low) and finite(score.high):
+        if score.low <= chance <= score.high:
+            return f"cannot be told apart from {alike}"
+        return above if score.low > chance else below
+    if score.value == chance:
+        return f"cannot be told apart from {alike}"
+    return (above if score.value > chance else below) + ", as far as one can tell without an interval"
+
+
+# --- what to keep in mind -------------------------------------------------------------------------------------------
+
+
+def _cautions(case: _Case) -> Iterator[str]:
+    report = case.report
+    if not any(split == case.split and subset == "shifted" for _, split, subset, _ in case.scores):
+        yield "No record is marked as shifted, so nothing is said here about robustness to shift."
+    if report.threshold is None:
+        yield "No threshold for acceptable errors was given, so no F1 scores are shown."
+    if not any(finite(score.low) for score in report.scores):
+        yield "No intervals were made: differences may be chance."
+    if len(report.splits) > 1:
+        yield f"All this is about the {split_title(case.split)} split."
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

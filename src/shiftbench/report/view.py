@@ -1,0 +1,179 @@
+"""What every renderer asks of a report: which scores, system and metric lead, and what can be told apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from shiftbench.report.content import METRICS, SUBSETS, Comparison, Metric, Report, Score, System
+
+LEVEL = 0.95  # of intervals and tests, where the recipe names none
+
+Key = tuple[str, str, str, str]  # system, split, subset, metric
+
+# Errors say most in the unit of the target; without targets the errors themselves are all there is.
+HEADLINES = {"regression": ("rmse", "mean_error"), "classification": ("accuracy", "mean_error")}
+
+WHERE = {"in": "in-domain", "shifted": "on shifted data", "full": "over all records"}
+SPLITS = {"dev": "development", "eval": "evaluation", "all": "all records"}
+
+
+def clean(name: object) -> str:
+    """A name on one line: runs of white space become one space, invisible and control characters go."""
+    visible = "".join(char for char in str(name) if char.isprintable() or char.isspace())
+    return " ".join(visible.split()) or "(unnamed)"
+
+
+def split_title(split: str) -> str:
+    """A split in words."""
+    return SPLITS.get(split, clean(split))
+
+
+def finite(value: float | None) -> TypeGuard[float]:
+    """Whether there is a number at all."""
+    return value is not None and math.isfinite(value)
+
+
+def headline_scores(report: Report) -> dict[Key, Score]:
+    """The scores of the main tables: those of each system's own measure, and those that need none."""
+    measures = {system.name: system.measure for system in report.systems}
+    chosen: dict[Key, Score] = {}
+    for score in report.scores:
+        if score.measure in ("", measures.get(score.system)):
+            chosen.setdefault((score.system, score.split, score.subset, score.metric), score)
+    return chosen
+
+
+def scored_metrics(report: Report, split: str) -> list[Metric]:
+    """The metrics that have a score in this split, the headline first, then in the order of METRICS."""
+    found = {score.metric for score in report.scores if score.split == split}
+    first = headline_metric(report)
+    return sorted((METRICS[name] for name in METRICS if name in found), key=lambda metric: metric != first)
+
+
+def main_split(report: Report) -> str:
+    """The split a verdict is about: `eval`, or the last one there is."""
+    splits = report.splits or tuple(dict.fromkeys(score.split for score in report.scores))
+    return "eval" if "eval" in splits or not splits else splits[-1]
+
+
+def lead(report: Report) -> System | None:
+    """The system a report is about: the first ensemble, or model, or single model, or whatever there is."""
+    order = ("ensemble", "model", "single", "baseline")
+    return min(report.systems, key=lambda system: order.index(system.role), default=None)
+
+
+def headline_metric(report: Report) -> Metric | None:
+    """The metric that says how large the errors are, in words people use for this task."""
+    found = {score.metric for score in report.scores}
+    wanted = (*HEADLINES.get(report.task, ("mean_error",)), *METRICS)
+    return next((METRICS[name] for name in wanted if name in found), None)
+
+
+def metric_title(metric: Metric, report: Report) -> str:
+    """What a metric is called in this report: the mean error by the name of the error."""
+    return f"Mean {clean(report.error_name)}" if metric.name == "mean_error" else metric.title
+
+
+def metric_unit(metric: Metric, report: Report) -> str:
+    """The unit of a metric; empty where it has none."""
+    units = {"percent": "%", "target": report.target_unit, "error": report.error_unit}
+    unit = units.get(metric.scale, "")
+    return clean(unit) if unit else ""
+
+
+def subsets_of(scores: Iterable[Score]) -> list[str]:
+    """The subsets that have a score, in-domain first."""
+    found = {score.subset for score in scores}
+    return [subset for subset in SUBSETS if subset in found]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Who of two systems is better; `winner` is None where they cannot be told apart.
+
+    sure: whether a paired test or intervals say so; else only the two values do.
+    """
+
+    winner: str | None
+    sure: bool = True
+    comparison: Comparison | None = None  # turned so that difference = first - second
+
+
+def level(report: Report) -> float:
+    """The confidence level of the report's intervals and tests."""
+    made = report.recipe.get("intervals")
+    named = made.get("level") if isinstance(made, dict) else None
+    return named if isinstance(named, float) and 0 < named < 1 else LEVEL
+
+
+def separated(report: Report, comparison: Comparison) -> bool:
+    """Whether a paired comparison tells its two systems apart: by its adjusted p, or by its interval."""
+    if finite(comparison.p_adjusted):
+        return comparison.p_adjusted < 1 - level(report)
+    return comparison.low > 0 or comparison.high < 0
+
+
+def paired(report: Report, place: Key, other: str) -> Comparison | None:
+    """The comparison of a system with another at a place, turned so that difference = system - other."""
+    system, *where = place
+    for entry in report.comparisons:
+        if [entry.split, entry.subset, entry.metric] == where and {entry.a, entry.b} == {system, other}:
+            if entry.a == system:
+                return entry
+            low, high = -entry.high, -entry.low
+            return dataclasses.replace(
+                entry, a=system, b=other, difference=-entry.difference, low=low, high=high
+            )
+    return None
+
+
+def duel(report: Report, first: Score, second: Score) -> Duel:
+    """Who is better at one place: by the paired test if there is one, else only if intervals do not overlap."""
+    # The mean error ranks as the headline metric does, so its test stands in for a missing one.
+    for name in (first.metric, "mean_error"):
+        found = paired(report, (first.system, first.split, first.subset, name), second.system)
+        if found is not None:
+            first_wins = (found.difference < 0) == (METRICS[name].better == "min")
+            winner = first.system if first_wins else second.system
+            return Duel(winner if separated(report, found) else None, comparison=found)
+    if overlap(first, second) or first.value == second.value:
+        return Duel(None)
+    first_wins = (first.value < second.value) == (METRICS[first.metric].better == "min")
+    return Duel(first.system if first_wins else second.system, finite(first.low) or finite(second.low))
+
+
+def overlap(first: Score, second: Score) -> bool:
+    """Whether two intervals share a point; a score without an interval is a point itself."""
+    low, high = zip(*(_ends(score) for score in (first, second)), strict=True)
+    return max(low) <= min(high)
+
+
+def _ends(score: Score) -> tuple[float, float]:
+    if finite(score.low) and finite(score.high):
+        return score.low, score.high
+    return score.value, score.value
+
+
+def best(report: Report, scores: list[Score]) -> set[str]:
+    """The systems that no other beats at one place; empty where nobody stands out.
+
+    By the shared ranks if the report holds any for this place, else by overlapping intervals.
+    """
+    scores = [score for score in scores if finite(score.value)]
+    if len(scores) < 2:
+        return set()
+    place = (scores[0].split, scores[0].subset, scores[0].metric)
+    ranks = {
+        rank.system: rank.rank for rank in report.ranks if (rank.split, rank.subset, rank.metric) == place
+    }
+    if ranks:
+        leaders = {system for system, rank in ranks.items() if rank == min(ranks.values())}
+        return leaders if len(leaders) < len(ranks) else set()
+    choose = min if METRICS[scores[0].metric].better == "min" else max
+    top = choose(scores, key=lambda score: score.value)
+    leaders = {score.system for score in scores if score is top or overlap(score, top)}
+    return leaders if len(leaders) < len(scores) else set()
