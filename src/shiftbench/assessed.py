@@ -251,6 +251,8 @@ class Assessed:
         measure, errors = self.system.measure, self.system.errors
         values = self.system.uncertainty[measure]
         if len(values) > 1 and values.min() == values.max():
+            if self.system.system.role == "baseline":
+                return  # a forecast without an uncertainty of its own: nothing went wrong
             warnings.warn(
                 ConstantUncertaintyWarning(
                     f"{name}, {where}: {measure} is {values[0]:g} for every record, so it ranks nothing: "

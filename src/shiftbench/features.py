@@ -155,11 +155,11 @@ def _kind(dtype: pl.DataType) -> str:
 
 def _useless(column: pl.Series) -> str:
     """Why a column tells nothing, or "" if it may tell something."""
-    if not _kind(column.dtype):
-        return f"of type {column.dtype}"
     values = column.fill_nan(None) if column.dtype.is_float() else column
     if values.null_count() == len(values):
         return "empty"
+    if not _kind(column.dtype):
+        return f"of type {column.dtype}"
     different = values.n_unique()
     if different == 1:
         return "constant"

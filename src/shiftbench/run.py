@@ -19,6 +19,7 @@ from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import PartitionError, SettingsError, ShiftbenchWarning, TableError
 from shiftbench.features import Features
+from shiftbench.methods.targets import labels
 from shiftbench.partition import Manifest, Partition, Rules, leakage, partition, read_manifest, write_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.report.content import Report
@@ -53,10 +54,10 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     folder = Path(folder)
     say("read", 0, 1)
     data = prepare(settings)
-    settings = data.settings
+    rules = rules_of({"seed": settings.seed, **settings.partition})
+    settings = written_out(data.settings, rules)
     claim(settings, folder)
     say("partition", 0, 1)
-    rules = rules_of({"seed": settings.seed, **settings.partition})
     made = divide(data.frame, rules, folder / "partition", source=settings.table, clusters=settings.clusters)
     chosen, notes = choose_features(made.parts.frame("train"), settings, rules)
     judged = Judged.of(data.frame, made.parts)
@@ -64,7 +65,9 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
         fit_and_predict(planned, made, chosen, judged, settings, folder, cores=cores, say=say)
         for planned in plan(settings)
     ]
-    slices = settings.slices or tuple(name for name in (rules.group, rules.time, *settings.clusters) if name)
+    slices = settings.slices or tuple(
+        dict.fromkeys(name for name in (rules.group, rules.time, "+".join(settings.clusters)) if name)
+    )
     splits = [
         (
             judged.records(split, settings.clusters, slices),
@@ -104,15 +107,15 @@ def prepare(settings: Settings) -> Data:
     where = Path(settings.table).name
     digest = _table_hash(settings)
     frame = tables.read_table(settings.table)
-    named = [settings.target, *settings.baselines, *settings.clusters, *settings.slices]
+    named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
     target = frame[settings.target]
     task = settings.task or ("regression" if target.dtype.is_numeric() else "classification")
     if task == "regression":
         missing = pl.Series(np.isnan(tables.numbers(frame, settings.target, where=where)))
     else:
-        missing = target.is_null()
-        frame = frame.with_columns(target.cast(pl.String))
+        frame = frame.with_columns(labels(frame, settings.target, where=where))
+        missing = frame[settings.target].is_null()
     kept = frame.filter(~missing)
     if not kept.height:
         found = f"none in {frame.height:,} rows"
@@ -135,6 +138,14 @@ def _table_hash(settings: Settings) -> str:
             "settings to run on this one."
         )
     return found
+
+
+def written_out(settings: Settings, rules: Rules) -> Settings:
+    """The settings with every default of rules and method in them, so that a later version repeats the run."""
+    planned = plan(settings)[0]
+    own = methods.method(planned.method).load().Settings.from_dict({"task": settings.task, **planned.settings})
+    values = {name: value for name, value in own.to_dict().items() if name != "task"}
+    return replace(settings, partition=rules.to_settings(), method={"name": planned.method, **values})
 
 
 def claim(settings: Settings, folder: Path) -> None:

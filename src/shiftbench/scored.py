@@ -140,7 +140,7 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     residual = ensemble.answers() - truth
     alone = ensemble.members == 1
     singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, regression)
-    system = System(name, role, measures.headline(ensemble), _ordered(ensemble), about)
+    system = System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
     return Scored(
         system,
         residual**2,
@@ -172,7 +172,7 @@ def classification(
     errors = (labels != truth).astype(np.float64)
     alone = ensemble.members == 1
     singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, classification)
-    system = System(name, role, measures.headline(ensemble), _ordered(ensemble), about)
+    system = System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
     return Scored(
         system,
         errors,
@@ -192,10 +192,9 @@ def _members(name: str, ensemble: Any, truth: Any, score: Any) -> tuple[Scored, 
     return tuple(score(f"{name} (single)", ensemble.member(m), truth, role="single") for m in range(ensemble.members))
 
 
-def _ordered(ensemble: Gaussian | Categorical) -> tuple[str, ...]:
-    """The measures worth showing, headline first; of a single member those that need no disagreement."""
+def _shown(ensemble: Gaussian | Categorical, role: Role) -> tuple[str, ...]:
+    """The measures worth showing, headline first: a baseline has no other, a single model none of disagreement."""
     headline = measures.headline(ensemble)
-    others = [name for name in measures.measures_for(ensemble) if name != headline]
-    if ensemble.members == 1:
-        others = [name for name in others if measures.MEASURES[name].kind != "knowledge"]
-    return (headline, *others)
+    if role == "baseline":
+        return (headline,)
+    return (headline, *(name for name in measures.measures_for(ensemble) if name != headline))

@@ -16,6 +16,7 @@ from shiftbench import check, predictions, scored, tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
+from shiftbench.methods.targets import absent, labels
 from shiftbench.scored import Labels, Records, Role, Scored
 
 YES = {"1", "1.0", "true", "yes", "shifted", "out"}
@@ -139,7 +140,8 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
-    return ScoredTable(pl.Series(ids, dtype=pl.String).filter(kept), records, system, task, predicted.metadata.get("manifest"))
+    manifest = predicted.metadata.get("manifest")
+    return ScoredTable(pl.Series(ids, dtype=pl.String).filter(kept), records, system, task, manifest)
 
 
 def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
@@ -152,13 +154,9 @@ def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, rol
         truth = tables.numbers(targets.to_frame(), targets.name, where="targets")
         return scored.regression(name, ensemble, truth, role=role, about=about)
     place = {str(label): code for code, label in enumerate(ensemble.classes or ())}
-    text = targets.cast(pl.String)
-    unknown = sorted(set(text.unique().to_list()) - set(place), key=str)
-    if unknown:
-        raise TableError(
-            f"column {targets.name!r}: expected the classes of {name} ({', '.join(place)}), "
-            f"found {', '.join(map(repr, unknown[:5]))}."
-        )
+    text = labels(targets.to_frame(), targets.name, where="targets")
+    if problems := absent(text, list(place), where=name):
+        raise TableError(*problems)
     codes = text.replace_strict(place, return_dtype=pl.Int64).to_numpy()
     return scored.classification(name, ensemble, codes, role=role, about=about)
 
@@ -291,9 +289,20 @@ def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
 
 
 def slice_labels(frame: pl.DataFrame, columns: Sequence[str]) -> dict[str, Labels]:
-    """Column → group names [N]: text as it stands, numbers by fifths, dates by month; missing values are a group."""
-    tables.require(frame, columns, where="slices")
-    return {column: _groups(frame[column]) for column in columns}
+    """Column → group names [N]: text as it stands, numbers by fifths, dates by month; missing values are a group.
+
+    "a+b" stands for the combinations of two columns, unless a column has that very name.
+    """
+    parts = {name: [name] if name in frame.columns else name.split("+") for name in columns}
+    tables.require(frame, [column for names in parts.values() for column in names], where="slices")
+    return {name: _combined([_groups(frame[column]) for column in names]) for name, names in parts.items()}
+
+
+def _combined(labels: Sequence[Labels]) -> Labels:
+    first, *others = labels
+    for other in others:
+        first = np.char.add(np.char.add(first, ", "), other)
+    return first
 
 
 def _groups(values: pl.Series) -> Labels:

@@ -47,7 +47,7 @@ FORMATS = {
 }  # fmt: skip
 MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "NPZ"}
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_UNREADABLE = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, csv.Error, zlib.error, zipfile.BadZipFile)
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
@@ -137,8 +137,9 @@ def line_up(
     found, problems = _ids(frame, column, where)
     if wanted.n_unique() < len(wanted):
         problems.append(f"{where}: expected each wanted id once, found {_list(_repeated(wanted))} more than once.")
-    missing = wanted.filter(~wanted.is_in(found.implode()))
-    surplus = found.drop_nulls().filter(~found.drop_nulls().is_in(wanted.implode()))
+    missing = wanted.filter(~wanted.is_in(found.implode())).unique(maintain_order=True)
+    present = found.drop_nulls()
+    surplus = present.filter(~present.is_in(wanted.implode())).unique(maintain_order=True)
     if len(missing):
         problems.append(f"{where}: expected a row for each id, found none for {_list(missing)}. Add these rows.")
     if len(surplus) and extra == "error":
@@ -462,20 +463,24 @@ def _read_csv(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
 
 
 def _parse(source: Path | bytes, layout: _Layout, columns: list[str] | None, floats: list[str]) -> pl.DataFrame:
-    return pl.read_csv(
+    places = [place for place, name in enumerate(layout.names) if columns is None or name in columns]
+    frame = pl.read_csv(
         source,
-        columns=columns,
+        columns=places,
         separator=layout.separator,
         decimal_comma=layout.decimal_comma,
         infer_schema=False,
-        schema_overrides={name: pl.Float64() for name in floats if columns is None or name in columns},
+        schema_overrides=dict.fromkeys(floats, pl.Float64()),
         glob=False,
     )
+    # polars leaves doubled quotes in names as they are, so the names come from the layout.
+    return frame.rename(dict(zip(frame.columns, (layout.names[place] for place in places), strict=True)))
 
 
 def _layout(file: Path, raw: Bytes) -> _Layout:
     text = _head(file, raw)
-    separator = "\t" if ".tsv" in file.suffixes else max(",;\t|", key=lambda sign: _fit(text, sign))
+    tabs = ".tsv" in file.suffixes and "\t" in text
+    separator = "\t" if tabs else max(",;\t|", key=lambda sign: _fit(text, sign))
     records = list(islice(_records(text, separator), SAMPLE_ROWS + 1))
     names, rows = records[0], records[1:]
     problems = []
@@ -505,6 +510,8 @@ def _head(file: Path, raw: Bytes) -> str:
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) == len(raw))
     except UnicodeDecodeError as error:
         raise TableError(_bad_text(file, head, error)) from None
+    if not text.strip():
+        raise TableError(f"{file}: expected a header line, found blank lines. Was its writing cut off?")
     if "\r" in text.replace("\r\n", "") and "\n" not in text:
         raise TableError(f"{file}: expected lines that end in LF or CRLF, found CR alone. Convert the line ends.")
     if len(head) < len(raw) and "\n" in text:
@@ -534,7 +541,7 @@ def _has_decimal_comma(column: pl.Series) -> bool:
 def _is_plain_float(column: pl.Series, comma: bool) -> bool:
     """Whether polars can parse this column by itself: floats or nothing, no integers (ids?), no "NA"."""
     bare = column.set(column == "", None)
-    fractional = bare.str.contains(r"\d[.,]?[eE]|\d?[.,]\d?").any()
+    fractional = bare.str.contains(r"[.,]|\d[eE]").any()
     return bool(fractional) and _floats(bare, comma).null_count() == bare.null_count()
 
 

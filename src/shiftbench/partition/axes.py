@@ -74,10 +74,14 @@ def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
     )
     if unknown := sorted((in_domain | dev | evaluation) - known):
         raise PartitionError(*(str(UnknownNameError(f"value of {rules.group}", value, known)) for value in unknown))
-    if not dev and not evaluation:
-        dev = evaluation = known - in_domain
     ruled = frozenset(name for name, own in zip(SHIFTED, (dev, evaluation), strict=True) if own)
-    accepted = (in_domain or known - dev - evaluation, dev or known, evaluation or known)
+    if not ruled:
+        ruled, dev, evaluation = frozenset(SHIFTED), known - in_domain, known - in_domain
+    accepted = (
+        in_domain or known - dev - evaluation,
+        dev if "dev_out" in ruled else known,
+        evaluation if "eval_out" in ruled else known,
+    )
     bits = {value: sum(1 << place for place, own in enumerate(accepted) if value in own) for value in known}
     found = values.replace_strict(list(bits), list(bits.values()), return_dtype=pl.UInt8)
     return [Axis(f"group ({rules.group})", found.to_numpy(), ruled)]

@@ -233,10 +233,11 @@ def _unused(codes: Bits, fits: Bits, found: list[Axis], surplus: Mapping[str, in
     alone = int(np.count_nonzero((codes == 0) & (fits > 0))) - sum(reasons.values())
     if alone:
         reasons["in-domain, but no condition of train, dev_in or eval_in fits"] = alone
-    key = np.zeros(len(fits), np.int64)
+    nowhere = np.flatnonzero(fits == 0)
+    key = np.zeros(len(nowhere), np.uint16)  # three axes of three bits
     for axis in found:
-        key = key * 8 + axis.bits
-    for combined, count in enumerate(np.bincount(key[fits == 0])):
+        key = key * np.uint16(8) + axis.bits[nowhere]
+    for combined, count in enumerate(np.bincount(key)):
         if count:
             digits = [combined >> 3 * place & 7 for place in range(len(found))][::-1]
             reason = _reason({axis.name: digit for axis, digit in zip(found, digits, strict=True)})

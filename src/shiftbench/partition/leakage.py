@@ -187,6 +187,9 @@ def _span(distance: float, dtype: DataType) -> str:
 
 def _duplicates(features: pl.DataFrame, partition: Partition, rules: Rules) -> list[Finding]:
     """Rows of another partition that equal a row of train in every feature, exactly or nearly."""
+    features = features.select(name for name, dtype in features.schema.items() if not dtype.is_nested())
+    if not features.width:
+        return []
     found = []
     rows = partition.assignment.is_not_null().arg_true().to_numpy().astype(np.intp)
     if len(rows) > MOST_RECORDS:
@@ -194,9 +197,7 @@ def _duplicates(features: pl.DataFrame, partition: Partition, rules: Rules) -> l
         found.append(Finding("information", "note", what, {"records": MOST_RECORDS}))
         ids = partition.ids.gather(rows)
         rows = rows[smallest(keyed_hash(ids, seed=rules.seed), ids, MOST_RECORDS)]
-    features = features.select(name for name, dtype in features.schema.items() if not dtype.is_nested())[rows]
-    if not features.width:
-        return found
+    features = features[rows]
     names, ids = partition.assignment.gather(rows).to_numpy(), partition.ids.gather(rows)
     exact = [features.hash_rows().to_numpy()]
     # Two grids, half a cell apart: rows that an edge of one keeps apart can still meet in the other.

@@ -250,7 +250,7 @@ class Report:
                 plain[name] = tuple(_row(kind, entry) for entry in value[name])
             plain["warnings"] = tuple(value["warnings"])
             return cls(**plain)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise TableError(
                 f"expected a complete report, found a damaged one ({error}). Write it again."
             ) from None

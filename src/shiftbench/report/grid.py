@@ -91,8 +91,7 @@ class Grid:
     def groups(self) -> list[list[int]]:
         """The places of the columns, those that share a group heading together."""
         return [
-            list(run)
-            for _, run in groupby(range(len(self.columns)), lambda place: self.columns[place].group or place)
+            list(run) for _, run in groupby(range(len(self.columns)), lambda place: self.columns[place].group or place)
         ]
 
     def only(self, places: list[int]) -> Grid:

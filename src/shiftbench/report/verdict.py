@@ -168,7 +168,9 @@ def _baselines(case: _Case, front: System) -> Iterator[str]:
             else:
                 verb = "cannot be told apart from" if outcome.winner is None else "beats"
                 groups[verb if outcome.sure else "is ahead of"].append(clean(system.name))
-        said = [f"{verb} the baseline{'s' * (len(group) > 1)} {_listed(group)}" for verb, group in groups.items() if group]
+        said = [
+            f"{verb} the baseline{'s' * (len(group) > 1)} {_listed(group)}" for verb, group in groups.items() if group
+        ]
         if said:
             yield f"{clean(front.name)} {' and '.join(said)} {WHERE[subset]}."
 

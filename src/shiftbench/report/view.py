@@ -24,7 +24,7 @@ SPLITS = {"dev": "development", "eval": "evaluation", "all": "all records"}
 def clean(name: object) -> str:
     """A name on one line: runs of white space become one space, invisible and control characters go."""
     visible = "".join(char for char in str(name) if char.isprintable() or char.isspace())
-    return " ".join(visible.split()) or "(unnamed)"
+    return " ".join(visible.split())
 
 
 def split_title(split: str) -> str:
@@ -125,9 +125,7 @@ def paired(report: Report, place: Key, other: str) -> Comparison | None:
             if entry.a == system:
                 return entry
             low, high = -entry.high, -entry.low
-            return dataclasses.replace(
-                entry, a=system, b=other, difference=-entry.difference, low=low, high=high
-            )
+            return dataclasses.replace(entry, a=system, b=other, difference=-entry.difference, low=low, high=high)
     return None
 
 
@@ -167,9 +165,7 @@ def best(report: Report, scores: list[Score]) -> set[str]:
     if len(scores) < 2:
         return set()
     place = (scores[0].split, scores[0].subset, scores[0].metric)
-    ranks = {
-        rank.system: rank.rank for rank in report.ranks if (rank.split, rank.subset, rank.metric) == place
-    }
+    ranks = {rank.system: rank.rank for rank in report.ranks if (rank.split, rank.subset, rank.metric) == place}
     if ranks:
         leaders = {system for system, rank in ranks.items() if rank == min(ranks.values())}
         return leaders if len(leaders) < len(ranks) else set()
