@@ -98,11 +98,17 @@ def figures(report: Report) -> dict[str, Figure]:
         for split in report.splits:
             for kind, draw in DRAWERS.items():
                 if (figure := draw(report, split)) is not None:
-                    figure.draw_without_rendering()
-                    # The layout is found once; writing PNG and SVG need not find it again.
-                    figure.set_layout_engine("none")
-                    drawn[f"{split}_{kind}"] = figure
+                    drawn[f"{split}_{kind}"] = _laid_out(figure)
     return drawn
+
+
+def _laid_out(figure: Figure) -> Figure:
+    """Find the layout once, so that writing PNG and SVG need not find it again."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    return figure
 
 
 def caption(name: str) -> tuple[str, str]:

@@ -195,7 +195,10 @@ def divide(
 ) -> Divided:
     """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables."""
     parts = partition(frame, rules)
-    found = leakage(frame, parts, rules, clusters=clusters)
+    together = "+".join(clusters)  # one name for a station: cities of two states may share theirs
+    if len(clusters) > 1:
+        frame = frame.with_columns(pl.concat_str(clusters, separator=", ", ignore_nulls=True).alias(together))
+    found = leakage(frame, parts, rules, clusters=[together] if clusters else [])
     if found.errors:
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)

@@ -101,8 +101,7 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     )
     plain = dict(values)
     for name in LISTS:
-        given = plain.get(name, ())
-        given = [given] if isinstance(given, str) else given
+        given = names(plain.get(name, ()))
         if not isinstance(given, (list, tuple)) or not all(isinstance(entry, str) for entry in given):
             problems.append(f"{name}: expected a list of column names, found {given!r}.")
             given = ()
@@ -114,6 +113,11 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(*problems)
     plain["assessment"] = Assessment(**plain.get("assessment", {}))
     return Settings(**plain)
+
+
+def names(value: Any) -> Any:
+    """A list of names; one name alone may stand without brackets."""
+    return (value,) if isinstance(value, str) else value
 
 
 def _unknown(kind: str, values: Any, of: type[Any]) -> list[str]:

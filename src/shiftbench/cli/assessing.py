@@ -169,7 +169,7 @@ def tables(
     task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
-    subset: Annotated[str | None, typer.Option("--subset", help="in, out or full.")] = None,
+    subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them to this file, too.")] = None,
 ) -> None:
     """Results printed in the papers of the Shifts benchmark, with the table each stands in."""

@@ -113,7 +113,7 @@ def partition(
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)
-        clusters = listed(cluster, "+,") or tuple(base.get("clusters", ()))
+        clusters = listed(cluster, "+,") or tuple(settings.names(base.get("clusters", ())))
         made = runner.divide(frame, rules, folder, source=table, clusters=clusters, write_parts=True)
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")

@@ -41,7 +41,7 @@ def panels(count: int, *, width: float, height: float, below: float, square: boo
         spare.set_axis_off()
     if square:
         for panel in axes[:count]:
-            panel.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+            panel.set(aspect="equal", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     return figure, axes[:count]
 
 
@@ -93,7 +93,7 @@ def log_axis(axis: Any, values: Sequence[float]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.axes.set_xscale("log")
-    narrow = max(values) < 100 * min(values)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,), numticks=6))
+    narrow = max(values) < 300 * min(values)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,), numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -257,7 +257,7 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all."""
-        return files.write_json(path, self.to_json())
+        return files.write_json(path, self.to_json(), sort_keys=False)  # a recipe reads in its own order
 
     @classmethod
     def load(cls, path: str | Path) -> Report:

@@ -47,7 +47,7 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
                 panel.plot(curve.x, curve.y, color=GREY, linestyle=ORDERS[curve.order], linewidth=1.2)
         _retention_lines(report, panel, [curve for curve in here if curve.order == "uncertainty"], names)
         panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, None))
-    error = f"{short(report.error_name).capitalize()} of the kept, over all{unit_text(report.error_unit)}"
+    error = f"{short(report.error_name).capitalize()}{unit_text(report.error_unit)}\nof the kept, over all records"
     axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
     canvas.legend(figure, handles, columns)
     return figure

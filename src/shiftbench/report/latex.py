@@ -55,15 +55,12 @@ _ESCAPES = {
 }
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-", strict=True))
-_GREEK = {
-    letter: rf"$\{name}$"
-    for letter, name in zip(
-        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ",
-        "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon varphi "
-        "chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(),
-        strict=True,
-    )
-}
+_GREEK_NAMES = (
+    "alpha", "beta", "gamma", "delta", "varepsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu",
+    "xi", "pi", "rho", "sigma", "tau", "upsilon", "varphi", "chi", "psi", "omega",
+    "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega",
+)  # fmt: skip
+_GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ", _GREEK_NAMES, strict=True))
 # Combining accents, by the command that sets them.
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u", "\u0307": ".",
@@ -77,14 +74,16 @@ def escaped(text: str) -> str:
 
 
 def _sign(char: str) -> str:
-    if char in _ESCAPES or char in _GREEK:
-        return _ESCAPES.get(char) or _GREEK[char]
+    if char in _ESCAPES:
+        return _ESCAPES[char]
     if char.isascii():
         return char
+    if char in _GREEK:
+        return rf"$\{_GREEK[char]}$"
     if char in _SUPERSCRIPTS or char in _SUBSCRIPTS:
         raised = char in _SUPERSCRIPTS
         return rf"${'^' if raised else '_'}{{{(_SUPERSCRIPTS if raised else _SUBSCRIPTS)[char]}}}$"
-    letter, *accents = unicodedata.normalize("NFD", char)
-    if letter.isascii() and letter.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
-        return rf"\{_ACCENTS[accents[0]]}{{{letter}}}"
+    parts = unicodedata.normalize("NFD", char)
+    if len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS:
+        return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
     return f"U+{ord(char):04X}"

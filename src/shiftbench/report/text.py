@@ -32,13 +32,12 @@ def csv(report: Report) -> str:
     systems = {system.name: system for system in report.systems}
     for score in report.scores:
         metric, system = METRICS[score.metric], systems.get(score.system)
+        role, measure = (system.role, system.measure) if system else ("", "")
         unit = metric_unit(metric, report) if metric.scale in ("target", "error") else ""
-        headline = score.measure in ("", system.measure if system else "")
-        writer.writerow(
-            [score.system, system.role if system else "", score.split, score.subset, score.metric, score.measure]
-            + [int(headline), *map(_field, (score.value, score.std, score.low, score.high)), score.n]
-            + [metric.better, metric.scale, unit]
-        )
+        place = (score.system, role, score.split, score.subset, score.metric, score.measure)
+        numbers = map(_field, (score.value, score.std, score.low, score.high))
+        headline = int(score.measure in ("", measure))
+        writer.writerow([*place, headline, *numbers, score.n, metric.better, metric.scale, unit])
     return buffer.getvalue()
 
 

@@ -146,8 +146,8 @@ def duel(report: Report, first: Score, second: Score) -> Duel:
 
 def overlap(first: Score, second: Score) -> bool:
     """Whether two intervals share a point; a score without an interval is a point itself."""
-    low, high = zip(*(_ends(score) for score in (first, second)), strict=True)
-    return max(low) <= min(high)
+    (low, high), (other_low, other_high) = _ends(first), _ends(second)
+    return max(low, other_low) <= min(high, other_high)
 
 
 def _ends(score: Score) -> tuple[float, float]:

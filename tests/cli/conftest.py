@@ -1,0 +1,85 @@
+"""The command line, run in process: what it prints, what it writes, how it exits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench.cli import main
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Shiftbench = Callable[..., Said]
+
+
+@pytest.fixture
+def shiftbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shiftbench:
+    """Run the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["shiftbench", *map(str, words)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        said = capsys.readouterr()
+        return Said(int(caught.value.code or 0), said.out, said.err)
+
+    return run
+
+
+def errors_table(n: int = 300, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    shifted = rng.random(n) < 0.5
+    sd = np.exp(0.5 * rng.normal(size=n) + 0.5 * shifted)
+    truth = rng.normal(size=n)
+    answer = truth + sd * rng.normal(size=n)
+    return pl.DataFrame(
+        {
+            "id": [f"r{k:03d}" for k in range(n)],
+            "target": truth,
+            "answer": answer,
+            "error": (answer - truth) ** 2,
+            "uncertainty": sd**2,
+            "shifted": shifted.astype(int),
+            "city": rng.integers(0, 40, n),
+            "season": rng.choice(["wet", "dry"], n),
+        }
+    )
+
+
+def weather_like(n: int = 1200, seed: int = 0) -> pl.DataFrame:
+    """A table to train on: a season, two regions, a forecast, missing values, a text column, classes."""
+    rng = np.random.default_rng(seed)
+    day = np.arange(n) // 4
+    region = np.array(["coast", "plain", "plain", "hills"])[np.arange(n) % 4]
+    x = rng.normal(size=n) + (region == "hills")
+    y = 3 * x + 4 * np.sin(day / 50) + rng.normal(size=n) * np.where(region == "hills", 2.0, 0.7)
+    frame = pl.DataFrame(
+        {
+            "id": [f"{d:04d}-{k}" for k, d in enumerate(day)],
+            "date": pl.Series(day).cast(pl.Int32).cast(pl.Date),
+            "region": region,
+            "station": np.arange(n) % 48,
+            "x": x,
+            "noise": rng.normal(size=n),
+            "sky": rng.choice(["clear", "cloud"], n),
+            "forecast": y + rng.normal(size=n),
+            "y": y,
+            "kind": np.where(y > 2, "high", "low"),
+        }
+    )
+    gaps = pl.Series(rng.random(n) < 0.05)
+    return frame.with_columns(pl.when(~gaps).then(pl.col("x")).alias("x"))

@@ -1,0 +1,203 @@
+"""`shiftbench assess`, `compare`, `report`, `tables`, `example`: files in, reports out, bad files named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench import r_auc
+from shiftbench.report.content import Report
+from tests.cli.conftest import Shiftbench, errors_table
+
+QUICK = ("--replicates", 25)
+
+
+def test_a_csv_of_errors_becomes_a_report_in_every_format(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table()
+    table.select("id", "error", "uncertainty", "shifted", "city", "season").write_csv(tmp_path / "mine.csv")
+    said = shiftbench(
+        "assess", "mine.csv", "--cluster", "city", "--slice", "season", "--threshold", 1, "--out", "r", *QUICK
+    )
+    assert said.code == 0, said.err
+    assert said.out.rstrip().endswith(str(Path("r/report.html")))
+    assert {path.name for path in (tmp_path / "r").iterdir()} >= {
+        "report.html", "report.md", "report.tex", "report.csv", "report.json", "figures",
+    }  # fmt: skip
+    report = Report.load(tmp_path / "r/report.json")
+    found = report.score("r_auc", system="mine", split="all", subset="full").value
+    assert found == pytest.approx(r_auc(table["error"], table["uncertainty"]), rel=1e-12)
+
+
+def test_targets_and_answers_give_the_squared_error(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table()
+    table.drop("error").write_parquet(tmp_path / "mine.parquet")
+    assert shiftbench("assess", "mine.parquet", "--out", "r", "--unit", "kW", *QUICK).code == 0
+    report = Report.load(tmp_path / "r/report.json")
+    assert (report.task, report.target_unit, report.error_unit) == ("regression", "kW", "kW²")
+    assert report.score("mean_error", system="mine", split="all", subset="full").value == pytest.approx(
+        table["error"].mean()
+    )
+
+
+def test_text_answers_are_judged_right_or_wrong(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {"target": ["a", "b", "a", "b"] * 10, "answer": ["a", "a", "a", "b"] * 10, "uncertainty": range(40)}
+    )
+    table.write_csv(tmp_path / "mine.csv")
+    assert shiftbench("assess", "mine.csv", "--out", "r", *QUICK).code == 0
+    report = Report.load(tmp_path / "r/report.json")
+    assert report.score("mean_error", system="mine", split="all", subset="full").value == 0.25
+    assert report.threshold == 0.5
+
+
+def test_npz_and_compressed_csv_with_bom_and_semicolons_say_the_same(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().select("error", "uncertainty", "shifted")
+    np.savez(tmp_path / "a.npz", **{name: table[name].to_numpy() for name in table.columns})
+    text = "\ufeff" + table.write_csv(separator=";")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.encode("utf-8")))
+    values = []
+    for name in ("a.npz", "b.csv.gz"):
+        assert shiftbench("assess", name, "--out", name[0], *QUICK).code == 0
+        report = Report.load(tmp_path / name[0] / "report.json")
+        values.append([score.value for score in report.scores])
+    assert values[0] == values[1]
+
+
+BAD = {
+    "nan error": (lambda t: t.with_columns(error=pl.lit(float("nan"))), "found NaN"),
+    "negative error": (lambda t: t.with_columns(error=-pl.col("error") - 1), "expected values >= 0"),
+    "infinite uncertainty": (lambda t: t.with_columns(uncertainty=pl.lit(float("inf"))), "found infinity"),
+    "repeated ids": (lambda t: t.with_columns(id=pl.lit("same")), "same"),
+    "no uncertainty": (lambda t: t.drop("uncertainty"), "names begin with `uncertainty`"),
+    "no error": (lambda t: t.drop("error", "answer"), "expected a column `error`"),
+    "odd flags": (lambda t: t.with_columns(shifted=pl.lit("perhaps")), "found 'perhaps' in row 0"),
+    "text error": (lambda t: t.with_columns(error=pl.lit("much")), "much"),
+    "empty": (lambda t: t.head(0), "expected at least one row"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_table_is_named_with_exit_code_2_and_leaves_nothing(
+    shiftbench: Shiftbench, tmp_path: Path, case: str
+) -> None:
+    spoil, message = BAD[case]
+    spoil(errors_table()).write_parquet(tmp_path / "bad.parquet")
+    said = shiftbench("assess", "bad.parquet", "--out", "r", *QUICK)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_all_problems_of_a_table_are_named_at_once(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().with_columns(error=-pl.col("error") - 1, shifted=pl.lit(7), id=pl.lit("x"))
+    table.write_csv(tmp_path / "bad.csv")
+    said = shiftbench("assess", "bad.csv", *QUICK)
+    assert said.code == 2
+    assert len([line for line in said.err.splitlines() if line.startswith("error:")]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "0 bytes"), (b"PAR1 and no more", "Parquet"), (None, "found none")]
+)
+def test_files_that_are_no_tables_are_named(
+    shiftbench: Shiftbench, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "bad.parquet").write_bytes(content)
+    said = shiftbench("assess", "bad.parquet")
+    assert said.code == 2
+    assert message.lower() in said.err.lower()
+
+
+def test_a_misspelt_column_names_the_nearest(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "mine.csv")
+    said = shiftbench("assess", "mine.csv", "--uncertainty", "uncertanty", *QUICK)
+    assert said.code == 2
+    assert "Did you mean 'uncertainty'?" in said.err
+
+
+def test_wrong_words_exit_with_2(shiftbench: Shiftbench) -> None:
+    assert shiftbench("asess", "x").code == 2
+    assert shiftbench("assess").code == 2
+    assert shiftbench("assess", "x.csv", "--replicates", "many").code == 2
+
+
+def test_models_are_compared_on_the_same_ids_in_any_order(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table()
+    table.write_csv(tmp_path / "good.csv")
+    worse = table.with_columns(error=pl.col("error") * 3 + 1).select("id", "error", "uncertainty")
+    worse.reverse().write_parquet(tmp_path / "bad.parquet")
+    table.select("id", "error", "uncertainty").sample(fraction=1, shuffle=True, seed=1).write_csv(tmp_path / "twin.csv")
+    said = shiftbench(
+        "compare", "good.csv", "bad.parquet", "twin.csv", "--error", "error", "--cluster", "city", "--out", "c",
+        "--replicates", 200,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "c/report.json")
+    ranks = {row.system: row.rank for row in report.ranks if (row.metric, row.subset) == ("r_auc", "full")}
+    assert ranks == {"good": 1, "twin": 1, "bad": 3}
+    twins = [row for row in report.comparisons if {row.a, row.b} == {"good", "twin"}]
+    assert all(row.difference == pytest.approx(0, abs=1e-12) for row in twins)
+
+
+def test_different_ids_are_not_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table()
+    table.write_csv(tmp_path / "a.csv")
+    table.head(290).write_csv(tmp_path / "b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", *QUICK)
+    assert said.code == 2
+    assert "found 10 missing and 0 others" in said.err
+
+
+def test_one_file_is_nothing_to_compare(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "a.csv")
+    said = shiftbench("compare", "a.csv")
+    assert said.code == 2
+    assert "use assess" in said.err
+
+
+def test_a_report_is_written_again_from_its_json(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "a.csv")
+    assert shiftbench("assess", "a.csv", "--out", "r", *QUICK).code == 0
+    said = shiftbench("report", "r/report.json", "--out", "again")
+    assert said.code == 0, said.err
+    for name in ("report.html", "report.md", "report.tex", "report.csv"):
+        assert (tmp_path / "r" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_something_else_is_no_report(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"format": "other"}))
+    said = shiftbench("report", "x.json")
+    assert said.code == 2
+    assert "expected a report" in said.err
+
+
+def test_a_folder_of_something_else_is_never_overwritten(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "a.csv")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.tex").write_text("years of work")
+    said = shiftbench("assess", "a.csv", "--out", "mine", "--overwrite", *QUICK)
+    assert said.code == 2
+    assert (tmp_path / "mine/thesis.tex").read_text() == "years of work"
+
+
+def test_published_results_are_printed_and_written(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    said = shiftbench("tables", "weather", "--metric", "r_auc", "--out", "t.csv")
+    assert said.code == 0, said.err
+    assert "CatBoost" in said.out
+    assert pl.read_csv(tmp_path / "t.csv")["metric"].unique().to_list() == ["r_auc"]
+    assert "Did you mean 'weather'?" in shiftbench("tables", "wether").err
+
+
+def test_help_and_version_are_there(shiftbench: Shiftbench) -> None:
+    said = shiftbench("--help")
+    assert said.code == 0
+    for word in ("run", "assess", "compare", "partition", "fit", "predict", "report", "tables", "example"):
+        assert word in said.out
+    assert shiftbench("--version").out.startswith("shiftbench ")

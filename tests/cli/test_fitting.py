@@ -1,0 +1,203 @@
+"""`shiftbench run` and its steps alone: a report from a table, to the digit, after a kill, and refused when wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shiftbench.report.content import Report
+from tests.cli.conftest import Shiftbench, weather_like
+
+pytest.importorskip("catboost")
+
+SHIFT = ("--time", "date", "--group", "region", "--shifted", "hills", "--id", "id", "--cluster", "station")
+SMALL = ("--members", 2, "--replicates", 25, "--baseline", "forecast", "--drop", "kind")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    weather_like().write_parquet(tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+def test_a_table_becomes_a_report_beside_its_baselines(shiftbench: Shiftbench, table: Path, tmp_path: Path) -> None:
+    said = shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--threshold", 1, "--out", "run")
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "run/report/report.json")
+    assert [system.name for system in report.systems] == ["boosting (single)", "boosting", "mean", "forecast"]
+    assert report.splits == ("dev", "eval")
+    rmse = {name: report.score("rmse", system=name, split="eval", subset="in").value for name in ("boosting", "mean")}
+    assert rmse["boosting"] < 0.7 * rmse["mean"]
+    shifted = report.score("rmse", system="boosting", split="eval", subset="shifted").value
+    assert shifted > rmse["boosting"]
+    manifest = report.recipe["manifest"]
+    assert len(manifest) == 64
+    assert report.recipe["rows"] == {"read": 1200, "without_target": 0}
+    assert "y" not in report.recipe["features"]["used"]
+    assert not {"id", "date", "region", "station", "kind"} & set(report.recipe["features"]["used"])
+
+
+def test_a_run_is_repeated_to_the_digit_from_the_settings_it_wrote(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
+) -> None:
+    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one", "--cores", 1).code == 0
+    assert shiftbench("run", "--config", "one/run.toml", "--out", "two", "--cores", 2).code == 0
+    for name in ("report/report.csv", "report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_another_table_is_refused_by_settings_written_for_the_first(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
+) -> None:
+    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one").code == 0
+    weather_like(seed=1).write_parquet(table)
+    said = shiftbench("run", "--config", "one/run.toml", "--out", "two")
+    assert said.code == 2
+    assert "expected the table these settings were written for" in said.err
+
+
+def test_a_folder_of_another_run_is_refused_and_overwritten_if_asked(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
+) -> None:
+    words = ("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one")
+    assert shiftbench(*words).code == 0
+    said = shiftbench(*words, "--seed", 5)
+    assert said.code == 2
+    assert "settings differ in" in said.err
+    assert "seed" in said.err
+    assert shiftbench(*words, "--seed", 5, "--overwrite").code == 0
+
+
+def test_classes_are_learnt_and_rows_without_one_are_dropped_and_counted(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    frame = weather_like().with_row_index("n")
+    frame = frame.with_columns(pl.when(pl.col("n") % 50 != 0).then(pl.col("kind")).alias("kind")).drop(
+        "n", "y", "forecast"
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    said = shiftbench("run", "t.csv", "--target", "kind", *SHIFT, "--members", 2, "--replicates", 25, "--out", "run")
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "run/report/report.json")
+    assert report.task == "classification"
+    assert report.recipe["rows"] == {"read": 1200, "without_target": 24}
+    assert any("24 of 1,200 rows have no 'kind'" in message for message in report.warnings)
+    score = report.score("accuracy", system="boosting", split="eval", subset="in")
+    assert score.value > report.score("accuracy", system="majority", split="eval", subset="in").value
+
+
+def test_a_column_that_gives_the_target_away_is_refused_by_name(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    weather_like().with_columns(copy=pl.col("y") * 2 + 1).write_parquet(tmp_path / "t.parquet")
+    said = shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run")
+    assert said.code == 2
+    assert "column 'copy' gives the target 'y' away" in said.err
+    assert "--drop copy" in said.err
+    said = shiftbench(
+        "run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run", "--allow-leaks", "--overwrite"
+    )
+    assert said.code == 0, said.err
+    assert any("'copy'" in message for message in Report.load(tmp_path / "run/report/report.json").warnings)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--target", "yy"), "Did you mean"),
+        (("--target", "y", "--group", "regoin", "--shifted", "hills"), "Did you mean 'region'?"),
+        (("--target", "y", "--group", "region", "--shifted", "hils"), "Did you mean 'hills'?"),
+        (("--target", "y", "--group", "region", "--shifted", "hills,coast,plain"), "group (region) removed"),
+        (("--target", "y", "--shifted-if", "x > 1000"), "dev_out"),
+        (("--target", "y", "--shifted-if", "import os"), "import os"),
+        (("--target", "y", "--method", "bosting"), "Did you mean 'boosting'?"),
+        (("--target", "y", "--baseline", "fourcast"), "Did you mean 'forecast'?"),
+        (("--target", "y", "--drop", "nothing_*"), "nothing_*"),
+        (("--target", "kind", "--task", "regression"), "number"),
+        (("--target", "y", "--threshold", "-1"), "threshold"),
+        (("--target", "y", "--rule", "publishd"), "Did you mean 'published'?"),
+    ],
+)
+def test_what_is_wrong_is_named_before_anything_is_trained(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    said = shiftbench("run", "t.parquet", *words, "--out", "run", "--members", 2)
+    assert said.code == 2, said.out
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not list(tmp_path.glob("run/model/*"))
+
+
+def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, table: Path, tmp_path: Path) -> None:
+    words = ("--members", 2, "--drop", "kind")
+    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run").code == 0
+    said = shiftbench("partition", "t.parquet", *SHIFT, "--out", "parts")
+    assert said.code == 0, said.err
+    assert "manifest" in said.out
+    assert shiftbench("fit", "parts", "--target", "y", "--cluster", "station", *words, "--out", "model").code == 0
+    assert shiftbench("predict", "model", "parts/eval_out.parquet", "--id", "id", "--out", "p.parquet").code == 0
+    said = shiftbench(
+        "assess", "p.parquet", "--truth", "t.parquet", "--target", "y", "--cluster", "station", "--out", "a",
+        "--replicates", 25,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    alone = Report.load(tmp_path / "a/report.json").score("rmse", system="p", split="all", subset="full")
+    whole = Report.load(tmp_path / "run/report/report.json").score(
+        "rmse", system="boosting", split="eval", subset="shifted"
+    )
+    assert alone.value == pytest.approx(whole.value, rel=1e-12)
+
+
+def test_predictions_without_their_targets_say_what_to_name(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
+) -> None:
+    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run").code == 0
+    said = shiftbench("assess", "run/predictions/boosting.parquet")
+    assert said.code == 2
+    assert "--truth" in said.err
+
+
+def test_a_run_that_was_killed_goes_on_and_ends_as_if_undisturbed(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
+) -> None:
+    words = ["run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--members", "4", "--cores", "1", "--out"]
+    assert shiftbench(*words, "whole").code == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shiftbench", *map(str, words), "cut"], cwd=tmp_path,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "cut/model/boosting").glob("member_*.cbm")) and time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "cut/report").exists(), "killed too late to show anything"
+    said = shiftbench(*words, "cut")
+    assert said.code == 0, said.err
+    for name in ("report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes(), name
+
+
+@pytest.mark.needs_shared
+def test_real_forecasts_are_partitioned_by_time_and_climate(
+    shiftbench: Shiftbench, shared: Path, tmp_path: Path
+) -> None:
+    said = shiftbench(
+        "partition", shared / "data/weather/nws_next_day.csv.gz", "--time", "valid_date", "--group", "climate",
+        "--shifted", "snow", "--id", "id", "--cluster", "city+state", "--out", "parts",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    frames = {path.stem: pl.read_parquet(path) for path in (tmp_path / "parts").glob("*.parquet")}
+    assert set(frames["eval_out"]["climate"]) == {"snow"}
+    assert set(frames["train"]["climate"]) == {"tropical", "dry", "mild temperate"}
+    assert frames["train"]["valid_date"].max() < frames["dev_out"]["valid_date"].min()
+    assert frames["dev_out"]["valid_date"].max() < frames["eval_out"]["valid_date"].min()
+    ids = pl.concat([frames[name]["id"] for name in ("train", "dev_in", "dev_out", "eval_in", "eval_out")])
+    assert ids.is_duplicated().sum() == 0
