@@ -30,7 +30,9 @@ def made(rng: np.random.Generator, n: int = 900, *, ties: bool = False) -> dict[
 
 @pytest.mark.parametrize("rule", retention.RULES)
 @pytest.mark.parametrize("ties", [False, True])
-def test_every_score_is_that_of_the_public_function_on_its_subset(rng: np.random.Generator, rule: str, ties: bool) -> None:
+def test_every_score_is_that_of_the_public_function_on_its_subset(
+    rng: np.random.Generator, rule: str, ties: bool
+) -> None:
     data = made(rng, ties=ties)
     options = Options(rule=rule, intervals=intervals.Settings(replicates=20))  # type: ignore[arg-type]
     report = assess(**data, threshold=1.0, options=options)

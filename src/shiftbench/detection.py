@@ -36,11 +36,17 @@ def roc_auc(uncertainty: Any, shifted: Any) -> float:
 
 
 def roc_area(shifted: Flags, ranking: Ranking) -> float:
-    """Core of `roc_auc`."""
-    false, true = _roc_counts(shifted, ranking)
+    """Core of `roc_auc`: the rank sum of Mann and Whitney, records of a tie group at its middle rank."""
     if not _both(shifted, "ROC-AUC"):
         return math.nan
-    return float(np.trapezoid(true, false) / (true[-1] * false[-1]))
+    found = shifted[ranking.order]
+    count = int(np.count_nonzero(found))
+    if ranking.starts is None:
+        ranks = float(np.flatnonzero(found).sum()) + count
+    else:
+        middles = ranking.starts + 0.5 * (ranking.sizes() + 1)
+        ranks = float(np.dot(np.add.reduceat(found, ranking.starts, dtype=np.int64), middles))
+    return (ranks - 0.5 * count * (count + 1)) / (count * (len(found) - count))
 
 
 def roc_curve(uncertainty: Any, shifted: Any) -> tuple[Vector, Vector]:

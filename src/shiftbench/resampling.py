@@ -28,6 +28,11 @@ def summed(index: Index, values: Vector, size: int) -> Vector:
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
+def product(a: Vector, b: Vector) -> float:
+    """The scalar product of two vectors, on this thread alone: BLAS would start threads of its own in every replicate."""
+    return float(np.einsum("i,i->", a, b))
+
+
 class Statistic(Protocol):
     """Scores of replicates; see the module's text for the shapes."""
 
@@ -110,13 +115,13 @@ class Means:
 
     def values(self, counts: Vector) -> Vector:
         """The means [S]."""
-        total = counts @ self.sizes
-        return (self.sums @ counts) / total if total else np.full(len(self.sums), np.nan)
+        total = product(counts, self.sizes)
+        return np.array([product(row, counts) for row in self.sums]) / total if total else np.full(len(self.sums), np.nan)
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """The means [S] and their influence [S, U]."""
         means = self.values(counts)
-        return means, (self.sums - means[:, None] * self.sizes) / (counts @ self.sizes)
+        return means, (self.sums - means[:, None] * self.sizes) / product(counts, self.sizes)
 
 
 class GroupMeans:
@@ -182,7 +187,7 @@ class Retention:
     - sum of F_1 … F_N = 2 [A H(N+A) - sum_g (a_g/n_g) (P(s_g + n_g + A) - P(s_g + A))], with harmonic numbers H and
       P(m) = H(0) + … + H(m-1): an acceptable copy at position p counts in every F_k with k >= p.
 
-    Influences are those of the large-sample integrals; they only scale standard errors.
+    Influences are those of `_Slopes`; they only scale standard errors.
 
     Args:
         errors: [n] of the records of a subset. good: [n] acceptable flags, or None for no F1.
@@ -197,7 +202,6 @@ class Retention:
         self.rule = rule
         self.units = units
         self.starts = ranking.starts
-        self.sizes = None if ranking.starts is None else ranking.sizes()
         self.unit = unit[ranking.order]
         self.errors = errors[ranking.order]
         self.good = None if good is None else good[ranking.order].astype(np.float64)
@@ -227,18 +231,22 @@ class Retention:
             nothing = np.full(len(self.names), np.nan)
             return nothing, np.full((len(self.names), self.units), np.nan)
         scores = self._scores(draw)
-        influence = [self._by_unit(self._r_auc_influence(draw))]
-        if self.good is not None:
-            influence += self._f1_influences(draw)
+        slopes = self._slopes
+        rough = slopes.draw(counts)
+        influence = [slopes.r_auc(rough), *slopes.f1(rough)]
         if self._best is not None:
             best, of_best = self._best.linearised(counts)
             ratio = _rejection(scores[0], best[0], draw.mean)
-            of_half_mean = 0.5 * (self._error_sums - draw.mean * self._sizes) / draw.n
+            of_half_mean = 0.5 * slopes.mean(rough)
             span = best[0] - 0.5 * draw.mean
             slope = influence[0] - of_half_mean - ratio * (of_best[0] - of_half_mean)
             influence.append(slope / span if span else np.zeros(self.units))
             scores = np.append(scores, ratio)
         return scores, np.array(influence)
+
+    @cached_property
+    def _slopes(self) -> _Slopes:
+        return _Slopes(self.errors, self.good, self.starts, self.unit, self.units)
 
     def _draw(self, counts: Vector) -> _Draw | None:
         weights = counts[self.unit]
@@ -252,13 +260,6 @@ class Retention:
     def _grouped(self, values: Vector) -> Vector:
         return values if self.starts is None else np.add.reduceat(values, self.starts)
 
-    def _spread(self, values: Vector) -> Vector:
-        """A value per tie group, [G], given to each of its records, [n]."""
-        return values if self.sizes is None else np.repeat(values, self.sizes)
-
-    def _by_unit(self, values: Vector) -> Vector:
-        return summed(self.unit, values, self.units)
-
     # --- scores
 
     def _scores(self, draw: _Draw) -> Vector:
@@ -270,7 +271,7 @@ class Retention:
         total = float(draw.sums.sum())
         # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
         middles = draw.ends - 0.5 * draw.copies
-        points = ((n + 0.5) * total - float(np.dot(draw.sums, middles))) / n
+        points = ((n + 0.5) * total - product(draw.sums, middles)) / n
         return points / (n + 1.0) if self.rule == "published" else (points - 0.5 * total / n) / n
 
     def _f1(self, draw: _Draw, good: Vector) -> tuple[float, float, float]:
@@ -317,78 +318,100 @@ class Retention:
             table = self._table = np.concatenate(([0.0], np.cumsum(numbers[:-1])))
         return table
 
-    # --- influences, [n] in rank order
 
-    def _r_auc_influence(self, draw: _Draw) -> Vector:
-        # R = (1/N^2) sum_g E_g (N - m_g), m_g the middle of group g: a copy of record i adds e_i to its own group's sum
-        # and one record to retain after every group before it.
+STRETCHES = 256
+
+
+class _Slopes:
+    """Influences [U] of the retention scores, in their large-sample form.
+
+    Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records that
+    neighbour each other in rank, or a whole tie group where that is longer. What is left are few cells, and a standard
+    error costs little beside its score.
+
+    Args:
+        errors, good, unit: [n] in rank order. starts: [G] of the tie groups, or None. units: U.
+    """
+
+    def __init__(self, errors: Vector, good: Vector | None, starts: Index | None, unit: Index, units: int) -> None:
+        n = len(errors)
+        first = np.arange(n) if starts is None else np.repeat(starts, np.diff(starts, append=n))
+        cells, cell = np.unique(first * STRETCHES // n * units + unit, return_inverse=True)
+        cell = cell.reshape(-1)
+        stretch, self.unit = np.divmod(cells, units)
+        self.starts = np.flatnonzero(np.diff(stretch, prepend=-1))
+        self.lengths = np.diff(self.starts, append=len(cells))
+        self.units = units
+        self.sizes = np.bincount(cell).astype(np.float64)
+        self.errors = summed(cell, errors, len(cells))
+        self.good = None if good is None else summed(cell, good, len(cells))
+        self.unit_sizes = self._by_unit(self.sizes)
+
+    def draw(self, counts: Vector) -> _Draw:
+        """A replicate, seen by stretches."""
+        weights = counts[self.unit]
+        copies = np.add.reduceat(weights * self.sizes, self.starts)
+        sums = np.add.reduceat(weights * self.errors, self.starts)
+        good = None if self.good is None else np.add.reduceat(weights * self.good, self.starts)
+        return _Draw(copies, np.cumsum(copies), sums, good)
+
+    def _spread(self, values: Vector) -> Vector:
+        """A value per stretch given to each of its cells."""
+        return np.repeat(values, self.lengths)
+
+    def _by_unit(self, values: Vector) -> Vector:
+        return summed(self.unit, values, self.units)
+
+    def mean(self, draw: _Draw) -> Vector:
+        """Of the mean error."""
+        return (self._by_unit(self.errors) - draw.mean * self.unit_sizes) / draw.n
+
+    def r_auc(self, draw: _Draw) -> Vector:
+        """Of R = (1/N^2) sum_g E_g (N - m_g), m_g the middle of stretch g."""
+        # A copy of record i adds e_i to the sum of its own stretch and one record to retain after every one before it.
         n = float(draw.n)
-        middles = draw.ends - 0.5 * draw.copies
-        heads = np.cumsum(draw.sums)
-        heads -= 0.5 * draw.sums
-        area = (n * heads[-1] + 0.5 * n * draw.sums[-1] - float(np.dot(draw.sums, middles))) / n**2
-        slope = self._spread(n - middles)
-        slope = slope * self.errors
-        slope += self._spread(heads)
-        slope /= n**2
-        slope -= 2.0 * area / n
-        return slope
+        after = n - (draw.ends - 0.5 * draw.copies)
+        heads = np.cumsum(draw.sums) - 0.5 * draw.sums
+        area = product(draw.sums, after) / n**2
+        slope: Vector = self._by_unit(self.errors * self._spread(after) + self.sizes * self._spread(heads))
+        return slope / n**2 - 2.0 * area / n * self.unit_sizes
 
-    def _f1_influences(self, draw: _Draw) -> list[Vector]:
-        assert draw.good is not None
-        assert self.good is not None
+    def f1(self, draw: _Draw) -> list[Vector]:
+        """Of F1-AUC, its normalised form and F1@95%, if there are acceptable flags."""
+        if self.good is None or draw.good is None:
+            return []
         n, acceptable = float(draw.n), float(draw.good.sum())
         if acceptable == 0:
             return [np.zeros(self.units) for _ in range(3)]
-        # F = (2/N) sum_g n_g T_g / (m_g + A), T_g and m_g the middles of group g in acceptable copies and in copies.
+        # F = (2/N) sum_g n_g T_g / (m_g + A), T_g and m_g the middles of stretch g in acceptable copies and in copies.
         reach = draw.ends - 0.5 * draw.copies + acceptable
-        found = np.cumsum(draw.good) - 0.5 * draw.good
-        share = found / reach
+        share = (np.cumsum(draw.good) - 0.5 * draw.good) / reach
         fall = draw.copies * share / reach
-        later = np.cumsum(fall)
-        all_later = float(later[-1])
-        np.subtract(all_later, later, out=later)
-        later += 0.5 * fall
-        area = 2.0 / n * float(np.dot(draw.copies, share))
-        own = self._by_unit(self._spread(share - later))
-        gain = self._by_unit(self.good * self._spread(np.log((n + acceptable) / reach) - all_later))
-        sizes, goods = self._sizes, self._goods
-        area_influence = 2.0 / n * (own + gain) - area / n * sizes
-        share_influence = (goods - acceptable / n * sizes) / n
+        later = fall.sum() - np.cumsum(fall) + 0.5 * fall
+        area = 2.0 / n * product(draw.copies, share)
+        gain = np.log((n + acceptable) / reach) - fall.sum()
+        slope = self._by_unit(self.sizes * self._spread(share - later) + self.good * self._spread(gain))
+        of_area = 2.0 / n * slope - area / n * self.unit_sizes
+        of_share = (self._by_unit(self.good) - acceptable / n * self.unit_sizes) / n
         return [
-            area_influence,
-            _normalised_influence(area, acceptable / n, area_influence, share_influence),
-            self._f1_at_influence(0.95, draw, draw.good),
+            of_area,
+            _normalised_influence(area, acceptable / n, of_area, of_share),
+            self._f1_at(0.95, draw, self.good, draw.good),
         ]
 
-    def _f1_at_influence(self, retention: float, draw: _Draw, good: Vector) -> Vector:
+    def _f1_at(self, retention: float, draw: _Draw, good: Vector, drawn: Vector) -> Vector:
         # A copy before the cut k = rN adds itself and pushes the record at the cut out; every copy moves the cut by r.
-        n, acceptable = float(draw.n), float(good.sum())
+        n, acceptable = float(draw.n), float(drawn.sum())
         k = retention * n
-        found = self._found(int(k), draw, good)
         width = max(0.02 * n, 5.0)
-        near = [int(min(max(edge, 0.0), n)) for edge in (k - width, k + width)]
-        density = (self._found(near[1], draw, good) - self._found(near[0], draw, good)) / max(near[1] - near[0], 1)
-        assert self.good is not None
-        cut = int(np.searchsorted(draw.ends, k))
-        cut = cut + 1 if self.starts is None else int(np.append(self.starts, len(self.errors))[cut + 1])
-        before = summed(self.unit[:cut], self.good[:cut] - density, self.units)
-        sizes, goods = self._sizes, self._goods
-        rise = before + retention * density * sizes
-        return 2.0 * (rise / (k + acceptable) - found * (retention * sizes + goods) / (k + acceptable) ** 2)
-
-    @cached_property
-    def _sizes(self) -> Vector:
-        return np.bincount(self.unit, minlength=self.units).astype(np.float64)
-
-    @cached_property
-    def _goods(self) -> Vector:
-        assert self.good is not None
-        return summed(self.unit, self.good, self.units)
-
-    @cached_property
-    def _error_sums(self) -> Vector:
-        return self._by_unit(self.errors)
+        near = np.clip([k - width, k, k + width], 0.0, n)
+        low, found, high = np.interp(near, np.append(0.0, draw.ends), np.append(0.0, np.cumsum(drawn)))
+        density = (high - low) / (near[2] - near[0])
+        inside = np.clip((k - draw.ends + draw.copies) / np.maximum(draw.copies, 1.0), 0.0, 1.0)
+        before = self._by_unit((good - density * self.sizes) * self._spread(inside))
+        rise = before + retention * density * self.unit_sizes
+        fall = found * (retention * self.unit_sizes + self._by_unit(good)) / (k + acceptable)
+        return 2.0 * (rise - fall) / (k + acceptable)
 
 
 def _rejection(area: float, best: float, mean: float) -> float:
@@ -457,7 +480,7 @@ class Detection:
     @staticmethod
     def _area(found: Vector, inside: Vector, below: Vector) -> float:
         pairs = float(found.sum()) * float(below[-1])
-        return float(np.dot(found, below - 0.5 * inside)) / pairs if pairs else np.nan
+        return product(found, below - 0.5 * inside) / pairs if pairs else np.nan
 
 
 class Confusion:

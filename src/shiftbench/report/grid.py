@@ -128,7 +128,10 @@ def _bracketed(unit: str) -> str:
 def part_names(report: Report) -> dict[str, str]:
     """The parts of an R-AUC that this report holds, in reading order, with their titles."""
     found = {part.name for part in report.parts}
-    return {name: title for name, title in PARTS.items() if name in found}
+    if "level_shift" in found:
+        return {name: title for name, title in PARTS.items() if name in found}
+    # Nothing is shifted: there is nothing to set in-domain records apart from.
+    return {name: title.removesuffix(", in-domain") for name, title in PARTS.items() if name in found}
 
 
 def part_digits(report: Report, split: str) -> Digits:
@@ -185,7 +188,8 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
-    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, BOLD)
+    note = BOLD if any(cell.best for column in cells for cell in column) else ""
+    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
 
 
 def _measures(report: Report, split: str) -> Grid:
@@ -198,7 +202,7 @@ def _measures(report: Report, split: str) -> Grid:
         measures = dict.fromkeys(key[1] for key in by_place if key[0] == system.name)
         # Random and optimal orders stand beside the measures, but alone they are no choice of measures.
         own = [measure for measure in measures if not measure.endswith(" order")]
-        for measure in measures if len(own) > 1 else ():
+        for measure in (*own, *(name for name in measures if name not in own)) if len(own) > 1 else ():
             scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
             cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
             rows.append(Row(clean(measure), tuple(cells), clean(system.name)))

@@ -116,11 +116,12 @@ def _latex_portions(grid: Grid) -> list[list[int]]:
 
 def _latex_table(grid: Grid, part: int) -> str:
     label = "-".join(filter(None, ("tab:shiftbench", re.sub(r"\W", "", grid.split), grid.kind, str(part))))
+    title = f"{escaped(grid.title)}{', continued' if part > 1 else ''}."
     align = "".join("r" if column.numeric else "l" for column in grid.columns)
     lines = [
         r"\begin{table}",
         r"\centering\small\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{escaped(grid.title)}{', continued' if part > 1 else ''}. {escaped(grid.note)}}}",
+        rf"\caption{{{' '.join(filter(None, (title, escaped(grid.note))))}}}",
         rf"\label{{{label}}}",
         rf"\begin{{tabular}}{{l{align}}}",
         r"\toprule",

@@ -1,0 +1,91 @@
+"""`python -m benchmarks [NAME …]`: every module beside this file that has `ratios()`, as one table.
+
+`ratios() -> list[tuple[str, float, float | None]]`: what was measured, ours divided by the yardstick (less is better),
+and the bound that the ratio must keep, if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import platform
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks
+from shiftbench import files
+from shiftbench.errors import UnknownNameError
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "benchmarks.json"
+LIBRARIES = ("shiftbench", "numpy", "polars", "catboost")
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all and write results/benchmarks.json; return 1 if a bound is broken."""
+    console = Console()
+    known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
+    if unknown := [name for name in names if name not in known]:
+        console.print(str(UnknownNameError("benchmark", unknown[0], known)))
+        return 2
+    rows: list[dict[str, Any]] = []
+    for name in names or known:
+        module = importlib.import_module(f"benchmarks.{name}")
+        if hasattr(module, "ratios"):
+            with console.status(f"{name} …"):
+                rows += measured(name, module)
+    report = {"machine": machine(), "benchmarks": rows}
+    console.print(table(rows), ", ".join(f"{key} {value}" for key, value in report["machine"].items()))
+    if not names:  # a part must not stand for the whole
+        files.write_json(RESULTS, report)
+    return int(any(row["ok"] is False for row in rows))
+
+
+def measured(name: str, module: Any) -> list[dict[str, Any]]:
+    """The ratios of one module and the seconds they took together."""
+    start = time.perf_counter()
+    ratios = module.ratios()
+    seconds = round(time.perf_counter() - start, 1)
+    return [
+        {
+            "benchmark": name,
+            "name": what,
+            "ratio": round(float(ratio), 4),
+            "bound": bound,
+            "ok": None if bound is None else bool(ratio <= bound),
+            "seconds": seconds,
+        }
+        for what, ratio, bound in ratios
+    ]
+
+
+def machine() -> dict[str, str]:
+    """What the ratios were measured on; nothing that names the machine itself."""
+    facts = {"cores": str(os.cpu_count()), "system": f"{platform.system()} {platform.machine()}"}
+    libraries = {name: version(name) for name in LIBRARIES}
+    return facts | {"python": platform.python_version()} | libraries
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The rows for people."""
+    shown = Table("benchmark", "what", title="Ratios: ours / yardstick")
+    for heading in ("ratio", "bound", "ok"):
+        shown.add_column(heading, justify="right")
+    for row in rows:
+        bound = "–" if row["bound"] is None else f"{row['bound']:g}"
+        verdict = {True: "yes", False: "[bold red]NO[/]", None: "–"}[row["ok"]]
+        shown.add_row(row["benchmark"], row["name"], f"{row['ratio']:.3g}", bound, verdict)
+    return shown
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run; all if none is named")
+    sys.exit(main(parser.parse_args().names))

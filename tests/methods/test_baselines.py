@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.methods import column, constant
+
+TRAIN = pl.DataFrame(
+    {
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0] * 2,
+        "forecast": [2.0, 2.0, 5.0, 4.0, None] * 2,
+        "kind": ["dry", "wet", "wet", "dry", "wet"] * 2,
+        "guess": ["dry", "dry", "wet", None, "wet"] * 2,
+    }
+)
+DEV = TRAIN.head(3)
+ROWS = pl.DataFrame({"forecast": [7.0, None], "guess": [None, "dry"]})
+
+
+def fitted(module, folder, task, *, target, train=TRAIN, dev=DEV, **own):
+    module.fit(train, dev, target=target, settings=module.Settings(task, **own), folder=folder)
+    return module.predict(ROWS, folder=folder)
+
+
+def test_the_mean_comes_with_the_variance_of_the_training_targets(tmp_path):
+    says = fitted(constant, tmp_path, "regression", target="y")
+    assert says.mean.tolist() == [[3.0, 3.0]]
+    assert says.variance.tolist() == [[2.0, 2.0]]
+
+
+def test_the_majority_comes_with_all_class_frequencies(tmp_path):
+    says = fitted(constant, tmp_path, "classification", target="kind", classes=("wet", "hail", "dry"))
+    np.testing.assert_allclose(says.probabilities, [[[0.6, 0.0, 0.4]] * 2])
+    assert says.labels().tolist() == ["wet", "wet"]
+    assert "most frequent is wet (60.0%)" in constant.about(ROWS, folder=tmp_path)
+
+
+def test_a_column_answers_as_it_stands_with_the_mean_squared_residual_as_variance(tmp_path):
+    says = fitted(column, tmp_path, "regression", target="y", column="forecast")
+    assert says.mean.tolist() == [[7.0, 3.0]]
+    assert says.variance[0].tolist() == pytest.approx([(1 + 0 + 4 + 0) / 4] * 2)
+    assert column.about(ROWS, folder=tmp_path) == (
+        "the column forecast as it stands; 1 of 2 values were missing and became the training mean 3"
+    )
+
+
+def test_a_column_of_labels_is_certain_and_filled_with_the_majority(tmp_path):
+    says = fitted(column, tmp_path, "classification", target="kind", column="guess")
+    assert says.classes == ("dry", "wet")
+    assert says.probabilities.tolist() == [[[0.0, 1.0], [1.0, 0.0]]]
+    assert "1 of 2 values were missing and became the training majority wet" in column.about(ROWS, folder=tmp_path)
+
+
+def test_a_column_that_equals_the_target_keeps_a_tiny_variance(tmp_path):
+    says = fitted(column, tmp_path, "regression", target="y", column="forecast", train=TRAIN.with_columns(forecast="y"))
+    assert says.variance.tolist() == [[pytest.approx(2e-12)] * 2]
+
+
+def test_labels_that_are_no_class_are_named_with_their_counts(tmp_path):
+    odd = TRAIN.with_columns(guess=TRAIN["guess"].fill_null("sunny"))
+    with pytest.raises(TableError, match=r"train, guess: expected a class among dry, wet, found 'sunny' in 2 records"):
+        fitted(column, tmp_path, "classification", target="kind", column="guess", train=odd)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([None] * 10, "forecast: expected numbers, found only missing values"),
+        ([np.inf] * 10, "forecast: expected finite numbers, found infinity in 10 of 10"),
+        (["a lot"] * 10, "expected numbers, found 'a lot'"),
+    ],
+)
+def test_a_column_without_answers_is_an_error(values, message, tmp_path):
+    train = TRAIN.with_columns(forecast=pl.Series(values, strict=False))
+    with pytest.raises(TableError, match=message):
+        fitted(column, tmp_path, "regression", target="y", column="forecast", train=train)
+
+
+def test_a_misspelt_column_names_the_nearest(tmp_path):
+    with pytest.raises(TableError, match=r"'forcast'.*'forecast'"):
+        fitted(column, tmp_path, "regression", target="y", column="forcast")
+
+
+def test_the_column_must_be_named():
+    with pytest.raises(SettingsError, match="column: expected the name of a column, found ''"):
+        column.Settings("regression")

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import catboost
+import numpy as np
+import polars as pl
+import pytest
+
+from methods.conftest import Parts
+from shiftbench import methods
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
+from shiftbench.features import Features
+from shiftbench.methods import boosting, workers
+
+SETTINGS = boosting.Settings("regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10)
+# Fits for ever if left alone: after the first member it waits for an input that never comes.
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from methods.conftest import cut
+from methods.test_boosting import SETTINGS
+from shiftbench.methods import boosting
+
+def wait(done, total, message):
+    sys.stdout.write(message + "\\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+parts = cut()
+boosting.fit(parts.train, parts.dev, features=parts.features, target="y", settings=SETTINGS,
+             folder=sys.argv[1], cores=2, progress=wait)
+"""
+
+
+def fit(parts: Parts, folder: Path, settings: boosting.Settings = SETTINGS, **changed) -> Path:
+    arguments = {"features": parts.features, "target": "y", "cores": 2, **changed}
+    train, dev = arguments.pop("train", parts.train), arguments.pop("dev", parts.dev)
+    return boosting.fit(train, dev, settings=settings, folder=folder, **arguments)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(parts, tmp_path_factory) -> Path:
+    return fit(parts, tmp_path_factory.mktemp("undisturbed") / "fit")
+
+
+@pytest.fixture
+def copied(undisturbed, tmp_path) -> Path:
+    return Path(shutil.copytree(undisturbed, tmp_path / "fit"))
+
+
+def test_the_number_of_cores_changes_no_byte(parts, undisturbed, tmp_path):
+    assert contents(fit(parts, tmp_path / "fit", cores=1)) == contents(undisturbed)
+    one, two = (boosting.predict(parts.rows, folder=undisturbed, cores=cores) for cores in (1, 2))
+    np.testing.assert_array_equal(one.mean, two.mean)
+    np.testing.assert_array_equal(one.variance, two.variance)
+
+
+def test_a_fit_killed_in_the_middle_goes_on_and_ends_as_if_undisturbed(parts, undisturbed, tmp_path):
+    folder = tmp_path / "fit"
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    first = process.stdout.readline()
+    process.kill()
+    process.communicate()
+    assert first.startswith("member ")
+    assert not {path.name for path in undisturbed.iterdir()} <= {path.name for path in folder.iterdir()}
+    (folder / ".member_03.cbm.abc.part").write_bytes(b"half of a member")
+
+    finished = {path: path.stat().st_mtime_ns for path in folder.glob("member_*.json")}
+    messages: list[str] = []
+    fit(parts, folder, progress=lambda done, total, message: messages.append(f"{done}/{total} {message}"))
+    assert contents(folder) == contents(undisturbed)
+    assert messages[0] == f"{len(finished)}/4 {len(finished)} of 4 members were trained before"
+    assert len(messages) == 1 + 4 - len(finished)
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+
+
+def test_a_killed_worker_ends_the_call_with_advice_and_calling_again_ends_as_if_undisturbed(
+    parts, undisturbed, tmp_path, monkeypatch
+):
+    started = []
+
+    class Noted(subprocess.Popen):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            started.append(self)
+
+    def kill(done: int, total: int, message: str) -> None:
+        for process in started:
+            os.kill(process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(workers.subprocess, "Popen", Noted)
+    with pytest.raises(ShiftbenchError, match=r"SIGKILL.*Run again to go on"):
+        fit(parts, tmp_path / "fit", progress=kill)
+    monkeypatch.undo()
+    assert not (tmp_path / "fit/inputs.npz").exists()
+    assert contents(fit(parts, tmp_path / "fit")) == contents(undisturbed)
+
+
+def test_truncated_foreign_and_missing_members_are_named_and_trained_again(parts, undisturbed, copied):
+    whole = (copied / "member_00.cbm").read_bytes()
+    (copied / "member_00.cbm").write_bytes(whole[: len(whole) // 2])
+    for suffix in ("cbm", "json"):
+        shutil.copy(copied / f"member_02.{suffix}", copied / f"member_01.{suffix}")
+    (copied / "member_03.json").write_text("{")
+    for use in (boosting.predict, boosting.about):
+        with pytest.raises(SettingsError, match="Fit again with the same settings") as caught:
+            use(parts.rows, folder=copied)
+        named = [problem.split(": ")[1] for problem in caught.value.problems]
+        assert named == ["member_00.cbm", "member_01.cbm", "member_03.cbm"]
+    assert contents(fit(parts, copied)) == contents(undisturbed)
+
+
+def test_a_folder_of_other_settings_or_data_is_refused_and_left_as_it_is(parts, undisturbed, copied):
+    other = boosting.Settings("regression", members=4, iterations=61)
+    with pytest.raises(SettingsError, match=r"settings.iterations: 60 there, 61 here.*overwrite"):
+        fit(parts, copied, other)
+    with pytest.raises(SettingsError, match=r"data.sha256: .* there, .* here"):
+        fit(parts, copied, train=parts.train.reverse())
+    assert contents(copied) == contents(undisturbed)
+
+
+def test_overwriting_leaves_nothing_of_the_fit_before(parts, copied):
+    (copied / "notes.txt").write_text("mine")
+    fit(parts, copied, boosting.Settings("regression", members=1, iterations=5), overwrite=True)
+    assert set(contents(copied)) == {"settings.json", "member_00.cbm", "member_00.json", "notes.txt"}
+
+
+def test_training_leaves_nothing_but_members_behind(undisturbed):
+    members = {f"member_{m:02d}.{suffix}" for m in range(4) for suffix in ("cbm", "json")}
+    assert set(contents(undisturbed)) == {"settings.json"} | members
+
+
+def test_mean_and_variance_are_those_of_the_data(parts, undisturbed):
+    rows = parts.rows.drop_nulls(["a", "colour"])
+    says = boosting.predict(rows, folder=undisturbed)
+    noisy = rows["noisy"].to_numpy() == 1
+    residuals = np.abs(rows["y"].to_numpy() - says.answers())
+    for part, deviation in ((noisy, 2.0), (~noisy, 0.5)):
+        assert np.sqrt(np.median(says.variance[:, part])) == pytest.approx(deviation, rel=0.4)
+        # Half of a normal distribution lies within 0.6745 standard deviations.
+        assert np.median(residuals[part]) / 0.6745 == pytest.approx(deviation, rel=0.4)
+
+
+def test_the_unit_of_the_target_never_matters(parts, undisturbed, tmp_path):
+    scale = 2.0**20  # a power of two, so that the arithmetic is exact
+    train, dev = (frame.with_columns(pl.col("y") * scale) for frame in (parts.train, parts.dev))
+    scaled = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", train=train, dev=dev))
+    says = boosting.predict(parts.rows, folder=undisturbed)
+    np.testing.assert_allclose(scaled.mean, says.mean * scale, rtol=1e-12)
+    np.testing.assert_allclose(scaled.variance, says.variance * scale**2, rtol=1e-12)
+
+
+def test_members_differ_and_neighbouring_seeds_share_none(parts, undisturbed, tmp_path):
+    settings = boosting.Settings.from_dict({**SETTINGS.to_dict(), "seed": 1})
+    folders = undisturbed, fit(parts, tmp_path / "fit", settings)
+    rows = np.concatenate([boosting.predict(parts.rows, folder=folder).mean for folder in folders])
+    assert len(np.unique(rows, axis=0)) == 8
+
+
+def test_unseen_categories_and_missing_values_are_answered(parts, undisturbed):
+    strange = parts.rows.head(2).with_columns(
+        colour=pl.Series(["ultraviolet", None]), a=pl.Series([None, 1e6], dtype=pl.Float64)
+    )
+    says = boosting.predict(strange, folder=undisturbed)
+    assert np.isfinite(says.mean).all()
+    assert (says.variance > 0).all()
+
+
+def test_catboost_names_the_columns_of_the_table(parts, undisturbed):
+    model = catboost.CatBoost().load_model(str(undisturbed / "member_00.cbm"))
+    assert sorted(model.feature_names_) == sorted(["a", "b", "noisy", "colour"])
+    assert model.get_param("thread_count") == 1
+
+
+def test_a_listed_class_that_train_lacks_gets_probability_zero(parts, tmp_path):
+    dev = parts.dev.with_columns(kind=pl.when(pl.int_range(pl.len()) < 5).then(pl.lit("hail")).otherwise("kind"))
+    settings = boosting.Settings("classification", ("low", "hail", "mid", "high"), members=2, iterations=20)
+    says = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", settings, target="kind", dev=dev))
+    assert says.classes == ("low", "hail", "mid", "high")
+    assert (says.probabilities[:, :, 1] == 0).all()
+    assert np.mean(says.labels() == parts.rows["kind"].to_numpy()) > 0.7
+
+
+def test_a_class_of_dev_that_train_lacks_is_named_with_its_count(parts, tmp_path):
+    settings = boosting.Settings("classification", members=1)
+    train = parts.train.filter(pl.col("kind") != "mid")
+    count = (parts.dev["kind"] == "mid").sum()
+    with pytest.raises(TableError, match=rf"dev_in, kind: .*high, low, found 'mid' in {count} records.*`classes`"):
+        fit(parts, tmp_path / "fit", settings, target="kind", train=train)
+    assert not (tmp_path / "fit").exists()
+
+
+def test_dev_without_any_class_of_train_is_an_error(parts, tmp_path):
+    settings = boosting.Settings("classification", ("low", "mid", "high", "hail"), members=1)
+    with pytest.raises(TableError, match="dev_in, kind: expected a class that occurs in train, found none"):
+        fit(parts, tmp_path / "fit", settings, target="kind", dev=parts.dev.with_columns(kind=pl.lit("hail")))
+
+
+def test_features_that_say_nothing_are_an_error(parts, tmp_path):
+    with pytest.raises(TableError, match="expected features that vary, found none"):
+        fit(parts, tmp_path / "fit", features=Features())
+    constant = parts.train.with_columns(a=1.0, b=2.0, noisy=0.0, colour=pl.lit("red"))
+    with pytest.raises(TableError, match=r"found only constant ones \(.*noisy.*colour\)"):
+        fit(parts, tmp_path / "fit", train=constant)
+
+
+def test_without_catboost_the_message_says_what_to_install(parts, undisturbed, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    for use in (lambda: fit(parts, tmp_path / "fit"), lambda: boosting.predict(parts.rows, folder=undisturbed)):
+        with pytest.raises(MissingExtraError, match=r"pip install 'shiftbench\[boosting\]'"):
+            use()
+
+
+def test_a_full_disk_is_told_with_the_room_needed(parts, tmp_path, monkeypatch):
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(boosting.np, "savez", full)
+    with pytest.raises(SettingsError, match=r"expected room for [\d,]+ bytes .* No space left on device"):
+        fit(parts, tmp_path / "fit")
+    assert set(contents(tmp_path / "fit")) == {"settings.json"}
+
+
+def test_choosing_a_method_imports_no_library():
+    code = "import sys, shiftbench.methods; sys.exit('catboost' in sys.modules or 'polars' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_fitted_method_is_known_by_its_folder(undisturbed):
+    assert methods.fitted(undisturbed) is methods.METHODS["boosting"]
+
+
+def test_what_it_is_tells_members_and_trees(parts, undisturbed):
+    assert boosting.about(parts.rows, folder=undisturbed).startswith("4 CatBoost models that differ by seed (RMSEWith")

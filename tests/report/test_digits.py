@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from shiftbench.report.digits import Digits, digits_of, half_width, p_text
+
+
+def test_a_value_and_its_interval_have_two_digits_of_the_half_width():
+    digits = digits_of([1.9234], [0.0712])
+    assert digits.cell(1.9234, low=1.8522, high=1.9946) == ("1.923", "[1.852, 1.995]")
+
+
+def test_without_an_interval_three_significant_digits_are_shown():
+    assert digits_of([0.61372]).cell(0.61372) == ("0.614", "")
+    assert digits_of([52.3]).cell(52.3) == ("52.3", "")
+    assert digits_of([5230.0]).cell(5230.0) == ("5,230", "")
+
+
+def test_percentages_are_shown_times_one_hundred():
+    assert digits_of([0.8734], [0.012], factor=100.0).cell(0.8734, low=0.86, high=0.884) == ("87.3", "[86.0, 88.4]")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None])
+def test_what_is_no_number_is_a_dash(value):
+    assert Digits().text(value) == "–"
+
+
+def test_an_undefined_score_has_no_interval_beside_it():
+    assert Digits().cell(math.nan, low=1.0, high=2.0) == ("–", "")
+
+
+def test_a_standard_deviation_stands_where_the_interval_would():
+    assert Digits(decimals=2).cell(2.05, low=1.0, high=3.0, std=0.021) == ("2.05", "± 0.02")
+
+
+def test_a_number_much_smaller_than_its_column_keeps_its_digits():
+    digits = digits_of([140.0, 150.0, 0.0012], [10.0, 12.0, 0.0002])
+    assert digits.decimals == 0
+    assert digits.cell(0.0012, low=0.001, high=0.0014) == ("0.00120", "[0.00100, 0.00140]")
+
+
+def test_large_errors_carry_a_power_of_ten_in_their_unit():
+    digits = digits_of([1.234e6, 2.0e6], [4.0e4, 5.0e4], unit="kW²")
+    assert digits.unit == "×10⁶ kW²"
+    assert digits.cell(1.234e6, low=1.2e6, high=1.27e6) == ("1.234", "[1.200, 1.270]")
+
+
+def test_one_outlier_does_not_change_the_unit_of_the_others():
+    digits = digits_of([1.9, 2.4, 3.0e12], [0.1, 0.2, 1e11], unit="°C")
+    assert digits.unit == "°C"
+    assert digits.text(1.9) == "1.90"
+    assert digits.text(3.0e12) == "3e+12"
+
+
+def test_zero_never_has_a_sign():
+    assert Digits(decimals=1).text(-0.001) == "0.0"
+    assert Digits(decimals=1).text(-0.26) == "−0.3"
+
+
+def test_a_half_width_needs_both_ends():
+    assert half_width(1.0, 3.0) == 1.0
+    assert half_width(1.0, None) is None
+    assert half_width(None, None, 0.5) == 0.5
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0, "< 0.001"), (0.0123, "0.012"), (1.0, "1.000"), (math.nan, "–")])
+def test_p_values_are_never_shown_as_zero(p, text):
+    assert p_text(p) == text

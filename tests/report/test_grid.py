@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shiftbench.report.content import METRICS, Rank, Score
+from shiftbench.report.digits import metric_digits
+from shiftbench.report.grid import Grid, grids, part_names, worst_first
+from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
+
+from .factory import classification, many, nothing_defined, regression
+
+
+def grid_of(report, kind: str, split: str = "eval") -> Grid:
+    return next(grid for grid in grids(report) if (grid.kind, grid.split) == (kind, split))
+
+
+def cell_of(grid: Grid, label: str, group: str, title: str):
+    place = next(k for k, column in enumerate(grid.columns) if column.group.startswith(group) and column.title == title)
+    return next(row for row in grid.rows if row.label == label).cells[place]
+
+
+def test_every_row_has_a_cell_for_every_column(report):
+    for grid in grids(report):
+        assert {len(row.cells) for row in grid.rows} == {len(grid.columns)}
+
+
+def test_each_cell_of_the_main_tables_is_its_score():
+    report = regression()
+    grid = grid_of(report, "answers")
+    score = report.score("rmse", system="boosting", split="eval", subset="shifted")
+    digits = metric_digits(report, METRICS["rmse"], "eval")
+    cell = cell_of(grid, "boosting", "RMSE", "Shifted")
+    assert (cell.text, cell.note) == digits.cell(score.value, low=score.low, high=score.high)
+
+
+def test_in_domain_shifted_and_full_stand_side_by_side_with_units_and_direction():
+    grid = grid_of(regression(), "answers")
+    assert [(column.group, column.title) for column in grid.columns[:3]] == [
+        ("RMSE ↓ (°C)", "In-domain"),
+        ("RMSE ↓ (°C)", "Shifted"),
+        ("RMSE ↓ (°C)", "Full"),
+    ]
+    assert "Mean squared error ↓ (°C²)" in {column.group for column in grid.columns}
+    assert "Accuracy ↑ (%)" in {column.group for column in grid_of(classification(), "answers").columns}
+
+
+def test_single_models_stand_beside_the_ensemble_with_their_deviation():
+    cell = cell_of(grid_of(regression(), "answers"), "boosting, one model", "RMSE", "Full")
+    assert cell.note.startswith("± ")
+
+
+def test_scores_that_use_uncertainty_stand_apart_and_only_for_systems_that_have_one():
+    grid = grid_of(regression(), "joint")
+    assert [row.label for row in grid.rows] == ["boosting", "boosting, one model", "deep_ensemble"]
+    assert all("RMSE" not in column.group for column in grid.columns)
+
+
+def ranked(*ranks: int):
+    report = regression()
+    names = [system.name for system in report.systems if system.role != "single"]
+    others = tuple(rank for rank in report.ranks if (rank.split, rank.subset) != ("eval", "shifted"))
+    mine = tuple(Rank("eval", "shifted", "rmse", name, rank) for name, rank in zip(names, ranks, strict=True))
+    return replace(report, ranks=others + mine)
+
+
+def bold(report) -> list[str]:
+    grid = grid_of(report, "answers")
+    return [row.label for row in grid.rows if cell_of(grid, row.label, "RMSE", "Shifted").best]
+
+
+def test_bold_are_all_that_share_the_first_rank():
+    assert bold(ranked(1, 3, 5, 1, 4)) == ["boosting", "fc24_high_c"]
+
+
+def test_nothing_is_bold_where_all_share_a_rank():
+    assert bold(ranked(1, 1, 1, 1, 1)) == []
+
+
+def scored(*ends: tuple[float, float | None, float | None]):
+    names = [system.name for system in regression().systems[2:5]]
+    scores = [
+        Score(name, "eval", "shifted", "rmse", value, 10, low=low, high=high)
+        for name, (value, low, high) in zip(names, ends, strict=True)
+    ]
+    return replace(regression(), scores=tuple(scores), ranks=(), comparisons=())
+
+
+def test_without_ranks_overlapping_intervals_share_the_bold():
+    assert bold(scored((1.0, 0.8, 1.2), (1.1, 0.9, 1.3), (2.0, 1.8, 2.2))) == ["deep_ensemble", "mean"]
+    assert bold(scored((1.0, 0.8, 1.2), (1.1, 0.9, 1.3), (1.2, 1.0, 1.4))) == []
+    assert bold(scored((1.0, None, None), (1.1, None, None), (2.0, None, None))) == ["deep_ensemble"]
+
+
+def test_the_parts_of_an_r_auc_add_up_to_it():
+    report = regression()
+    grid = grid_of(report, "parts")
+    score = headline_scores(report)["boosting", "eval", "full", "r_auc"]
+    assert grid.rows[0].cells[-1].text == metric_digits(report, METRICS["r_auc"], "eval").text(score.value)
+    assert list(part_names(report)) == ["level_in", "level_shift", "ranking_in", "ranking_shifted", "ranking_between"]
+
+
+def test_without_a_shift_the_parts_do_not_speak_of_one():
+    report = regression()
+    parts = tuple(part for part in report.parts if part.name in ("level_in", "ranking_in"))
+    assert list(part_names(replace(report, parts=parts)).values()) == ["Error level", "Ranking"]
+
+
+def test_random_and_optimal_orders_stand_below_the_measures():
+    report = regression()
+    order = Score("boosting", "eval", "full", "r_auc", 2.5, 600, "random order")
+    labels = [row.label for row in grid_of(replace(report, scores=(order, *report.scores)), "measures").rows]
+    assert labels == ["total_variance", "epkl", "knowledge_variance", "random order"]
+
+
+def test_slices_come_worst_first_for_the_leading_system_with_the_others_beside_it():
+    report = regression()
+    errors = [entry.mean_error for entry in worst_first(report, "eval")]
+    assert errors == sorted(errors, reverse=True)
+    grid = grid_of(report, "slices")
+    assert grid.rows[0].label == "climate = polar"
+    assert "fc24_high_c" in {column.title for column in grid.columns}
+
+
+def test_measures_are_listed_only_where_there_is_a_choice():
+    labels = [(row.hint, row.label) for row in grid_of(regression(), "measures").rows]
+    assert labels == [("boosting", "total_variance"), ("boosting", "epkl"), ("boosting", "knowledge_variance")]
+    assert not any(grid.kind == "measures" for grid in grids(many()))
+
+
+def test_comparisons_say_who_is_better_or_that_nobody_can_tell():
+    report = regression()
+    rows = grid_of(report, "comparisons").rows
+    compared = [entry for entry in report.comparisons if entry.split == "eval"]
+    for row, entry in zip(rows, compared, strict=True):
+        winner = entry.a if entry.difference < 0 else entry.b
+        assert row.cells[-1].text == (f"{winner} is better" if entry.p_adjusted < 0.05 else "cannot be told apart")
+
+
+def test_a_score_with_more_is_better_turns_the_reading_of_a_comparison_round():
+    report = classification()
+    entry = next(c for c in report.comparisons if c.split == "eval" and c.subset == "full")
+    report = replace(report, comparisons=(replace(entry, difference=0.1, p_adjusted=0.001),))
+    assert grid_of(report, "comparisons").rows[0].cells[-1].text == f"{entry.a} is better"
+
+
+def test_undefined_scores_leave_no_row_behind():
+    assert not any(grid.kind in ("answers", "joint") for grid in grids(nothing_defined()))
+
+
+def test_the_leading_system_is_the_ensemble_wherever_it_stands():
+    report = regression()
+    assert lead(replace(report, systems=report.systems[::-1])).name == "boosting"
+
+
+def test_the_headline_metric_is_the_one_the_task_is_known_by():
+    assert headline_metric(regression()).name == "rmse"
+    assert headline_metric(classification()).name == "accuracy"
+
+
+def test_the_main_split_is_eval_where_there_is_one():
+    report = regression()
+    assert main_split(report) == "eval"
+    assert main_split(replace(report, counts=report.counts[:1])) == "dev"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(" a\n\tb ", "a b"), ("a\u202eb\u0007", "ab"), ("\u200b", ""), ("模型 °C²", "模型 °C²")],
+)
+def test_names_become_one_visible_line(name, text):
+    assert clean(name) == text

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+
+from shiftbench.report.content import Report
+from shiftbench.report.grid import grids
+from shiftbench.report.page import html
+from shiftbench.report.verdict import verdict
+
+from .factory import HOSTILE, hostile, regression
+
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+PAPER = '<svg xmlns="http://www.w3.org/2000/svg"><g id="x"/></svg>'
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and the text of table cells, and checks that tags are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: list[list[list[str]]] = []
+        self.items: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+        elif tag == "li":
+            self.items.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if {"td", "th"} & set(self.open):
+            self.tables[-1][-1][-1] += data
+        if "li" in self.open:
+            self.items[-1] += data
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> str:
+    return html(report, pictures={})
+
+
+def test_the_page_has_the_same_cells_as_the_grid(report: Report, page: str):
+    found = Counter(tuple(map(spaced, line)) for table in read(page).tables for line in table)
+    for grid in grids(report):
+        for row in grid.rows:
+            label = spaced(row.label + row.hint)
+            cells = (label, *(spaced(cell.line) for cell in row.cells))
+            assert found[cells] > 0, cells
+
+
+def test_the_page_opens_with_the_verdict(report: Report, page: str):
+    assert [spaced(item) for item in read(page).items][: len(verdict(report))] == list(map(spaced, verdict(report)))
+
+
+def test_the_page_is_told_to_screen_readers(page: str):
+    tags = read(page).tags
+    assert ("html", {"lang": "en"}) in tags
+    assert [tag for tag, _ in tags].count("h1") == 1
+    assert all(attrs.get("scope") for tag, attrs in tags if tag == "th")
+    assert all(attrs.get("aria-label") for tag, attrs in tags if attrs.get("role") in ("region", "img"))
+
+
+def test_anchors_lead_somewhere(page: str):
+    tags = read(page).tags
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    targets = {attrs["href"][1:] for tag, attrs in tags if tag == "a"}
+    assert targets <= set(ids)
+
+
+def external(text: str) -> list[str]:
+    """Every way a page can reach out."""
+    plain = re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+    return re.findall(r'(?:src|href|action|poster|data)\s*=\s*"(?!#)[^"]*"|url\((?!#)[^)]*\)|@import|https?://', plain)
+
+
+def test_a_written_page_with_pictures_needs_nothing_from_outside(written):
+    for name, paths in written.items():
+        text = paths["html"].read_text("utf-8")
+        assert "<svg" in text
+        assert external(text) == [], name
+        assert not any(tag in ("script", "link", "iframe", "img", "object") for tag, _ in read(text).tags)
+
+
+def test_ids_stay_unique_with_all_pictures_on_the_page(written):
+    text = written["one_record"]["html"].read_text("utf-8")
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', text))
+    assert used <= set(ids)
+
+
+def test_hostile_names_are_text_and_nothing_else(written):
+    text = written["hostile"]["html"].read_text("utf-8")
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert "&lt;script&gt;" in text
+    assert "\u202e" not in text
+    assert any("not markup[/] & 100 %" in cell for table in read(text).tables for line in table for cell in line)
+
+
+def test_hostile_names_do_not_break_attributes():
+    text = html(hostile(), pictures={"eval_summary": PAPER})
+    assert read(text)
+    assert HOSTILE[0] not in text
+
+
+def test_pictures_stand_with_a_caption():
+    text = html(regression(), pictures={"eval_summary": PAPER, "dev_roc": PAPER})
+    assert text.count("<figure>") == text.count("<figcaption>") == 2
+    assert "Finding shifted records (development)" in text

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from shiftbench.report.content import Report
+from shiftbench.report.grid import grids
+from shiftbench.report.terminal import render
+from shiftbench.report.view import main_split
+
+from .factory import HOSTILE, hostile, many, regression
+
+
+def shown(report: Report, width: int) -> str:
+    file = io.StringIO()
+    Console(width=width, file=file).print(render(report))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_cut(report: Report, width):
+    text = shown(report, width)
+    assert max(map(cell_len, text.split("\n"))) <= width
+    tables = [grid for grid in grids(report) if grid.split == main_split(report)]
+    for grid in tables:
+        if grid.kind in ("answers", "joint", "parts"):
+            for row in grid.rows:
+                assert all(cell.text in text for cell in row.cells)
+
+
+def test_at_one_hundred_columns_every_interval_is_there():
+    report = regression()
+    text = shown(report, 100)
+    assert "left out" not in text
+    for grid in grids(report):
+        if grid.kind in ("answers", "joint"):
+            assert all(cell.note in text for row in grid.rows for cell in row.cells)
+
+
+def test_a_narrow_terminal_drops_intervals_and_says_so():
+    text = shown(regression(), 50)
+    assert "Intervals left out for want of room" in text
+
+
+def test_long_tables_are_cut_with_a_count_of_their_rows():
+    assert "The first 20 of 315 rows" in shown(many(), 100)
+
+
+def test_names_are_never_read_as_markup():
+    text = shown(hostile(), 160)
+    assert "[bold red]not markup[/]" in text
+    assert HOSTILE[0] in text
+    assert "\u202e" not in text
+
+
+def test_the_verdict_opens_the_report():
+    lines = shown(regression(), 200).split("\n")
+    assert lines[0].strip() == "Next-day highs"
+    assert lines[1].startswith("• boosting: RMSE rises from")
+
+
+def test_warnings_and_recipe_close_it():
+    text = shown(regression(), 100)
+    assert (
+        text.index("Warnings") < text.index("Only 14 clusters") < text.index("Recipe") < text.index("manifest.seed: 0")
+    )

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.report.content import Comparison, Count, Report, Score, System
+from shiftbench.report.verdict import verdict
+
+from .factory import empty, errors_only, many, regression
+
+
+def made(
+    *,
+    inside: tuple[float, ...],
+    shifted: tuple[float, ...],
+    task: str = "regression",
+    metric: str = "rmse",
+    extra: tuple[Score, ...] = (),
+    systems: tuple[System, ...] = (System("net", "ensemble", "entropy"),),
+    **fields,
+) -> Report:
+    """A report of one system with (value, low, high) or (value,) in-domain and shifted."""
+    scores = [
+        Score(
+            "net",
+            "eval",
+            subset,
+            metric,
+            numbers[0],
+            100,
+            low=(*numbers, None, None)[1],
+            high=(*numbers, None, None)[2],
+        )
+        for subset, numbers in (("in", inside), ("shifted", shifted))
+    ]
+    blank = Report("made", task, "published", 1.0, "°C", "°C²", "squared error", systems=systems)
+    return replace(blank, counts=(Count("eval", "full", 200),), scores=(*scores, *extra), **fields)
+
+
+def test_a_rise_is_told_with_its_factor():
+    told = verdict(made(inside=(2.0, 1.9, 2.1), shifted=(3.0, 2.8, 3.2)))[0]
+    assert told.startswith("net: RMSE rises from 2.00 [1.90, 2.10] °C in-domain to 3.00 [2.80, 3.20] °C on shifted")
+    # log 1.5 - hypot(log(3 / 2.8), log(2.1 / 2)) and log 1.5 + hypot(log(3.2 / 3), log(2 / 1.9))
+    assert "1.50 [1.38, 1.63] times as large." in told
+
+
+def test_a_fall_is_told_as_one():
+    assert "falls from" in verdict(made(inside=(3.0, 2.8, 3.2), shifted=(2.0, 1.9, 2.1)))[0]
+
+
+def test_what_intervals_do_not_separate_cannot_be_told_apart():
+    told = verdict(made(inside=(2.0, 1.7, 2.3), shifted=(2.2, 1.9, 2.5)))[0]
+    assert "the two cannot be told apart" in told
+    assert "rises" not in told
+
+
+def test_without_intervals_nothing_is_certain():
+    told = verdict(made(inside=(2.0,), shifted=(3.0,)))
+    assert "without intervals this may be chance" in told[0]
+    assert "No intervals were made: differences may be chance." in told
+
+
+def test_the_interval_of_the_factor_covers_as_it_should():
+    """Two independent log-normal estimates: the factor's 95 % interval holds the truth in 95 % of the draws."""
+    rng = np.random.default_rng(7)
+    hits, draws = 0, 400
+    for _ in range(draws):
+        a, b = np.exp(0.1 * rng.standard_normal(2)) * (2.0, 3.0)
+        ends = [(x, x * math.exp(-0.196), x * math.exp(0.196)) for x in (a, b)]
+        told = verdict(made(inside=ends[0], shifted=ends[1]))[0]
+        low, high = map(float, re.search(r"\[([\d.]+), ([\d.]+)\] times as large", told).groups())
+        hits += low <= 1.5 <= high
+    assert 0.92 <= hits / draws <= 0.98
+
+
+def test_accuracy_is_told_by_the_share_of_wrong_answers():
+    told = verdict(made(inside=(0.9, 0.89, 0.91), shifted=(0.8, 0.78, 0.82), task="classification", metric="accuracy"))[
+        0
+    ]
+    assert "accuracy falls from 90.0 [89.0, 91.0] % in-domain to 80.0 [78.0, 82.0] % on shifted data" in told
+    assert "the share of wrong answers 2.00 [" in told
+
+
+def test_a_perfect_in_domain_score_has_no_factor_but_a_reading():
+    told = verdict(made(inside=(0.0, 0.0, 0.0), shifted=(1.0, 0.8, 1.2)))[0]
+    assert "times as large" not in told
+    assert "rises" in told
+
+
+def baseline(value: float, *ends: float, subset: str = "shifted") -> Score:
+    low, high = ends or (None, None)
+    return Score("raw", "eval", subset, "rmse", value, 100, low=low, high=high)
+
+
+WITH_BASELINE = (System("net", "ensemble", "entropy"), System("raw", "baseline"))
+
+
+def against(score: Score, **fields) -> str:
+    report = made(inside=(2.0, 1.9, 2.1), shifted=(2.7, 2.5, 2.9), systems=WITH_BASELINE, extra=(score,), **fields)
+    return " ".join(verdict(report))
+
+
+def test_a_baseline_that_beats_the_model_is_not_hidden():
+    told = against(baseline(1.9, 1.8, 2.0))
+    assert "The baseline raw beats net on shifted data: RMSE 1.90 [1.80, 2.00] against 2.70 [2.50, 2.90] °C" in told
+
+
+def test_a_beaten_baseline_is_named():
+    assert "net beats the baseline raw on shifted data." in against(baseline(5.0, 4.5, 5.5))
+
+
+def test_a_baseline_with_overlapping_interval_cannot_be_told_apart():
+    assert "net cannot be told apart from the baseline raw on shifted data." in against(baseline(2.6, 2.4, 2.8))
+
+
+@pytest.mark.parametrize(("a", "b", "difference"), [("net", "raw", 0.1), ("raw", "net", -0.1)])
+def test_a_paired_test_decides_where_intervals_overlap(a, b, difference):
+    ends = sorted((difference * 0.5, difference * 1.5))
+    found = Comparison("eval", "shifted", "rmse", a, b, difference, *ends, 0.0001, 0.0002)
+    told = against(baseline(2.6, 2.4, 2.8), comparisons=(found,))
+    assert "The baseline raw beats net on shifted data" in told
+    assert "(paired difference 0.10 [0.05, 0.15] °C, adjusted p < 0.001)" in told
+
+
+def test_a_paired_test_that_separates_nothing_overrules_the_values():
+    found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, -0.1, 1.7, 0.04, 0.08)
+    assert "net cannot be told apart from the baseline raw" in against(baseline(1.9, 1.8, 2.0), comparisons=(found,))
+
+
+def test_the_level_of_the_recipe_decides_what_is_told_apart():
+    found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, 0.1, 1.7, 0.04, 0.08)
+    told = against(baseline(1.9, 1.8, 2.0), comparisons=(found,), recipe={"intervals": {"level": 0.9}})
+    assert "The baseline raw beats net" in told
+
+
+def uncertain(metric: str, value: float, *ends: float) -> str:
+    score = Score(
+        "net", "eval", "full", metric, value, 200, "entropy", low=(*ends, None)[0], high=(*ends, None, None)[1]
+    )
+    return " ".join(verdict(made(inside=(2.0, 1.9, 2.1), shifted=(3.0, 2.8, 3.2), extra=(score,))))
+
+
+@pytest.mark.parametrize(
+    ("metric", "numbers", "reading"),
+    [
+        ("rejection_ratio", (0.4, 0.3, 0.5), "ranks errors: rejection ratio 40 [30, 50] %"),
+        ("rejection_ratio", (0.1, -0.1, 0.3), "cannot be told apart from a random order"),
+        ("rejection_ratio", (-0.3, -0.4, -0.2), "ranks errors the wrong way round"),
+        ("roc_auc", (0.71, 0.65, 0.77), "is higher on shifted records: ROC-AUC 71.0 [65.0, 77.0] %"),
+        ("roc_auc", (0.52, 0.45, 0.6), "cannot be told apart from chance at finding shifted records"),
+        ("roc_auc", (0.31, 0.25, 0.37), "is lower on shifted records"),
+        ("roc_auc", (0.71,), "is higher on shifted records, as far as one can tell without an interval"),
+        ("roc_auc", (0.5,), "cannot be told apart from chance"),
+    ],
+)
+def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, numbers, reading):
+    assert f"The uncertainty of net (entropy) {reading}" in uncertain(metric, *numbers)
+
+
+def test_nothing_is_said_about_shift_where_nothing_is_shifted():
+    told = verdict(errors_only())
+    assert "No record is marked as shifted, so nothing is said here about robustness to shift." in told
+    assert "No threshold for acceptable errors was given, so no F1 scores are shown." in told
+
+
+def test_many_systems_share_a_sentence():
+    told = verdict(many())
+    assert len(told) < 12
+    assert any(sentence.startswith("Of the 14 other systems,") for sentence in told)
+
+
+def test_every_system_has_its_change_told():
+    told = verdict(regression())
+    for system in regression().systems:
+        if system.role != "single":
+            assert any(sentence.startswith(f"{system.name}: RMSE") for sentence in told)
+
+
+def test_an_empty_report_says_so():
+    assert verdict(empty()) == ["This report holds no scores."]
+
+
+def test_sentences_end_and_hold_one_line(report):
+    for sentence in verdict(report):
+        assert sentence.endswith(".")
+        assert "\n" not in sentence
+        assert "nan" not in sentence.lower().split()

@@ -1,0 +1,182 @@
+"""What the documentation shows is run: Python blocks, commands, docstring examples; and its links lead somewhere.
+
+The blocks of a page are run in order in one folder and one namespace, as a reader would. A command runs as it is
+written, only with fewer rows, members and replicates; one below a line `# needs: real data` is parsed but not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+
+import shiftbench
+from shiftbench import example
+from shiftbench.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+NEEDS_DATA = "# needs: real data"
+FEWER = ["--replicates", "100"]
+SMALLER = {
+    "example": ["--rows", "1500"],
+    "run": ["--members", "2", *FEWER],
+    "fit": ["--members", "2"],
+    "assess": FEWER,
+    "compare": FEWER,
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One `shiftbench …` line of a page."""
+
+    words: list[str]
+    runs: bool
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """The language and text of every fenced block, in order."""
+    return FENCE.findall(page.read_text("utf-8"))
+
+
+def commands(text: str) -> list[Command]:
+    """The `shiftbench` lines of a block of shell; a line that ends in a backslash goes on in the next."""
+    found, above = [], ""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words and words[0] == "shiftbench":
+            found.append(Command(words[1:], runs=above.strip() != NEEDS_DATA))
+        above = line
+    return found
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return example.write(tmp_path_factory.mktemp("table") / "table.parquet", rows=1_500, seed=0)
+
+
+@pytest.fixture(scope="module")
+def seen() -> set[tuple[str, ...]]:
+    return set()
+
+
+def run(command: Command, seen: set[tuple[str, ...]]) -> None:
+    # The same whole run stands on several pages and starts from the same table: once is enough.
+    if command.words[0] == "run" and tuple(command.words) in seen:
+        return
+    seen.add(tuple(command.words))
+    words = [*command.words, *SMALLER.get(command.words[0], [])]
+    done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_a_page_runs_in_order(page, table, seen, tmp_path, monkeypatch):
+    for path in table:
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "docs"}
+    for number, (language, text) in enumerate(blocks(page), start=1):
+        if language == "python":
+            exec(compile(text, f"{name_of(page)}, block {number}", "exec"), namespace)
+        elif language in {"bash", "console"}:
+            for command in commands(text):
+                if command.runs:
+                    run(command, seen)
+
+
+def shown_commands() -> list[object]:
+    every = [(page, command) for page in PAGES for _, text in blocks(page) for command in commands(text)]
+    return [pytest.param(c, id=f"{name_of(page)}-{' '.join(c.words[:2])}-{i}") for i, (page, c) in enumerate(every)]
+
+
+@pytest.mark.parametrize("command", shown_commands())
+def test_every_command_shown_is_one_the_program_knows(command):
+    here, rest = typer.main.get_command(app), list(command.words)
+    context = here.context_class(here, info_name="shiftbench")
+    while rest and rest[0] in getattr(here, "commands", {}):
+        here = here.commands[rest.pop(0)]
+        context = here.context_class(here, parent=context, info_name=here.name)
+    assert not hasattr(here, "commands"), f"no such command: {shlex.join(command.words)}"
+    # Only the words are looked at: an unknown option raises a usage error, a file need not exist.
+    _, surplus, _ = here.make_parser(context).parse_args(rest)
+    assert not surplus
+
+
+def test_the_pages_show_commands_and_python():
+    languages = [language for page in PAGES for language, _ in blocks(page)]
+    assert languages.count("python") >= 5
+    assert sum(len(commands(text)) for page in PAGES for _, text in blocks(page)) >= 10
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
+def test_every_example_script_runs(script, tmp_path):
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def module_names() -> list[str]:
+    found = pkgutil.walk_packages(shiftbench.__path__, prefix="shiftbench.")
+    return ["shiftbench", *(module.name for module in found if not module.name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_docstring_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert results.failed == 0
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    text = FENCE.sub("", page.read_text("utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_between_pages_leads_somewhere(page):
+    for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{name_of(page)} links to {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{name_of(page)} links to {target}"
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r"([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_every_make_target_that_is_shown_exists():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    text = "\n".join(page.read_text("utf-8") for page in PAGES)
+    # Only what stands in code: "make sure" is prose.
+    shown = {a or b for a, b in re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", text, re.MULTILINE)}
+    assert {"demo", "test"} <= shown <= targets
+
+
+def test_the_two_commands_open_the_readme():
+    first = blocks(ROOT / "README.md")[0][1]
+    assert re.findall(r"^make (\w+)", first, re.MULTILINE) == ["demo", "test"]

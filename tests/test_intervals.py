@@ -1,0 +1,467 @@
+"""Intervals, paired comparisons and shared ranks: against twins, and by simulation against the truth."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from itertools import permutations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from shiftbench import retention
+from shiftbench.errors import FewClustersWarning, SettingsError
+from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm, shared_ranks
+from shiftbench.ranking import Ranking
+from shiftbench.resampling import Detection, Joined, Means, Resampler, Retention, Statistic
+
+EXPLICIT = [kind for kind in KINDS if kind != "auto"]
+examples = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def mean_of(errors: np.ndarray, resampler: Resampler) -> Means:
+    return Means(("mean_error",), errors[None], resampler.unit, resampler.units)
+
+
+def scores_of(errors: np.ndarray, uncertainty: np.ndarray, resampler: Resampler, threshold: float = 1.0) -> Joined:
+    ranking, unit, units = Ranking.of(uncertainty), resampler.unit, resampler.units
+    good = errors <= threshold
+    return Joined([mean_of(errors, resampler), Retention(errors, good, ranking, unit, units, rule="published")])
+
+
+def clustered(rng: np.random.Generator, clusters: int, *, least: int = 5, most: int = 15) -> np.ndarray:
+    return np.repeat(np.arange(clusters), rng.integers(least, most + 1, clusters))
+
+
+# --- the same numbers, however they are computed --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", EXPLICIT)
+def test_the_number_of_cores_changes_no_digit(rng, kind):
+    clusters = clustered(rng, 30)
+    resampler = Resampler(len(clusters), clusters=clusters)
+    errors, uncertainty = rng.chisquare(1, (2, len(clusters))), rng.normal(size=(2, len(clusters)))
+    results = []
+    for cores in (1, 2):
+        systems = [scores_of(*arrays, resampler) for arrays in zip(errors, uncertainty, strict=True)]
+        results.append(bootstrap(systems, resampler, Settings(replicates=40, kind=kind, seed=3, cores=cores)))
+    one, two = results
+    np.testing.assert_array_equal(one.replicates, two.replicates)
+    np.testing.assert_array_equal(one.intervals(), two.intervals())
+    np.testing.assert_array_equal(one.difference(0), two.difference(0))
+
+
+def test_more_replicates_begin_with_the_same_ones_and_another_seed_gives_others(rng):
+    errors, resampler = rng.chisquare(1, 50), Resampler(50)
+
+    def replicates(**settings: int) -> np.ndarray:
+        return bootstrap([mean_of(errors, resampler)], resampler, Settings(**settings)).replicates
+
+    np.testing.assert_array_equal(replicates(replicates=20), replicates(replicates=50)[:20])
+    assert not np.array_equal(replicates(replicates=20), replicates(replicates=20, seed=1))
+
+
+def test_progress_is_told_once_a_replicate(rng):
+    told = []
+    resampler = Resampler(30)
+    statistic = mean_of(rng.chisquare(1, 30), resampler)
+    bootstrap([statistic], resampler, Settings(replicates=7), progress=lambda done, of: told.append((done, of)))
+    assert told == [(b, 7) for b in range(1, 8)]
+
+
+def test_systems_are_drawn_together_so_that_differences_are_paired(rng):
+    errors, resampler = rng.chisquare(1, 60), Resampler(60)
+    systems = [mean_of(errors, resampler), mean_of(errors + 0.5, resampler)]
+    result = bootstrap(systems, resampler, Settings(replicates=50))
+    np.testing.assert_allclose(result.replicates[:, 1] - result.replicates[:, 0], 0.5)
+    value, low, high, p = result.difference(0)
+    np.testing.assert_allclose([value, low, high], -0.5)
+    assert p[0] == pytest.approx(1 / 51)
+
+
+def test_pairs_come_in_the_order_of_the_systems(rng):
+    resampler = Resampler(40)
+    systems = [mean_of(level + rng.chisquare(1, 40), resampler) for level in (0.0, 10.0, 30.0)]
+    result = bootstrap(systems, resampler, Settings(replicates=20))
+    assert result.pairs == [(0, 1), (0, 2), (1, 2)]
+    for pair, (a, b) in enumerate(result.pairs):
+        assert result.difference(pair)[0] == pytest.approx(result.values[a] - result.values[b])
+
+
+# --- against twins --------------------------------------------------------------------------------------------------
+
+
+def quantile(values: list[float], share: float) -> float:
+    """The value at rank share * (B + 1), interpolated between neighbours."""
+    ordered = sorted(values)
+    rank = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered)))
+    below = math.floor(rank)
+    above = min(below + 1, len(ordered))
+    return ordered[below - 1] + (rank - below) * (ordered[above - 1] - ordered[below - 1])
+
+
+def resampled_means(values: np.ndarray, resampler: Resampler, seed: int, replicates: int) -> tuple[list, list]:
+    """Means and textbook standard errors of replicates with rows really repeated."""
+    means, errors = [], []
+    for b in range(replicates):
+        drawn = np.repeat(values, resampler.draw(seed, b).astype(int))
+        means.append(drawn.mean())
+        errors.append(drawn.std(ddof=1) / math.sqrt(len(drawn)))
+    return means, errors
+
+
+def test_percentile_and_studentised_intervals_of_a_mean_equal_their_twins(rng):
+    values, resampler = rng.chisquare(1, 80), Resampler(80)
+    means, errors = resampled_means(values, resampler, 4, 150)
+    mean, error = values.mean(), values.std(ddof=1) / math.sqrt(80)
+    t = [(one - mean) / spread for one, spread in zip(means, errors, strict=True)]
+    expected = {
+        "percentile": (quantile(means, 0.05), quantile(means, 0.95)),
+        "studentised": (mean - quantile(t, 0.95) * error, mean - quantile(t, 0.05) * error),
+    }
+    for kind, ends in expected.items():
+        settings = Settings(replicates=150, kind=kind, seed=4, level=0.9)
+        result = bootstrap([mean_of(values, resampler)], resampler, settings)
+        np.testing.assert_allclose(np.ravel(result.intervals()), ends, rtol=1e-12)
+
+
+def test_interval_and_p_value_of_a_difference_equal_their_twins(rng):
+    a, b = rng.chisquare(1, (2, 80))
+    resampler = Resampler(80)
+    means, errors = resampled_means(a - b, resampler, 4, 199)
+    mean, error = (a - b).mean(), (a - b).std(ddof=1) / math.sqrt(80)
+    t = [abs(one - mean) / spread for one, spread in zip(means, errors, strict=True)]
+    settings = Settings(replicates=199, kind="studentised", seed=4)
+    result = bootstrap([mean_of(a, resampler), mean_of(b, resampler)], resampler, settings)
+    value, low, high, p = np.ravel(result.difference(0))
+    assert value == pytest.approx(mean)
+    assert (low, high) == pytest.approx((mean - quantile(t, 0.95) * error, mean + quantile(t, 0.95) * error))
+    assert p == pytest.approx((1 + sum(one >= abs(mean) / error for one in t)) / 200)
+    percentile = replace(result, kind="percentile").difference(0)
+    assert percentile[1][0] == pytest.approx(quantile(means, 0.025))
+    assert percentile[2][0] == pytest.approx(quantile(means, 0.975))
+    assert percentile[3][0] == pytest.approx((1 + sum(abs(one - mean) >= abs(mean) for one in means)) / 200)
+
+
+def test_bca_interval_of_a_mean_equals_that_of_scipy_on_the_same_replicates(rng):
+    values, resampler = rng.chisquare(1, 80), Resampler(80)
+    result = bootstrap([mean_of(values, resampler)], resampler, Settings(replicates=3999, kind="bca", seed=4))
+    same = SimpleNamespace(bootstrap_distribution=result.replicates[:, 0, 0])
+    theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=0, bootstrap_result=same)
+    low, high = theirs.confidence_interval
+    assert np.ravel(result.intervals()) == pytest.approx((low, high), abs=0.005 * (high - low))
+    plain = np.ravel(replace(result, kind="percentile").intervals())
+    assert abs(plain[1] - high) > 0.02 * (high - low)  # the correction is not nothing
+
+
+@pytest.mark.parametrize(("kind", "method"), [("percentile", "percentile"), ("bca", "BCa")])
+def test_intervals_of_a_mean_agree_with_scipys_own_draws(rng, kind, method):
+    values, resampler = rng.chisquare(1, 80), Resampler(80)
+    result = bootstrap([mean_of(values, resampler)], resampler, Settings(replicates=4000, kind=kind))
+    theirs = stats.bootstrap((values,), np.mean, method=method, n_resamples=4000, rng=rng).confidence_interval
+    width = theirs.high - theirs.low
+    assert np.ravel(result.intervals()) == pytest.approx((theirs.low, theirs.high), abs=0.06 * width)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
+def test_studentised_interval_of_a_normal_mean_is_students(level):
+    values = np.random.default_rng(1).normal(size=400)
+    resampler = Resampler(400)
+    settings = Settings(replicates=1999, kind="studentised", level=level)
+    low, high = np.ravel(bootstrap([mean_of(values, resampler)], resampler, settings).intervals())
+    expected = stats.t.interval(level, 399, values.mean(), stats.sem(values))
+    assert (low, high) == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
+
+
+def test_automatic_is_studentised_for_few_units_and_percentile_for_many():
+    assert Settings().chosen(2_000) == "studentised"
+    assert Settings().chosen(2_001) == "percentile"
+    assert Settings(kind="bca").chosen(5) == "bca"
+
+
+# --- comparisons ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", EXPLICIT)
+def test_identical_systems_have_p_one_and_share_a_rank(rng, kind):
+    clusters = clustered(rng, 25)
+    resampler = Resampler(len(clusters), clusters=clusters)
+    errors, uncertainty = rng.chisquare(1, len(clusters)), rng.normal(size=len(clusters))
+    systems = [scores_of(errors, uncertainty, resampler) for _ in range(2)]
+    result = bootstrap(systems, resampler, Settings(replicates=30, kind=kind))
+    value, low, high, p = result.difference(0)
+    np.testing.assert_array_equal([value, low, high], 0.0)
+    np.testing.assert_array_equal(p, 1.0)
+    assert list(shared_ranks(result.values[:, 0], np.zeros((2, 2), dtype=bool), better="min")) == [1, 1]
+
+
+@pytest.mark.parametrize("kind", EXPLICIT)
+def test_clearly_different_systems_are_separated(rng, kind):
+    clusters = clustered(rng, 40)
+    resampler = Resampler(len(clusters), clusters=clusters)
+    errors = rng.chisquare(1, len(clusters))
+    better, worse = (scores_of(e, e + rng.normal(size=len(e)), resampler) for e in (errors, 1.5 * errors + 0.1))
+    result = bootstrap([better, worse], resampler, Settings(replicates=199, kind=kind))
+    value, low, high, p = result.difference(0)
+    at = result.names.index("r_auc")
+    for s in (0, at):
+        assert value[s] < 0.0
+        assert low[s] < value[s] < high[s] < 0.0
+        assert p[s] <= 0.01
+
+
+def test_an_interval_of_a_difference_leaves_out_zero_where_its_p_value_is_small(rng):
+    # B = 199: the 190th of the distances decides both.
+    disagreements = 0
+    for shift in np.linspace(0.0, 0.6, 20):
+        resampler = Resampler(40)
+        systems = [mean_of(values, resampler) for values in (rng.chisquare(1, 40) + shift, rng.chisquare(1, 40))]
+        result = bootstrap(systems, resampler, Settings(replicates=199, kind="studentised"))
+        _, low, high, p = np.ravel(result.difference(0))
+        disagreements += (p <= 0.05 + 1e-12) != (low > 0.0 or high < 0.0)
+    assert disagreements == 0
+
+
+def test_p_values_are_uniform_where_there_is_no_difference():
+    rng = np.random.default_rng(12)
+    found = []
+    for seed in range(200):
+        clusters = clustered(rng, 40, most=8)
+        resampler = Resampler(len(clusters), clusters=clusters)
+        hard = np.exp(rng.normal(0.0, 0.4, 40))[clusters]
+        systems = [mean_of(hard * rng.gamma(4.0, size=len(clusters)), resampler) for _ in range(2)]
+        result = bootstrap(systems, resampler, Settings(replicates=99, kind="studentised", seed=seed))
+        found.append([float(replace(result, kind=kind).difference(0)[3][0]) for kind in ("studentised", "percentile")])
+    for p_values in np.array(found).T:
+        assert stats.kstest(p_values, "uniform").pvalue > 0.01
+        assert 0.025 <= np.mean(p_values <= 0.05) <= 0.08
+
+
+def test_p_values_by_record_are_too_small_where_records_of_a_cluster_resemble_each_other():
+    rng = np.random.default_rng(13)
+    found = []
+    for seed in range(100):
+        clusters = clustered(rng, 30)
+        systems_errors = (rng.chisquare(1, 30)[clusters] + rng.chisquare(1, len(clusters)) for _ in range(2))
+        resampler = Resampler(len(clusters))
+        systems = [mean_of(errors, resampler) for errors in systems_errors]
+        result = bootstrap(systems, resampler, Settings(replicates=99, kind="percentile", seed=seed))
+        found.append(float(result.difference(0)[3][0]))
+    assert np.mean(np.array(found) <= 0.05) > 0.3
+
+
+# --- coverage -------------------------------------------------------------------------------------------------------
+
+
+def heteroscedastic(clusters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squared errors whose level differs between clusters, an uncertainty that knows part of it, and the clusters."""
+    cluster = clustered(rng, clusters, least=5, most=25)
+    n = len(cluster)
+    known = rng.normal(0.0, 0.4, clusters)[cluster] + rng.normal(0.0, 0.4, n)
+    deviation = np.exp(0.5 * known + rng.normal(0.0, 0.3, clusters)[cluster])
+    return (deviation * rng.normal(size=n)) ** 2, known + rng.normal(0.0, 0.2, n), cluster
+
+
+def missed_by(truth: np.ndarray, systems: list[Statistic], resampler: Resampler, kind: str, seed: int) -> np.ndarray:
+    low, high = bootstrap(systems, resampler, Settings(replicates=79, kind=kind, seed=seed)).intervals()
+    return (truth < low[0]) | (truth > high[0])
+
+
+def test_studentised_intervals_by_cluster_cover_the_truth_and_intervals_by_record_do_not():
+    rng = np.random.default_rng(5)
+    errors, uncertainty, cluster = heteroscedastic(60_000, rng)
+    large = Resampler(len(cluster), clusters=cluster)
+    truth = scores_of(errors, uncertainty, large).values(np.ones(large.units))
+    studentised, by_record = [], []
+    for seed in range(240):
+        errors, uncertainty, cluster = heteroscedastic(50, rng)
+        clusters, records = Resampler(len(cluster), clusters=cluster), Resampler(len(cluster))
+        systems = [scores_of(errors, uncertainty, clusters)]
+        studentised.append(missed_by(truth, systems, clusters, "studentised", seed))
+        if seed < 60:
+            systems = [scores_of(errors, uncertainty, records)]
+            by_record.append(missed_by(truth, systems, records, "percentile", seed))
+    covered = dict(zip(systems[0].names, 1.0 - np.mean(studentised, axis=0), strict=True))
+    # 93 to 97 %, widened by less than the standard error of 1.4 %.
+    assert all(0.92 <= share <= 0.98 for share in covered.values()), covered
+    too_short = dict(zip(systems[0].names, 1.0 - np.mean(by_record, axis=0), strict=True))
+    assert max(too_short["mean_error"], too_short["r_auc"]) < 0.8, too_short
+
+
+def test_clusters_on_both_sides_of_the_shift_are_drawn_whole_or_the_interval_would_be_too_short():
+    rng = np.random.default_rng(6)
+    missed = []
+    for seed in range(100):
+        day = np.repeat(np.arange(50), 10)
+        shifted = np.tile([0, 1], 250)
+        errors = rng.gamma(4.0, size=50)[day] * (1.0 + shifted) + rng.gamma(4.0, size=500)
+        resampler = Resampler(500, clusters=day, strata=shifted)
+        missed.append(missed_by(np.array([10.0]), [mean_of(errors, resampler)], resampler, "studentised", seed)[0])
+    assert 0.90 <= 1.0 - np.mean(missed) <= 0.99
+
+
+# --- few clusters, and scores that are undefined --------------------------------------------------------------------
+
+
+def test_fewer_than_twenty_clusters_are_warned_of(rng):
+    clusters = np.arange(190) % 19
+    resampler = Resampler(190, clusters=clusters)
+    with pytest.warns(FewClustersWarning, match=r"expected at least 20 clusters.*found 19: intervals are too short"):
+        bootstrap([mean_of(rng.chisquare(1, 190), resampler)], resampler, Settings(replicates=5))
+
+
+def test_few_clusters_in_one_stratum_are_warned_of(rng):
+    clusters = np.arange(400) % 40
+    resampler = Resampler(400, clusters=clusters, strata=(clusters < 6).astype(int))
+    with pytest.warns(FewClustersWarning, match="found 6"):
+        bootstrap([mean_of(rng.chisquare(1, 400), resampler)], resampler, Settings(replicates=5))
+
+
+def test_twenty_clusters_are_enough_for_silence(rng):
+    resampler = Resampler(200, clusters=np.arange(200) % 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap([mean_of(rng.chisquare(1, 200), resampler)], resampler, Settings(replicates=5))
+
+
+@pytest.mark.parametrize("kind", EXPLICIT)
+def test_a_single_cluster_has_no_interval_and_separates_nothing(rng, kind):
+    resampler = Resampler(30, clusters=np.zeros(30, dtype=int))
+    systems = [mean_of(values, resampler) for values in (rng.chisquare(1, 30), 9.0 + rng.chisquare(1, 30))]
+    with pytest.warns(FewClustersWarning, match="found 1"):
+        result = bootstrap(systems, resampler, Settings(replicates=20, kind=kind))
+    assert np.isnan(result.intervals()).all()
+    value, low, high, p = result.difference(0)
+    assert math.isfinite(value[0])
+    assert math.isnan(low[0])
+    assert math.isnan(high[0])
+    assert p[0] == 1.0
+
+
+DEGENERATE = {
+    "all errors equal": lambda rng: (np.full(60, 2.0), rng.normal(size=60)),
+    "all errors zero": lambda rng: (np.zeros(60), rng.normal(size=60)),
+    "constant uncertainty": lambda rng: (rng.chisquare(1, 60), np.zeros(60)),
+    "nothing varies": lambda rng: (np.ones(60), np.ones(60)),
+    "one record carries all": lambda rng: (np.eye(60)[0], rng.normal(size=60)),
+}
+
+
+@pytest.mark.parametrize("kind", EXPLICIT)
+@pytest.mark.parametrize("data_of", DEGENERATE.values(), ids=DEGENERATE.keys())
+@pytest.mark.parametrize("threshold", [-1.0, 0.5, 99.0], ids=["none acceptable", "some", "all acceptable"])
+@pytest.mark.parametrize("shifted", [0, 1, 60], ids=["none shifted", "one shifted", "all shifted"])
+def test_degenerate_scores_never_crash_nor_warn_from_a_library(rng, kind, data_of, threshold, shifted):
+    errors, uncertainty = data_of(rng)
+    resampler = Resampler(60, clusters=np.arange(60) // 2)
+    ranking, unit, units = Ranking.of(uncertainty), resampler.unit, resampler.units
+    retained = Retention(errors, errors <= threshold, ranking, unit, units, rule="published", rejection=True)
+    detection = Detection(np.arange(60) < shifted, ranking, unit, units)
+    system = Joined([mean_of(errors, resampler), retained, detection])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = bootstrap([system, system], resampler, Settings(replicates=20, kind=kind))
+        low, high = result.intervals()
+        difference = result.difference(0)
+    values = result.values[0]
+    defined = np.isfinite(values)
+    assert defined[0]
+    assert np.isnan(low[0][~defined]).all()
+    assert (low[0][defined] <= high[0][defined]).all()
+    np.testing.assert_array_equal(np.isnan(difference[3]), ~defined)
+
+
+def test_a_replicate_without_a_score_is_left_out(rng):
+    replicates = rng.normal(size=(100, 1, 1))
+    usual = Bootstrap(("score",), np.zeros((1, 1)), replicates, 0.95, "percentile")
+    gaps = replace(usual, replicates=np.concatenate((replicates, np.full((40, 1, 1), np.nan))))
+    np.testing.assert_array_equal(gaps.intervals(), usual.intervals())
+
+
+def test_all_that_is_wrong_with_settings_is_said_at_once():
+    with pytest.raises(SettingsError, match="replicates: expected 1 to 1,000,000, found 0") as caught:
+        Settings(replicates=0, level=95, kind="normal", cores=0, seed=-1)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+        "replicates", "level", "kind", "cores", "seed",
+    ]  # fmt: skip
+
+
+# --- many comparisons -----------------------------------------------------------------------------------------------
+
+
+def test_holm_on_a_worked_example():
+    # Smallest first: 0.005 x 4, 0.01 x 3, 0.03 x 2, then 0.04 x 1 raised to the value before it.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@examples
+@given(st.lists(st.floats(0.0, 1.0), max_size=12))
+def test_holm_equals_its_literal_twin(p_values):
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for done, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, p_values[place] * (len(p_values) - done))
+        adjusted[place] = min(largest, 1.0)
+    assert holm(p_values) == pytest.approx(adjusted)
+
+
+def test_holm_leaves_out_what_was_not_tested():
+    np.testing.assert_allclose(holm([0.01, math.nan, 0.02]), [0.02, math.nan, 0.02])
+    assert holm([]).shape == (0,)
+
+
+def separation(systems: int, *pairs: tuple[int, int]) -> np.ndarray:
+    separated = np.zeros((systems, systems), dtype=bool)
+    for a, b in pairs:
+        separated[a, b] = separated[b, a] = True
+    return separated
+
+
+ALL = separation(3, (0, 1), (0, 2), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("values", "separated", "better", "ranks"),
+    [
+        ([0.3, 0.1, 0.2], ALL, "min", [3, 1, 2]),
+        ([0.3, 0.1, 0.2], ALL, "max", [1, 3, 2]),
+        ([0.3, 0.1, 0.2], separation(3), "min", [1, 1, 1]),
+        ([0.1, 0.2, 0.3], separation(3, (0, 2)), "min", [1, 1, 1]),  # a chain: 0 like 1, 1 like 2
+        ([0.1, 0.2, 0.3], separation(3, (0, 1), (0, 2)), "min", [1, 2, 2]),
+        ([0.1, 0.2, 0.3], separation(3, (0, 2), (1, 2)), "min", [1, 1, 3]),
+        ([0.1, 0.2, 0.3], separation(3, (0, 1), (1, 2)), "min", [1, 1, 1]),  # 0 and 2 share, and so 1 between them
+        ([0.2, 0.2, 0.2], ALL, "min", [1, 2, 3]),
+        ([0.2, math.nan, 0.1], ALL, "min", [2, 3, 1]),
+        ([0.2, math.nan, 0.1], separation(3), "max", [1, 3, 1]),
+        ([math.nan, 0.2, math.nan], separation(3), "min", [2, 1, 2]),
+        ([math.nan, math.nan], separation(2), "min", [1, 1]),
+        ([0.5], separation(1), "min", [1]),
+        ([], separation(0), "min", []),
+    ],
+)
+def test_systems_share_a_rank_where_no_test_separates_them(values, separated, better, ranks):
+    assert list(shared_ranks(values, separated, better=better)) == ranks
+
+
+@examples
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6, unique=True), st.randoms(use_true_random=False))
+def test_ranks_do_not_depend_on_the_order_of_the_systems(values, random):
+    systems = len(values)
+    pairs = [(a, b) for a in range(systems) for b in range(a) if random.random() < 0.5]
+    separated = separation(systems, *pairs)
+    order = random.choice(list(permutations(range(systems)))) if systems > 1 else (0,)
+    expected = shared_ranks(values, separated, better="min")[list(order)]
+    found = shared_ranks(np.array(values)[list(order)], separated[np.ix_(order, order)], better="min")
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_retention_statistics_observe_the_public_scores(rng):
+    errors, uncertainty, resampler = rng.chisquare(1, 80), rng.normal(size=80), Resampler(80)
+    result = bootstrap([scores_of(errors, uncertainty, resampler)], resampler, Settings(replicates=5))
+    scores = dict(zip(result.names, result.values[0], strict=True))
+    assert scores["r_auc"] == pytest.approx(retention.r_auc(errors, uncertainty))
+    assert scores["f1_auc"] == pytest.approx(retention.f1_auc(errors, uncertainty, threshold=1.0))

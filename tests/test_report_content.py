@@ -1,0 +1,155 @@
+"""A report is plain values that survive being written and read."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.report.content import (
+    FORMAT,
+    METRICS,
+    SUBSETS,
+    Comparison,
+    Count,
+    Curve,
+    Part,
+    Rank,
+    Report,
+    Score,
+    Slice,
+    System,
+)
+
+REPORT = Report(
+    title="Temperature °C",
+    task="regression",
+    rule="published",
+    threshold=1.0,
+    target_unit="°C",
+    error_unit="°C²",
+    systems=(
+        System("ours", "ensemble", "total_variance", ("total_variance", "epkl"), "10 models"),
+        System("raw", "baseline"),
+    ),
+    counts=(Count("eval", "in", 70, 7), Count("eval", "shifted", 30), Count("dev", "in", 20)),
+    scores=(
+        Score("ours", "eval", "in", "mean_error", 0.1 + 0.2, 70, low=0.2, high=0.4),
+        Score("ours", "eval", "in", "r_auc", 0.12, 70, "total_variance"),
+        Score("ours", "eval", "in", "r_auc", 0.34, 70, "epkl"),
+        Score("raw", "eval", "in", "mean_error", math.nan, 70, std=0.01),
+    ),
+    comparisons=(Comparison("eval", "full", "r_auc", "ours", "raw", -0.1, -0.2, -0.0, 0.01, 0.02),),
+    ranks=(Rank("eval", "full", "r_auc", "ours", 1),),
+    curves=(Curve("ours", "eval", "in", "error_retention", (0.0, 0.5, 1.0), (0.0, math.nan, 1e-300), log_x=True),),
+    slices=(Slice("ours", "eval", "climate", "snow", 9, 1.0, 2.5, None, 3.5, 0.7),),
+    parts=(Part("ours", "eval", "level_in", 0.25),),
+    warnings=("few clusters",),
+    recipe={"manifest": None, "nested": {"kinds": ["a", "b"]}, "seed": 0},
+)
+
+
+def same(a: Report, b: Report) -> bool:
+    """Equal, NaN counting as equal to itself."""
+    return repr(a) == repr(b)
+
+
+def test_a_report_survives_being_written_and_read_to_the_last_digit(tmp_path):
+    loaded = Report.load(REPORT.save(tmp_path / "report.json"))
+    assert same(loaded, REPORT)
+    assert loaded.scores[0].value == 0.1 + 0.2
+
+
+def test_reading_and_writing_again_gives_the_same_bytes(tmp_path):
+    first = REPORT.save(tmp_path / "first.json")
+    second = Report.load(first).save(tmp_path / "second.json")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_json_has_no_nan_and_missing_stays_apart_from_undefined():
+    plain = REPORT.to_json()
+    text = json.dumps(plain, allow_nan=False)
+    assert plain["format"] == FORMAT
+    loaded = Report.from_json(json.loads(text))
+    assert math.isnan(loaded.scores[3].value)  # undefined: null becomes NaN again
+    assert loaded.scores[3].low is None  # no interval: null stays None
+    assert math.isnan(loaded.curves[0].y[1])
+    assert loaded.slices[0].low is None
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    score = Score("ours", "eval", "in", "r_auc", np.float64(0.5), np.int64(3), low=np.float32(0.25))
+    plain = replace(REPORT, scores=(score,), recipe={1: np.array([1, 2])[0], "flag": np.bool_(True)}).to_json()
+    assert json.loads(json.dumps(plain))["scores"][0]["low"] == 0.25
+    assert plain["scores"][0]["n"] == 3
+    assert plain["recipe"] == {"1": 1, "flag": True}
+
+
+def test_fields_of_a_later_version_are_ignored():
+    assert same(Report.from_json({**REPORT.to_json(), "mood": "good"}), REPORT)
+
+
+@pytest.mark.parametrize("missing", ["title", "task", "rule", "threshold", "scores", "warnings"])
+def test_an_incomplete_report_is_refused(missing):
+    plain = REPORT.to_json()
+    del plain[missing]
+    with pytest.raises(TableError, match=f"expected a complete report, found a damaged one .*{missing}"):
+        Report.from_json(plain)
+
+
+@pytest.mark.parametrize("rows", [None, 3, ["text"], [{"system": "ours"}], [{"unknown": 1}]])
+def test_damaged_rows_are_refused(rows):
+    with pytest.raises(TableError, match="expected a complete report, found a damaged one"):
+        Report.from_json({**REPORT.to_json(), "scores": rows})
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [({"format": "shiftbench report 99"}, "'shiftbench report 99'"), ({}, "None"), ([], "'list'"), ("text", "'str'")],
+)
+def test_another_format_is_refused(value, found):
+    with pytest.raises(TableError, match=rf"expected a report \('{FORMAT}'\), found {found}"):
+        Report.from_json(value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"null"], ids=["empty", "truncated", "binary", "null"])
+def test_a_file_that_is_no_report_is_refused(tmp_path, content):
+    path = tmp_path / "report.json"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match="expected a report"):
+        Report.load(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(TableError, match=r"gone.json: expected a report as JSON, found: .*No such file"):
+        Report.load(tmp_path / "gone.json")
+
+
+def test_splits_come_in_order_and_once():
+    assert REPORT.splits == ("eval", "dev")
+
+
+def test_a_score_is_found_under_the_headline_measure_unless_another_is_named():
+    where = {"system": "ours", "split": "eval", "subset": "in"}
+    assert REPORT.score("r_auc", **where).value == 0.12
+    assert REPORT.score("r_auc", **where, measure="epkl").value == 0.34
+    assert REPORT.score("mean_error", **where).low == 0.2
+    assert REPORT.measure_of("ours") == "total_variance"
+    assert REPORT.measure_of("nobody") == ""
+
+
+def test_a_score_that_is_not_held_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"Unknown score 'r_auk / .*'\. Did you mean 'r_auc / ours"):
+        REPORT.score("r_auk", system="ours", split="eval", subset="in")
+
+
+def test_every_metric_states_its_direction_once():
+    assert all(name == metric.name for name, metric in METRICS.items())
+    assert {metric.better for metric in METRICS.values()} == {"min", "max"}
+    lower = {name for name, metric in METRICS.items() if metric.better == "min"}
+    assert {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc"} == lower
+    assert list(SUBSETS) == ["in", "shifted", "full"]

@@ -1,0 +1,320 @@
+"""Replicates in closed form: equal to the scores of the rows physically repeated, with derivatives that are right."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from shiftbench import detection, retention
+from shiftbench.errors import DegenerateScoreWarning
+from shiftbench.ranking import Ranking
+from shiftbench.resampling import (
+    Confusion,
+    Detection,
+    GroupMeans,
+    Joined,
+    Means,
+    Resampler,
+    Retention,
+    Root,
+)
+
+RULES = retention.RULES
+NAMES = ("r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95", "rejection_ratio")
+UNCERTAINTY = {
+    "all different": lambda rng, n: rng.normal(size=n),
+    "many ties": lambda rng, n: rng.integers(0, 12, n) * 1.0,
+    "all equal": lambda rng, n: np.zeros(n),
+}
+tied = pytest.mark.parametrize("uncertainty_of", UNCERTAINTY.values(), ids=UNCERTAINTY.keys())
+clustered = pytest.mark.parametrize("clusters", [None, 17], ids=["by record", "by cluster"])
+
+
+def drawn(rng: np.random.Generator, clusters: int | None, n: int = 120) -> tuple[Resampler, list[np.ndarray]]:
+    """A resampler and counts: everything once, usual draws with zeros among them, and one unit alone."""
+    resampler = Resampler(n, clusters=None if clusters is None else rng.integers(0, clusters, n))
+    alone = np.zeros(resampler.units)
+    alone[resampler.units // 2] = 3.0
+    return resampler, [np.ones(resampler.units), *(resampler.draw(5, b) for b in range(6)), alone]
+
+
+def repeated(resampler: Resampler, counts: np.ndarray) -> np.ndarray:
+    """The rows of a replicate, each as often as its unit was drawn, in no particular order."""
+    rows = np.repeat(np.arange(len(resampler.unit)), counts[resampler.unit].astype(int))
+    return np.random.default_rng(0).permutation(rows)
+
+
+def public_scores(errors: np.ndarray, uncertainty: np.ndarray, rule: str) -> list[float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateScoreWarning)
+        return [
+            retention.r_auc(errors, uncertainty, rule=rule),
+            retention.f1_auc(errors, uncertainty, threshold=1.0, rule=rule),
+            retention.f1_auc_normalised(errors, uncertainty, threshold=1.0, rule=rule),
+            retention.f1_at(errors, uncertainty, threshold=1.0, rule=rule),
+            retention.rejection_ratio(errors, uncertainty) / 100.0,
+        ]
+
+
+# --- values: a replicate is the score of the repeated rows ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+@tied
+@clustered
+def test_retention_scores_are_those_of_the_repeated_rows(rng, rule, uncertainty_of, clusters):
+    errors, uncertainty = rng.chisquare(1, 120), uncertainty_of(rng, 120)
+    resampler, draws = drawn(rng, clusters)
+    statistic = Retention(
+        errors, retention.acceptable(errors, 1.0, rule), Ranking.of(uncertainty), resampler.unit, resampler.units,
+        rule=rule, rejection=True,
+    )  # fmt: skip
+    assert statistic.names == NAMES
+    for counts in draws:
+        rows = repeated(resampler, counts)
+        expected = public_scores(errors[rows], uncertainty[rows], rule)
+        np.testing.assert_allclose(statistic.values(counts), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@tied
+def test_scores_of_a_subset_are_those_of_its_repeated_rows(rng, rule, uncertainty_of):
+    errors, uncertainty, member = rng.chisquare(1, 120), uncertainty_of(rng, 120), rng.random(120) < 0.4
+    resampler, draws = drawn(rng, 17)
+    ranking = Ranking.of(uncertainty).subset(member)
+    good = retention.acceptable(errors[member], 1.0, rule)
+    statistic = Retention(
+        errors[member], good, ranking, resampler.unit[member], resampler.units, rule=rule, rejection=True
+    )
+    for counts in draws[:-1]:
+        rows = repeated(resampler, counts)
+        rows = rows[member[rows]]
+        expected = public_scores(errors[rows], uncertainty[rows], rule)
+        np.testing.assert_allclose(statistic.values(counts), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_without_a_threshold_only_r_auc_is_scored(rng):
+    errors, uncertainty = rng.chisquare(1, 30), rng.normal(size=30)
+    statistic = Retention(errors, None, Ranking.of(uncertainty), np.arange(30), 30, rule="exact")
+    assert statistic.names == ("r_auc",)
+    assert statistic.values(np.ones(30)) == pytest.approx([retention.r_auc(errors, uncertainty, rule="exact")])
+    assert statistic.linearised(np.ones(30))[1].shape == (1, 30)
+
+
+@tied
+@clustered
+def test_roc_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
+    shifted, uncertainty = rng.random(120) < 0.3, uncertainty_of(rng, 120)
+    resampler, draws = drawn(rng, clusters)
+    statistic = Detection(shifted, Ranking.of(uncertainty), resampler.unit, resampler.units)
+    for counts in draws[:-1]:
+        rows = repeated(resampler, counts)
+        assert statistic.values(counts)[0] == pytest.approx(detection.roc_auc(uncertainty[rows], shifted[rows]))
+
+
+@clustered
+def test_means_by_group_and_in_all_are_those_of_the_repeated_rows(rng, clusters):
+    errors, other, group = rng.chisquare(1, 120), rng.normal(size=120), rng.integers(0, 4, 120)
+    resampler, draws = drawn(rng, clusters)
+    unit, units = resampler.unit, resampler.units
+    means = Means(("error", "other"), np.array([errors, other]), unit, units)
+    root = Root(("rmse",), Means(("mse",), errors[None], unit, units))
+    groups = GroupMeans(("a", "b", "c", "d"), errors, group, unit, units)
+    joined = Joined([means, root, groups])
+    assert joined.names == ("error", "other", "rmse", "a", "b", "c", "d")
+    for counts in draws:
+        rows = repeated(resampler, counts)
+        by_group = [errors[rows][group[rows] == code] for code in range(4)]
+        expected = [errors[rows].mean(), other[rows].mean(), math.sqrt(errors[rows].mean())]
+        expected += [values.mean() if len(values) else math.nan for values in by_group]
+        np.testing.assert_allclose(joined.values(counts), expected, rtol=1e-12)
+
+
+@clustered
+def test_macro_f1_is_that_of_the_repeated_rows(rng, clusters):
+    targets = rng.integers(0, 3, 120)  # class 3 is only ever answered
+    labels = np.where(rng.random(120) < 0.6, targets, rng.integers(0, 4, 120))
+    resampler, draws = drawn(rng, clusters)
+    statistic = Confusion(targets, labels, 4, resampler.unit, resampler.units)
+    for counts in draws:
+        rows = repeated(resampler, counts)
+        expected = f1_score(targets[rows], labels[rows], labels=[0, 1, 2], average="macro", zero_division=0)
+        assert statistic.values(counts)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_acceptable_copy_scores_zero_and_only_acceptable_ones_nan_where_normalised(rng, rule):
+    errors, uncertainty = np.array([0.5, 3.0, 4.0, 0.2]), np.array([0.0, 1.0, 2.0, 3.0])
+    statistic = Retention(errors, errors <= 1.0, Ranking.of(uncertainty), np.arange(4), 4, rule=rule, rejection=True)
+    for counts in ([0, 2, 1, 0], [1, 0, 0, 3], [0, 0, 4, 0]):
+        rows = np.repeat(np.arange(4), counts)
+        expected = public_scores(errors[rows], uncertainty[rows], rule)
+        np.testing.assert_allclose(statistic.values(np.array(counts) * 1.0), expected, atol=1e-12)
+
+
+def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.ndarray, rule: str) -> Joined:
+    """One of every sort, on the same records; errors rise with the uncertainty and differ between clusters."""
+    unit, units, n = resampler.unit, resampler.units, len(uncertainty)
+    errors = np.exp(0.4 * uncertainty + rng.normal(0.0, 0.3, units)[unit]) * rng.chisquare(1, n)
+    shifted = rng.random(n) < 0.5 * (1.0 + np.tanh(uncertainty - uncertainty.mean()))
+    targets = rng.integers(0, 3, n)
+    labels = np.where(rng.random(n) < 0.7, targets, rng.integers(0, 3, n))
+    ranking = Ranking.of(uncertainty)
+    parts = [
+        Means(("mean_error",), errors[None], unit, units),
+        Root(("rmse",), Means(("mse",), errors[None], unit, units)),
+        GroupMeans(("a", "b"), errors, (rng.random(n) < 0.5).astype(int), unit, units),
+        Confusion(targets, labels, 3, unit, units),
+        Detection(shifted, ranking, unit, units),
+        Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True),
+    ]
+    return Joined(parts)
+
+
+@clustered
+def test_without_any_copies_every_score_is_nan_and_nothing_raises(rng, clusters):
+    resampler, _ = drawn(rng, clusters)
+    statistic = statistics(rng, resampler, rng.normal(size=120), "published")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values, influence = statistic.linearised(np.zeros(resampler.units))
+    assert influence.shape == (len(statistic.names), resampler.units)
+    np.testing.assert_array_equal(values, statistic.values(np.zeros(resampler.units)))
+    assert np.isnan(values[np.array(statistic.names) != "macro_f1"]).all()
+
+
+# --- influences -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+@tied
+@clustered
+def test_linearised_gives_the_same_scores_as_values(rng, rule, uncertainty_of, clusters):
+    resampler, draws = drawn(rng, clusters)
+    statistic = statistics(rng, resampler, uncertainty_of(rng, 120), rule)
+    for counts in draws[:-1]:
+        values, influence = statistic.linearised(counts)
+        np.testing.assert_array_equal(values, statistic.values(counts))
+        assert influence.shape == (len(statistic.names), resampler.units)
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("all different", "published"), ("many ties", "exact")])
+def test_influences_are_the_derivatives_of_the_scores_by_the_counts(rng, rule, kind):
+    clusters = np.repeat(np.arange(60), rng.integers(200, 600, 60))
+    resampler = Resampler(len(clusters), clusters=clusters)
+    uncertainty = UNCERTAINTY[kind](rng, len(clusters))
+    if kind == "all different":
+        uncertainty += rng.normal(0.0, 1.0, 60)[clusters]
+    statistic = statistics(rng, resampler, uncertainty, rule)
+    counts = 2.0 + resampler.draw(1, 0)
+    influence = statistic.linearised(counts)[1]
+    numerical = np.empty_like(influence)
+    for u in range(60):
+        step = np.eye(60)[u]
+        numerical[:, u] = 0.5 * (statistic.values(counts + step) - statistic.values(counts - step))
+    for name, ours, slope in zip(statistic.names, influence, numerical, strict=True):
+        ours, slope = ours - np.average(ours, weights=counts), slope - np.average(slope, weights=counts)
+        # F1@95 is a step function of the counts: its derivative is that of a smoothed curve.
+        loose = name == "f1_at_95"
+        assert np.corrcoef(ours, slope)[0, 1] > (0.98 if loose else 0.999), name
+        assert np.dot(ours, slope) / np.dot(ours, ours) == pytest.approx(1.0, abs=0.1 if loose else 0.01), name
+
+
+def test_weighted_influences_sum_to_zero(rng):
+    # Doubling all counts changes no score; F1@95 counts the record at the cut whole.
+    resampler = Resampler(900, clusters=rng.integers(0, 40, 900))
+    statistic = statistics(rng, resampler, rng.normal(size=900), "published")
+    counts = resampler.draw(3, 1)
+    weighted = statistic.linearised(counts)[1] * counts
+    np.testing.assert_array_less(np.abs(weighted.sum(axis=1)), 0.03 * np.abs(weighted).sum(axis=1))
+
+
+def test_standard_error_of_a_mean_is_the_textbook_one(rng):
+    errors = rng.chisquare(1, 400)
+    resampler = Resampler(400)
+    _, influence = Means(("mean_error",), errors[None], resampler.unit, 400).linearised(np.ones(400))
+    expected = errors.std(ddof=1) / math.sqrt(400)
+    assert resampler.standard_errors(influence, np.ones(400)) == pytest.approx([expected], rel=1e-12)
+
+
+def test_standard_error_of_a_stratified_mean_adds_the_variances_of_the_strata(rng):
+    strata = np.repeat([0, 1], [100, 300])
+    errors = rng.chisquare(1, 400) + 50.0 * strata
+    resampler = Resampler(400, strata=strata)
+    _, influence = Means(("mean_error",), errors[None], resampler.unit, 400).linearised(np.ones(400))
+    variance = sum(errors[strata == s].var(ddof=1) * (strata == s).sum() for s in (0, 1)) / 400**2
+    assert resampler.standard_errors(influence, np.ones(400)) == pytest.approx([math.sqrt(variance)], rel=1e-9)
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_standard_errors_are_the_spread_of_the_replicates(rng, stratified):
+    clusters = np.repeat(np.arange(150), rng.integers(10, 30, 150))
+    resampler = Resampler(len(clusters), clusters=clusters, strata=clusters % 2 if stratified else None)
+    statistic = statistics(rng, resampler, rng.normal(size=len(clusters)), "published")
+    replicates = np.array([statistic.values(resampler.draw(0, b)) for b in range(500)])
+    errors = resampler.standard_errors(statistic.linearised(np.ones(150))[1], np.ones(150))
+    np.testing.assert_allclose(errors, replicates.std(axis=0), rtol=0.15)
+
+
+# --- draws ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_draw_depends_on_the_seed_and_the_replicate_only(rng):
+    clusters = rng.integers(0, 30, 200)
+    first, second = (Resampler(200, clusters=clusters) for _ in range(2))
+    for b in range(5):
+        first.draw(9, b)
+    np.testing.assert_array_equal(first.draw(9, 3), second.draw(9, 3))
+    draws = {tuple(first.draw(seed, b)) for seed in (0, 1) for b in range(50)}
+    assert len(draws) == 100
+
+
+def test_the_first_draw_is_known_so_that_another_stream_of_random_numbers_is_noticed():
+    assert Resampler(8).draw(0, 0).tolist() == [3, 0, 2, 0, 1, 1, 1, 0]
+
+
+def test_units_are_drawn_with_replacement_and_equal_chances():
+    resampler = Resampler(40)
+    draws = np.array([resampler.draw(0, b) for b in range(2000)])
+    assert (draws.sum(axis=1) == 40).all()
+    np.testing.assert_allclose(draws.mean(axis=0), 1.0, atol=0.1)
+    np.testing.assert_allclose(draws.var(axis=0), 1.0 - 1.0 / 40, atol=0.17)
+
+
+@clustered
+def test_strata_keep_their_numbers_of_units(rng, clusters):
+    codes = None if clusters is None else rng.integers(0, clusters, 120)
+    strata = rng.random(120) < 0.3 if codes is None else codes % 3 == 0
+    resampler = Resampler(120, clusters=codes, strata=strata.astype(int))
+    sizes = [(resampler.stratum == s).sum() for s in (0, 1)]
+    assert resampler.fewest == min(sizes)
+    for b in range(20):
+        counts = resampler.draw(0, b)
+        assert [counts[resampler.stratum == s].sum() for s in (0, 1)] == sizes
+
+
+def test_records_of_a_cluster_are_drawn_together(rng):
+    codes = rng.integers(0, 17, 120) + 1000
+    resampler = Resampler(120, clusters=codes)
+    assert resampler.units == 17
+    for code in np.unique(codes):
+        assert len(np.unique(resampler.unit[codes == code])) == 1
+    assert len(np.unique(resampler.unit)) == 17
+
+
+def test_a_cluster_on_both_sides_of_the_shift_is_drawn_whole(rng):
+    # Its records resemble each other across the shift too: drawn apart, the sides would seem independent.
+    days, shifted = np.repeat(np.arange(30), 4), np.tile([0, 1, 0, 1], 30)
+    resampler = Resampler(120, clusters=days, strata=shifted)
+    assert resampler.units == resampler.fewest == 30
+    for day in range(30):
+        assert len(np.unique(resampler.unit[days == day])) == 1
+
+
+def test_few_clusters_on_one_side_are_seen_even_where_others_are_on_both(rng):
+    clusters, shifted = np.repeat(np.arange(30), 4), np.zeros(120, dtype=int)
+    shifted[[0, 1, 5]] = 1  # only clusters 0 and 1 have shifted records
+    assert Resampler(120, clusters=clusters, strata=shifted).fewest == 2

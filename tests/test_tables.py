@@ -1,0 +1,502 @@
+"""Tables: whatever a person has, read right or refused with the reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shiftbench import tables
+from shiftbench.errors import TableError, UnknownNameError
+
+
+def written(folder: Path, data: bytes | str, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def problems(path: Path, **options: Any) -> str:
+    with pytest.raises(TableError, match="expected") as caught:
+        tables.read_table(path, **options)
+    # Every message says what was expected, what was found, and names the file.
+    assert "found" in str(caught.value)
+    assert path.name in str(caught.value)
+    return str(caught.value)
+
+
+# -- what a CSV may look like
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "id,x,when\na,1.5,2020-01-02\nb,,2020-01-03\n",
+        "\ufeffid,x,when\na,1.5,2020-01-02\nb,,2020-01-03\n",
+        "id;x;when\na;1,5;2020-01-02\nb;;2020-01-03\n",
+        "id;x;when\na;1.5;2020-01-02\nb;NA;2020-01-03\n",
+        "id\tx\twhen\r\na\t1,5\t2020-01-02\r\nb\t\t2020-01-03\r\n",
+        "id|x|when\na|1.5|2020-01-02\nb|nan|2020-01-03",
+        'id,x,when\n"a","1.5","2020-01-02"\n"b","","2020-01-03"\n',
+        "id,x,when\na,1.5,2020-01-02\n\nb,,2020-01-03\n\n\n",
+    ],
+    ids=["plain", "BOM", "decimal comma", "semicolon", "tab CRLF", "bar, no last newline", "quoted", "blank lines"],
+)
+@pytest.mark.parametrize("pack", ["plain", "gzip", "zstd"])
+def test_the_same_table_is_read_however_its_csv_is_written(tmp_path: Path, data: str, pack: str) -> None:
+    if pack == "plain":
+        path = written(tmp_path, data)
+    elif pack == "gzip":
+        path = written(tmp_path, gzip.compress(data.encode()), "t.csv.gz")
+    else:
+        import pyarrow as pa
+
+        path = written(tmp_path, pa.compress(data.encode(), codec="zstd", asbytes=True), "t.csv.zst")
+    frame = tables.read_table(path)
+    assert frame.schema == {"id": pl.String, "x": pl.Float64, "when": pl.Date}
+    assert frame.rows() == [("a", 1.5, dt.date(2020, 1, 2)), ("b", None, dt.date(2020, 1, 3))]
+
+
+def test_types_follow_from_all_values_not_only_the_first(tmp_path: Path) -> None:
+    late = 5_000
+    rows = [f"{i},{i}.5,{i},2020-01-01,true" for i in range(late)] + ["x,y,7.5,late,maybe"]
+    frame = tables.read_table(written(tmp_path, "a,b,c,d,e\n" + "\n".join(rows) + "\n"))
+    assert frame.schema == {"a": pl.String, "b": pl.String, "c": pl.Float64, "d": pl.String, "e": pl.String}
+    assert frame.row(0) == ("0", "0.5", 0.0, "2020-01-01", "true")
+    assert frame.row(late) == ("x", "y", 7.5, "late", "maybe")
+
+
+def test_missing_words_are_missing_among_numbers_and_text_among_text(tmp_path: Path) -> None:
+    data = "n,f,country,day,flag\n1,1.5,NA,2020-01-01,true\nNA,nan,DE,NA,NA\n,NA,null,,\n3,2.5,,2020-01-02,FALSE\n"
+    frame = tables.read_table(written(tmp_path, data))
+    assert frame["n"].to_list() == [1, None, None, 3]
+    assert frame["f"].to_list() == [1.5, None, None, 2.5]
+    assert frame["country"].to_list() == ["NA", "DE", "null", None]
+    assert frame["day"].to_list() == [dt.date(2020, 1, 1), None, None, dt.date(2020, 1, 2)]
+    assert frame["flag"].to_list() == [True, None, None, False]
+
+
+def test_nan_far_down_a_float_column_is_missing_too(tmp_path: Path) -> None:
+    rows = [f"{i}.5" for i in range(3_000)] + ["nan", "NA"]
+    for cut in (3_001, 3_002):  # with and without the word that polars cannot parse
+        column = tables.read_table(written(tmp_path, "x\n" + "\n".join(rows[:cut]) + "\n"))["x"]
+        assert column.dtype == pl.Float64
+        assert column.null_count() == cut - 3_000
+        assert not column.is_nan().any()
+
+
+@pytest.mark.parametrize("code", ["007", "-012", "12345678901234567890123"])
+def test_ids_that_look_like_numbers_stay_text_wherever_they_stand(tmp_path: Path, code: str) -> None:
+    rows = [str(i) for i in range(1, 3_000)] + [code]
+    frame = tables.read_table(written(tmp_path, "id,x\n" + "".join(f"{row},1\n" for row in rows)))
+    assert frame["id"].to_list() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2020-01-01 10:30", dt.datetime(2020, 1, 1, 10, 30)),
+        ("2020-01-01T10:30:05", dt.datetime(2020, 1, 1, 10, 30, 5)),
+        ("2020-01-01T10:30:05.25", dt.datetime(2020, 1, 1, 10, 30, 5, 250_000)),
+        ("2020-01-01T10:30:00Z", dt.datetime(2020, 1, 1, 10, 30)),
+        ("2020-01-01T10:30:00+02:00", dt.datetime(2020, 1, 1, 8, 30)),
+        ("01/02/2020 10:30", "01/02/2020 10:30"),
+        ("2020-13-01", "2020-13-01"),
+    ],
+)
+def test_iso_times_become_times_in_utc_and_nothing_else_does(tmp_path: Path, text: str, expected: Any) -> None:
+    frame = tables.read_table(written(tmp_path, f"t,x\n{text},1\n{text},2\n"))
+    assert frame["t"].to_list() == [expected, expected]
+
+
+def test_separators_and_line_ends_inside_quotes_are_text(tmp_path: Path) -> None:
+    data = 'id,"note, ""long""\n",z\n1,"a, b",\n2,"c\nd",5\n3,"say ""x"", y",\n'
+    frame = tables.read_table(written(tmp_path, data))
+    note = 'note, "long"\n'
+    assert frame.columns == ["id", note, "z"]
+    assert tables.read_table(tmp_path / "t.csv", columns=[note]).columns == [note]
+    assert frame[note].to_list() == ["a, b", "c\nd", 'say "x", y']
+    assert frame["z"].to_list() == [None, 5, None]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.floats(allow_nan=False, width=64)),
+            st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+            st.one_of(
+                st.none(), st.text(st.characters(exclude_characters="\r\0", exclude_categories=["Cs"]), min_size=1)
+            ),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    folder = tmp_path_factory.mktemp("round")
+    # The first row fixes each column's type, as a table of one sort would.
+    frame = pl.DataFrame(
+        [(1.5, 1, "word"), *rows], schema={"f": pl.Float64, "n": pl.Int64, "t": pl.String}, orient="row"
+    )
+    for name in ("t.csv", "t.csv.gz", "t.parquet", "t.jsonl"):
+        again = tables.read_table(tables.write_table(frame, folder / name))
+        if name.endswith("jsonl"):  # JSON has no infinity
+            finite = pl.when(pl.col("f").is_finite()).then(pl.col("f"))
+            assert again.equals(frame.with_columns(finite))
+        else:
+            assert again.equals(frame), name
+
+
+def test_columns_come_alone_and_in_the_order_asked_for(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", "y, z"], "c": [0.5, None]})
+    npz = tmp_path / "t.npz"
+    np.savez(npz, a=[1, 2], b=np.array(["x", "y, z"]), c=[0.5, np.nan])
+    arrow = tmp_path / "t.arrow"
+    frame.write_ipc(arrow)
+    for path in [npz, arrow] + [tables.write_table(frame, tmp_path / n) for n in ("t.csv", "t.parquet", "t.jsonl")]:
+        found = tables.read_table(path, columns=["b", "a"])
+        assert found.rows() == [("x", 1), ("y, z", 2)], path
+        message = problems(path, columns=["a", "bb", "zzz"])
+        assert "expected a column 'bb', found none. Did you mean 'b'?" in message
+        assert "'zzz'" in message
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "0 bytes"),
+        (b"a,b\n", "at least one row"),
+        (b"a,b", "at least one row"),
+        (b"a,b,a\n1,2,3\n", "more than once: 'a'"),
+        (b"a,,b,\n1,2,3,4\n", "column 2, 4 has none"),
+        (b"\n\na,b\n1,2\n", "blank line"),
+        (b"\xef\xbb\xbf\n", "blank lines"),
+        (b"a,b\n1," + b"x" * 200_000 + b"\n", "field limit"),
+        (b"a,b\n1,2\n3,4,5\n6,7\n8\n", "line 3: expected 2 fields as in the header, found 3"),
+        (b"a,b\n1,2\n3,4,5\n6,7\n8\n", "line 5: expected 2 fields as in the header, found 1"),
+        (b'a,b,c\n1,"x\ny",\n3,"p,q"\n', "line 4: expected 3 fields as in the header, found 2"),
+        (b'a,b\n1,"x\n2,y\n3,z\n', "closed quotes"),
+        (b"a,b\n1,2\nx,caf\xe9\n", "line 3: expected UTF-8 text, found byte 0xe9 at offset 13"),
+        ("a,b\n1,2\n".encode("utf-16"), "found UTF-16"),
+        (b"a,b\r1,2\r", "found CR alone"),
+        (bytes(range(256)) * 10, "binary data"),
+        (b"PK\x03\x04rest of a workbook", "ZIP archive or workbook"),
+        (b"PAR1rest", "found Parquet"),
+        (gzip.compress(b""), "0 bytes once unpacked"),
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 9_000)[:-20], "cut off or damaged"),
+    ],
+)
+def test_a_bad_csv_is_refused_with_the_reason(tmp_path: Path, data: bytes, said: str) -> None:
+    assert said in problems(written(tmp_path, data))
+
+
+def test_invalid_utf8_far_down_is_found_with_its_line(tmp_path: Path) -> None:
+    body = "".join(f"{i},word{i}\n" for i in range(200_000)).encode()
+    message = problems(written(tmp_path, b"a,b\n" + body + b"1,\xff\n"))
+    assert "line 200,002" in message
+    assert "0xff" in message
+
+
+@pytest.mark.parametrize("columns", [None, ["a"]])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_one_short_row_among_many_with_missing_last_values_is_found(
+    tmp_path: Path, columns: list[str] | None, quoted: bool
+) -> None:
+    rows = [f"{i},{chr(34) + 'p,q' + chr(34) if quoted else 'p'}," for i in range(4_000)]
+    whole = tables.read_table(written(tmp_path, "a,b,c\n" + "\n".join(rows) + "\n"), columns=columns)
+    assert whole.height == 4_000
+    rows[2_999] = rows[2_999].removesuffix(",")
+    message = problems(written(tmp_path, "a,b,c\n" + "\n".join(rows) + "\n"), columns=columns)
+    assert "line 3,001: expected 3 fields as in the header, found 2" in message
+
+
+def test_only_the_first_bad_lines_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
+    message = problems(written(tmp_path, "a,b\n" + "1\n" * 40))
+    assert message.count("line ") == tables.MOST_LISTED
+    assert "35 more" in message
+
+
+def test_a_missing_file_names_its_nearest_neighbour(tmp_path: Path) -> None:
+    written(tmp_path, "a\n1\n", "weather.csv")
+    assert "Did you mean 'weather.csv'?" in problems(tmp_path / "wether.csv")
+    assert "found a folder" in problems(tmp_path)
+    assert "found '.xlsx'" in problems(written(tmp_path, "x", "book.xlsx"))
+
+
+@pytest.mark.parametrize("cut", [3, 8, 200, -1])
+def test_a_truncated_parquet_or_arrow_file_is_refused(tmp_path: Path, cut: int) -> None:
+    frame = pl.DataFrame({"a": np.arange(100.0), "b": [str(i) for i in range(100)]})
+    whole = tables.write_table(frame, tmp_path / "whole.parquet").read_bytes()
+    problems(written(tmp_path, whole[:cut], "t.parquet"))
+    frame.write_ipc(tmp_path / "whole.arrow")
+    problems(written(tmp_path, (tmp_path / "whole.arrow").read_bytes()[: min(cut, 200)], "t.arrow"))
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather", "t.npz"])
+def test_text_under_a_binary_suffix_is_refused(tmp_path: Path, name: str) -> None:
+    assert "as its suffix says" in problems(written(tmp_path, "a,b\n1,2\n", name))
+
+
+def test_parquet_of_others_is_read_and_a_folder_name_adds_no_column(tmp_path: Path) -> None:
+    folder = tmp_path / "year=2020"
+    folder.mkdir()
+    pd.DataFrame({"a": [1.5, None], "b": ["x", None]}).to_parquet(folder / "t.parquet")
+    frame = tables.read_table(folder / "t.parquet")
+    assert frame.rows() == [(1.5, "x"), (None, None)]
+    assert frame.columns == ["a", "b"]
+
+
+def test_names_with_glob_signs_are_read_literally(tmp_path: Path) -> None:
+    written(tmp_path, "a,b\n9,9\n", "t1.csv")
+    assert tables.read_table(written(tmp_path, "a,b\n1,2\n", "t[1].csv"))["a"].to_list() == [1]
+
+
+# -- NPZ and JSON lines
+
+
+def test_npz_arrays_become_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    np.savez_compressed(
+        path, id=np.array(["007", "b"]), x=np.array([1.5, np.nan], ">f8"), k=np.array([True, False]),
+        day=np.array(["2020-01-01", "2020-01-02"]), half=np.array([1, 2], np.float16),
+    )  # fmt: skip
+    frame = tables.read_table(path)
+    assert frame["id"].to_list() == ["007", "b"]
+    assert frame["day"].dtype == pl.Date
+    assert frame["x"][0] == 1.5
+    assert frame["half"].cast(pl.Float64).to_list() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"a": np.array([{}, {}], object)}, "found object"),
+        ({"a": np.zeros((2, 2))}, r"shape (2, 2)"),
+        ({"a": np.zeros(2), "b": np.zeros(3)}, "arrays of one length"),
+        ({"a": np.zeros(2, complex)}, "found complex128"),
+        ({"a": np.zeros(0)}, "at least one row"),
+    ],
+)
+def test_a_bad_npz_is_refused_without_unpickling(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+    path = tmp_path / "t.npz"
+    np.savez(path, **arrays)
+    assert said in problems(path)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, a=np.zeros(2_000_000))
+    packed = written(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n" * 4_000_000), "t.csv.gz")
+    monkeypatch.setattr(tables, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *a, **k: pytest.fail("it was unpacked"))
+    assert path.stat().st_size < 50_000
+    assert "at most 10,000,000 bytes once unpacked, found 16,000,1" in problems(path)
+    assert "at most 10,000,000 bytes once unpacked" in problems(packed)
+
+
+def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", header.getvalue() + bytes(80))
+    assert "the size its header says" in problems(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", b"no array")
+    problems(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ('{"a": 1}\n{"a": NaN}\n', "line 2: expected a JSON object, found: NaN, which is not JSON"),
+        ('{"a": 1}\n[1, 2]\n', "line 2: expected a JSON object, found list"),
+        ('{"a": 1}\n{"a":\n', "line 2: expected a JSON object"),
+        ("no json at all\n", "line 1"),
+    ],
+)
+def test_bad_json_lines_are_named_by_line(tmp_path: Path, data: str, said: str) -> None:
+    assert said in problems(written(tmp_path, data, "t.jsonl"))
+
+
+def test_json_keeps_its_own_types(tmp_path: Path) -> None:
+    rows = [{"id": "7", "x": 1, "when": "2020-01-01"}, {"id": "8", "x": 1.5, "when": None}, {"id": "9"}]
+    path = written(tmp_path, "\n".join(map(json.dumps, rows)), "t.jsonl")
+    assert tables.read_table(path).rows() == [("7", 1.0, dt.date(2020, 1, 1)), ("8", 1.5, None), ("9", None, None)]
+
+
+# -- writing
+
+
+def test_metadata_travels_in_parquet_and_only_there(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1]})
+    path = tables.write_table(frame, tmp_path / "t.parquet", metadata={"made": "by é", "k": "{}"})
+    assert tables.read_metadata(path) == {"made": "by é", "k": "{}"}
+    with pytest.raises(TableError, match=r"expected \.parquet, which can hold metadata"):
+        tables.write_table(frame, tmp_path / "t.csv", metadata={"a": "b"})
+    with pytest.raises(TableError, match=r"found '\.xls'"):
+        tables.write_table(frame, tmp_path / "t.xls")
+    with pytest.raises(TableError, match="readable Parquet"):
+        tables.read_metadata(written(tmp_path, "no", "bad.parquet"))
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": np.arange(1000.0), "b": [f"r{i}" for i in range(1000)]})
+    for name in ("t.csv.gz", "t.parquet"):
+        first = tables.write_table(frame, tmp_path / f"1{name}").read_bytes()
+        assert tables.write_table(frame, tmp_path / f"2{name}").read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.jsonl"])
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tables.write_table(pl.DataFrame({"a": [1]}), tmp_path / name)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tables, "_write", full)
+    with pytest.raises(TableError, match="No space left on device"):
+        tables.write_table(pl.DataFrame({"a": [2]}), path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert tables.read_table(path)["a"].to_list() == [1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])
+def test_polars_tells_of_a_full_disk_in_a_way_we_catch(suffix: str) -> None:
+    with pytest.raises((OSError, pl.exceptions.PolarsError), match=r"(?i)no space"):
+        tables._write(pl.DataFrame({"a": range(100_000)}), Path("/dev/full"), suffix, None)
+
+
+def test_an_unwritable_place_is_an_error(tmp_path: Path) -> None:
+    blocked = written(tmp_path, "a file, not a folder", "blocked")
+    with pytest.raises(TableError, match="expected to write 1 rows, found"):
+        tables.write_table(pl.DataFrame({"a": [1]}), blocked / "t.csv")
+
+
+def test_what_csv_cannot_hold_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="expected to write"):
+        tables.write_table(pl.DataFrame({"a": [[1, 2]]}), tmp_path / "t.csv")
+
+
+# -- ids
+
+
+def test_ids_are_text_and_row_numbers_stand_in_for_them() -> None:
+    frame = pl.DataFrame({"n": [3, 1], "t": ["a", "b"]})
+    assert tables.ids(frame, "n", where="t").to_list() == ["3", "1"]
+    assert tables.ids(frame, None, where="t").to_list() == ["1", "2"]
+
+
+def test_all_that_is_wrong_with_ids_is_said_at_once() -> None:
+    frame = pl.DataFrame({"id": ["a", "b", None, "a", " ", "b", "a"], "f": np.arange(7.0)})
+    with pytest.raises(TableError, match="found none in 2 of 7 rows, first rows 3, 5") as caught:
+        tables.ids(frame, "id", where="t.csv")
+    assert "2 ids more than once: 'a' in rows 1, 4, 7, 'b' in rows 2, 6" in caught.value.problems[1]
+    with pytest.raises(TableError, match=r"t\.csv: expected a column 'idd', found none. Did you mean 'id'"):
+        tables.ids(frame, "idd", where="t.csv")
+    with pytest.raises(TableError, match="as text or whole numbers, found Float64"):
+        tables.ids(frame, "f", where="t.csv")
+
+
+def test_rows_are_lined_up_by_id_whatever_their_order(rng: np.random.Generator) -> None:
+    names = [f"r{i}" for i in range(500)]
+    frame = pl.DataFrame({"id": names, "x": np.arange(500)})
+    wanted = list(rng.permutation(names))
+    found = tables.line_up(frame.sample(fraction=1, shuffle=True, seed=1), wanted, column="id", where="t")
+    assert found["id"].to_list() == wanted
+    assert found["x"].to_list() == [int(name[1:]) for name in wanted]
+    part = tables.line_up(frame, wanted[:7], column="id", where="t", extra="drop")
+    assert part["id"].to_list() == wanted[:7]
+
+
+def test_missing_surplus_and_double_ids_are_reported_together() -> None:
+    frame = pl.DataFrame({"id": ["a", "a", "b", "z"]})
+    with pytest.raises(TableError, match="found 1 ids more than once: 'a' in rows 1, 2") as caught:
+        tables.line_up(frame, ["a", "b", "c", "d", "d"], column="id", where="t")
+    assert len(caught.value.problems) == 4
+    assert "more than once" in caught.value.problems[1]
+    assert "found none for 2 ('c', 'd')" in caught.value.problems[2]
+    assert "found 1 ('z') besides" in caught.value.problems[3]
+    with pytest.raises(TableError, match="found none for 1"):
+        tables.line_up(frame[2:], ["b", "c"], column="id", where="t", extra="drop")
+
+
+# -- columns
+
+
+def test_patterns_give_columns_in_table_order() -> None:
+    columns = ["id", "obs_b", "obs_a", "x[1]", "x1", "Obs_c"]
+    assert tables.expand(["x1", "obs_*", "obs_a"], columns, what="column") == ["obs_b", "obs_a", "x1"]
+    assert tables.expand(["x[1]"], columns, what="column") == ["x[1]"]
+    assert tables.expand([], columns, what="column") == []
+    with pytest.raises(UnknownNameError, match=r"Unknown column to drop 'obs_bb'. Did you mean 'obs_b'"):
+        tables.expand(["obs_bb"], columns, what="column to drop")
+
+
+def test_numbers_are_floats_with_nan_for_missing() -> None:
+    frame = pl.DataFrame({"i": [1, None], "b": [True, None], "t": ["1.5", "NA"], "n": [None, None]})
+    found = tables.number_columns(frame, ["i", "b", "t", "n"], where="t")
+    assert all(values.dtype == np.float64 for values in found.values())
+    np.testing.assert_array_equal(
+        np.stack(list(found.values())), [[1, np.nan], [1, np.nan], [1.5, np.nan], [np.nan] * 2]
+    )
+    np.testing.assert_array_equal(tables.numbers(frame, "i", where="t"), [1, np.nan])
+
+
+def test_the_problems_of_all_columns_are_reported_together() -> None:
+    frame = pl.DataFrame({"a": ["1", "x", "y"], "d": [dt.date(2020, 1, 1)] * 3, "l": [[1]] * 3})
+    with pytest.raises(TableError, match=r"column 'a': expected numbers, found 'x' \(2 such, rows 2, 3\)") as caught:
+        tables.number_columns(frame, ["a", "d", "l"], where="t")
+    assert len(caught.value.problems) == 3
+    with pytest.raises(TableError, match="'q'") as caught:
+        tables.require(frame, ["q", "a", "r"], where="t")
+    assert len(caught.value.problems) == 2
+
+
+# -- against others
+
+
+def test_a_mixed_table_equals_what_pandas_reads(tmp_path: Path, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.normal(size=(2_000, 12)).round(6)).rename(columns=lambda j: f"f{j}")
+    frame = frame.mask(rng.random(frame.shape) < 0.1)
+    frame.insert(0, "id", [f"r{i}" for i in range(2_000)])
+    frame["count"] = rng.integers(-5, 5, 2_000)
+    frame["kind"] = rng.choice(["a, b", 'quo"te', "é"], 2_000)
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    found = tables.read_table(path)
+    assert found.columns == list(frame.columns)
+    for name in frame.columns:
+        expected = frame[name].to_numpy()
+        if found[name].dtype == pl.Float64:
+            np.testing.assert_allclose(tables.numbers(found, name, where="t"), expected, rtol=1e-15)
+        else:
+            assert found[name].to_list() == expected.tolist()
+
+
+@pytest.mark.needs_shared
+def test_real_forecasts_are_read_whole(shared: Path) -> None:
+    frame = tables.read_table(shared / "data" / "weather" / "nws_next_day.csv.gz")
+    assert frame.shape == (73_636, 30)
+    assert frame["valid_date"].dtype == pl.Date
+    assert frame["obs_precip_mm"].null_count() == 249
+    assert tables.ids(frame, "id", where="nws").n_unique() == 73_636
