@@ -91,6 +91,11 @@ def test_json_has_sorted_keys_and_the_same_bytes_every_time(tmp_path):
     assert json.loads(one.read_text(encoding="utf-8")) == {"a": [0.1, "°"], "b": 1}
 
 
+def test_json_keeps_the_order_of_its_keys_where_asked(tmp_path):
+    path = files.write_json(tmp_path / "result.json", {"b": 1, "a": 2}, sort_keys=False)
+    assert list(json.loads(path.read_text(encoding="utf-8"))) == ["b", "a"]
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_json_without_nan_or_infinity_and_no_file_if_there_is_one(tmp_path, value):
     with pytest.raises(ValueError, match="not JSON compliant"):

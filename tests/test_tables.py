@@ -97,6 +97,13 @@ def test_nan_far_down_a_float_column_is_missing_too(tmp_path: Path) -> None:
         assert not column.is_nan().any()
 
 
+def test_spaces_and_nan_among_whole_numbers_leave_them_whole(tmp_path: Path) -> None:
+    for odd in ("nan", " 3 ", "NA", ""):
+        column = tables.read_table(written(tmp_path, f"n,x\n1,1\n2,1\n{odd},1\n"))["n"]
+        assert column.to_list() == [1, 2, 3 if "3" in odd else None]
+        assert column.dtype == pl.Int64
+
+
 @pytest.mark.parametrize("code", ["007", "-012", "12345678901234567890123"])
 def test_ids_that_look_like_numbers_stay_text_wherever_they_stand(tmp_path: Path, code: str) -> None:
     rows = [str(i) for i in range(1, 3_000)] + [code]

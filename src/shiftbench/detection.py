@@ -93,9 +93,7 @@ def _both(shifted: Flags, score: str) -> bool:
     if 0 < count < len(shifted):
         return True
     which = "every record is" if count else "no record is"
-    warnings.warn(
-        DegenerateScoreWarning(f"{score} is undefined: {which} shifted; it is set to NaN"), stacklevel=3
-    )
+    warnings.warn(DegenerateScoreWarning(f"{score} is undefined: {which} shifted; it is set to NaN"), stacklevel=3)
     return False
 
 

@@ -46,7 +46,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = True) -> Path:
     """Write JSON (no NaN or Infinity), whole or not at all."""
-    return write_text(path, json.dumps(value, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n")
+    return write_text(
+        path, json.dumps(value, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
+    )
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

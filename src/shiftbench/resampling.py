@@ -20,7 +20,7 @@ import numpy as np
 
 from shiftbench.check import Flags, Vector
 from shiftbench.ranking import Index, Ranking
-from shiftbench.retention import Rule, harmonic, normalised_f1_quiet
+from shiftbench.retention import Rule, harmonic, normalised_f1_quiet, settled
 
 
 def summed(index: Index, values: Vector, size: int) -> Vector:
@@ -29,7 +29,7 @@ def summed(index: Index, values: Vector, size: int) -> Vector:
 
 
 def product(a: Vector, b: Vector) -> float:
-    """The scalar product of two vectors, on this thread alone: BLAS would start threads of its own in every replicate."""
+    """The scalar product of two vectors on this thread alone; BLAS would start its own threads in every replicate."""
     return float(np.einsum("i,i->", a, b))
 
 
@@ -116,7 +116,9 @@ class Means:
     def values(self, counts: Vector) -> Vector:
         """The means [S]."""
         total = product(counts, self.sizes)
-        return np.array([product(row, counts) for row in self.sums]) / total if total else np.full(len(self.sums), np.nan)
+        return (
+            np.array([product(row, counts) for row in self.sums]) / total if total else np.full(len(self.sums), np.nan)
+        )
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """The means [S] and their influence [S, U]."""
@@ -270,44 +272,39 @@ class Retention:
         n = draw.n
         total = float(draw.sums.sum())
         # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
-        middles = draw.ends - 0.5 * draw.copies
-        points = ((n + 0.5) * total - product(draw.sums, middles)) / n
+        middles = product(draw.sums, draw.ends) - 0.5 * product(draw.sums, draw.copies)
+        points = ((n + 0.5) * total - middles) / n
         return points / (n + 1.0) if self.rule == "published" else (points - 0.5 * total / n) / n
 
     def _f1(self, draw: _Draw, good: Vector) -> tuple[float, float, float]:
         n, acceptable = draw.n, round(float(good.sum()))
         if acceptable == 0:
             return 0.0, np.nan, 0.0
-        prefix = self._harmonic_sums(n + acceptable + 1)
-        chosen = np.flatnonzero(good)
-        last = draw.ends[chosen].astype(np.intp)
-        last += acceptable
-        size = draw.copies[chosen].astype(np.intp)
-        late = prefix[last]
-        late -= prefix[last - size]
-        if self.starts is not None:
-            late *= good[chosen] / size
-        total = 2.0 * (acceptable * harmonic(n + acceptable) - float(late.sum()))
+        prefix = self._harmonic_sums(n + acceptable + 1)[acceptable:]
+        sums = prefix[draw.ends.astype(np.intp)]
+        share = self.good if self.starts is None else good / np.maximum(draw.copies, 1.0)
+        assert share is not None
+        late = product(share[1:], np.diff(sums)) + share[0] * (sums[0] - prefix[0])
+        total = 2.0 * (acceptable * harmonic(n + acceptable) - late)
         area = (total - acceptable / (n + acceptable)) / (n + 1 if self.rule == "published" else n)
-        return area, normalised_f1_quiet(area, n, acceptable, self.rule), self._f1_at(0.95, draw, good)
+        return area, normalised_f1_quiet(area, n, acceptable, self.rule), self._f1_at(0.95, draw, good, acceptable)
 
-    def _f1_at(self, retention: float, draw: _Draw, good: Vector) -> float:
-        n, acceptable = draw.n, float(good.sum())
+    def _f1_at(self, retention: float, draw: _Draw, good: Vector, acceptable: int) -> float:
+        def point(k: int) -> float:
+            return 2.0 * (acceptable - self._beyond(k, draw, good)) / (k + acceptable) if k else 0.0
+
+        n = draw.n
         if self.rule == "published":
-            k = min(int(retention * (n + 1)), n)
-            return 2.0 * self._found(k, draw, good) / (k + acceptable)
+            return point(min(int(retention * (n + 1)), n))
         below = min(int(retention * n), n - 1)
-        low, high = (2.0 * self._found(k, draw, good) / (k + acceptable) for k in (below, below + 1))
+        low, high = point(below), point(below + 1)
         return low + (retention * n - below) * (high - low)
 
     @staticmethod
-    def _found(k: int, draw: _Draw, good: Vector) -> float:
-        """TP_k, the acceptable copies among the k most certain: all but those beyond, which are fewer to count."""
-        if k == 0:
-            return 0.0
+    def _beyond(k: int, draw: _Draw, good: Vector) -> float:
+        """Acceptable copies that are not among the k most certain."""
         group = int(np.searchsorted(draw.ends, k))
-        beyond = good[group + 1 :].sum() + (draw.ends[group] - k) * good[group] / draw.copies[group]
-        return float(good.sum() - beyond)
+        return float(good[group + 1 :].sum() + (draw.ends[group] - k) * good[group] / draw.copies[group])
 
     def _harmonic_sums(self, size: int) -> Vector:
         """P(0) … P(size - 1) or more; grown as replicates need it."""
@@ -411,12 +408,13 @@ class _Slopes:
         before = self._by_unit((good - density * self.sizes) * self._spread(inside))
         rise = before + retention * density * self.unit_sizes
         fall = found * (retention * self.unit_sizes + self._by_unit(good)) / (k + acceptable)
-        return 2.0 * (rise - fall) / (k + acceptable)
+        result: Vector = 2.0 * (rise - fall) / (k + acceptable)
+        return result
 
 
 def _rejection(area: float, best: float, mean: float) -> float:
     span = best - 0.5 * mean
-    return np.nan if abs(span) <= 1e-12 * mean else float((area - 0.5 * mean) / span)
+    return np.nan if abs(span) <= 1e-12 * mean else settled((area - 0.5 * mean) / span)
 
 
 def _limit_areas(share: float) -> tuple[float, float]:

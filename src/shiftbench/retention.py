@@ -154,9 +154,7 @@ def f1_at(
     """
     if not 0.0 <= retention <= 1.0:
         raise ArrayError(f"retention: expected a share from 0 to 1, found {retention!r}.")
-    return _f1_point(
-        f1_retention(errors, uncertainty, threshold=threshold, rule=rule), retention, checked_rule(rule)
-    )
+    return _f1_point(f1_retention(errors, uncertainty, threshold=threshold, rule=rule), retention, checked_rule(rule))
 
 
 def rejection_ratio(errors: Any, uncertainty: Any) -> float:
@@ -242,7 +240,12 @@ def normalised_f1_quiet(area: float, n: int, good: int, rule: Rule) -> float:
     if good in (0, n):
         return math.nan
     random = random_f1_auc(n, good, rule)
-    return (area - random) / (optimal_f1_auc(n, good, rule) - random)
+    return settled((area - random) / (optimal_f1_auc(n, good, rule) - random))
+
+
+def settled(share: float) -> float:
+    """A share of the way from random to optimal, with the rounding noise about zero taken off."""
+    return 0.0 if abs(share) < 1e-12 else share
 
 
 def optimal_r_auc(errors: Vector, rule: Rule) -> float:
@@ -264,7 +267,7 @@ def _rejection(errors: Vector, area: float) -> float:
     if abs(span) <= 1e-12 * random or span == 0.0:
         _degenerate("rejection ratio is undefined: all errors are equal, so every order is optimal")
         return math.nan
-    return (area - random) / span
+    return settled((area - random) / span)
 
 
 def _degenerate(message: str) -> None:
@@ -276,9 +279,7 @@ def harmonic(n: int) -> float:
     if n < 256:
         return math.fsum(1.0 / k for k in range(1, n + 1))
     square = float(n) * n
-    return (
-        math.log(n) + 0.5772156649015329 + 0.5 / n - 1.0 / (12.0 * square) + 1.0 / (120.0 * square * square)
-    )
+    return math.log(n) + 0.5772156649015329 + 0.5 / n - 1.0 / (12.0 * square) + 1.0 / (120.0 * square * square)
 
 
 # --- everything at once ---------------------------------------------------------------------------------------------
@@ -313,9 +314,7 @@ def scores(
     return ranked_scores(errors, Ranking.of(uncertainty), threshold=threshold, rule=checked_rule(rule))
 
 
-def ranked_scores(
-    errors: Vector, ranking: Ranking, *, threshold: float | None, rule: Rule
-) -> RetentionScores:
+def ranked_scores(errors: Vector, ranking: Ranking, *, threshold: float | None, rule: Rule) -> RetentionScores:
     """Core of `scores` on checked errors [N] and their ranking."""
     n = len(errors)
     mean, area = float(errors.mean()), _area_without_curve(ranking.averaged(errors), rule)
@@ -328,7 +327,7 @@ def ranked_scores(
         "r_auc": area,
         "r_auc_random": 0.5 * mean,
         "r_auc_optimal": optimal,
-        "rejection_ratio": math.nan if flat else (area - 0.5 * mean) / span,
+        "rejection_ratio": math.nan if flat else settled((area - 0.5 * mean) / span),
     }
     if threshold is None:
         return RetentionScores(**common)  # type: ignore[arg-type]

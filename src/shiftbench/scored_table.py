@@ -3,7 +3,7 @@ and predictions files beside a table of targets. Systems on the same ids are lin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -221,14 +221,15 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     columns = columns.found_in(frame, where=where)
     problems: list[str] = []
     parts: dict[str, Any] = {}
-    for part, make in {
+    readers: dict[str, Callable[[], Any]] = {
         "ids": lambda: tables.ids(frame, columns.id, where=where),
         "errors": lambda: _errors(frame, columns, where),
         "uncertainty": lambda: tables.number_columns(frame, columns.uncertainty, where=where),
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: slice_labels(frame, columns.slices),
-    }.items():
+    }
+    for part, make in readers.items():
         try:
             parts[part] = make()
         except ShiftbenchError as error:

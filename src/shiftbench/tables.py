@@ -12,6 +12,7 @@ import fnmatch
 import gzip
 import io
 import json
+import mmap
 import os
 import zipfile
 import zlib
@@ -32,7 +33,7 @@ from shiftbench import files
 from shiftbench.check import Vector
 from shiftbench.errors import TableError, UnknownNameError
 
-Bytes = npt.NDArray[np.uint8]
+Bytes = bytes | mmap.mmap
 
 UNPACKED_LIMIT = 4 * 2**30  # bytes; a small file that unpacks to more than this is refused
 HEAD_BYTES = 2**20
@@ -378,10 +379,11 @@ def _text(file: Path) -> tuple[Path | bytes, Bytes]:
         # polars unpacks zstd, which the standard library of Python 3.11 does not.
         data = "\n".join(pl.read_lines(file)["line"]).encode()
     else:
-        return file, np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
+        with file.open("rb") as opened:
+            return file, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     if not data:
         raise TableError(f"{file}: expected a table, found 0 bytes once unpacked. Was its writing cut off?")
-    return data, np.frombuffer(data, dtype=np.uint8)
+    return data, data
 
 
 def _bounded(file: Path, packed: gzip.GzipFile) -> bytes:
@@ -394,7 +396,7 @@ def _bounded(file: Path, packed: gzip.GzipFile) -> bytes:
 
 
 def _read_jsonl(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
-    data = _text(file)[1].tobytes().removeprefix(codecs.BOM_UTF8)
+    data = _text(file)[1][:].removeprefix(codecs.BOM_UTF8)
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except _POLARS as error:
@@ -494,14 +496,15 @@ def _layout(file: Path, raw: Bytes) -> _Layout:
     if problems:
         raise TableError(*problems)
     fields = zip(*(row for row in rows if len(row) == len(names)), strict=True)
-    sample = [pl.Series(name, values, dtype=pl.String) for name, values in zip(names, fields, strict=False)]
-    comma = separator != "," and any(_has_decimal_comma(column) for column in sample)
-    return _Layout(names, separator, comma, [column.name for column in sample if _is_plain_float(column, comma)])
+    sample = dict(zip(names, fields, strict=False))
+    comma = separator != "," and any(_has_decimal_comma(values) for values in sample.values())
+    floats = [name for name, values in sample.items() if _is_plain_float(values, "," if comma else ".")]
+    return _Layout(names, separator, comma, floats)
 
 
 def _head(file: Path, raw: Bytes) -> str:
     """The first whole records as text; binary files and other encodings are told apart here."""
-    head = raw[:HEAD_BYTES].tobytes()
+    head = raw[:HEAD_BYTES]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TableError(f"{file}: expected UTF-8 text, found UTF-16. Save it as UTF-8.")
     if b"\0" in head:
@@ -532,19 +535,19 @@ def _fit(text: str, separator: str) -> tuple[bool, float, int]:
     return widths[0] > 1, widths.count(widths[0]) / len(widths), widths[0]
 
 
-def _has_decimal_comma(column: pl.Series) -> bool:
-    values = _without_missing(column).drop_nulls()
+def _has_decimal_comma(sample: Sequence[str]) -> bool:
+    values = _without_missing(pl.Series(sample)).drop_nulls()
     number = r"^[+-]?\d*(,\d+)?([eE][+-]?\d+)?$"
     return bool(values.str.contains(number).all() and values.str.contains(",", literal=True).any())
 
 
-def _is_plain_float(column: pl.Series, comma: bool) -> bool:
-    """Whether polars can parse this column by itself: floats or nothing, no integers (ids?), no "NA"."""
-    points = column.str.replace(",", ".", literal=True) if comma else column
-    missing = int((column == "").sum())
-    if points.cast(pl.Float64, strict=False).null_count() > missing:
+def _is_plain_float(sample: Sequence[str], point: str) -> bool:
+    """Whether polars can parse such a column by itself: floats or nothing, no integers (ids?), no "NA"."""
+    if not any(point in value for value in sample):
         return False
-    return bool(points.str.contains(r"\.|\d[eE]").any())
+    column = pl.Series(sample)
+    points = column if point == "." else column.str.replace(point, ".", literal=True)
+    return points.cast(pl.Float64, strict=False).null_count() == sample.count("")
 
 
 def _has_short_rows(frame: pl.DataFrame, raw: Bytes, layout: _Layout, *, complete: bool) -> bool:
@@ -556,31 +559,24 @@ def _has_short_rows(frame: pl.DataFrame, raw: Bytes, layout: _Layout, *, complet
     if len(layout.names) == 1 or not frame[layout.names[-1]].null_count():
         return False
     inside = sum(name.count(layout.separator) for name in layout.names)
-    separators, quotes = _count(raw, layout.separator, '"')
-    if quotes:
+    if raw.find(b'"') >= 0:
         if not complete:
             return True  # what stands in the other columns is unknown: let the exact scan decide
         texts = pl.col(pl.String).str.count_matches(layout.separator, literal=True).sum()
         inside += sum(frame.select(texts).row(0))
-    return separators != (frame.height + 1) * (len(layout.names) - 1) + inside
+    return _count(raw, layout.separator) != (frame.height + 1) * (len(layout.names) - 1) + inside
 
 
-def _count(raw: Bytes, *signs: str) -> list[int]:
-    """How often each sign occurs."""
-    step = 2**18  # small enough to stay in the cache
-
-    def of_part(start: int) -> list[int]:
-        part = raw[start : start + step]
-        return [int(np.count_nonzero(part == ord(sign))) for sign in signs]
-
+def _count(raw: Bytes, sign: str) -> int:
+    array, step = np.frombuffer(raw, dtype=np.uint8), 2**21
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        counts = list(pool.map(of_part, range(0, len(raw), step)))
-    return [sum(found) for found in zip(*counts, strict=True)]
+        parts = (array[start : start + step] for start in range(0, len(array), step))
+        return sum(pool.map(lambda part: int(np.count_nonzero(part == ord(sign))), parts))
 
 
 def _scan(file: Path, raw: Bytes, layout: _Layout) -> tuple[list[str], list[int]]:
     """Read record by record to say which lines are wrong, and which records are blank lines (from 0)."""
-    data = raw.tobytes()
+    data = raw[:]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -636,11 +632,23 @@ def _first_that_fits(text: pl.Series, parsers: Iterable[Callable[[pl.Series], pl
     # A glance at the first values spares most text columns the work.
     first = _without_missing(text.head(SAMPLE_ROWS))
     fitting = [parse for parse in parsers if parse(first).null_count() == first.null_count()]
-    values = _without_missing(text) if fitting else first
-    for parse in fitting if values.null_count() < len(values) else ():
-        if (parsed := parse(values)).null_count() == values.null_count():
+    if fitting:
+        # Most columns hold neither spaces nor words for "missing", and need no cleaning.
+        parsed = _complete(text, fitting)
+        if parsed is None:
+            parsed = _complete(_without_missing(text), fitting)
+        if parsed is not None:
             return parsed
     return text.set(text == "", None) if (text == "").any() else text
+
+
+def _complete(values: pl.Series, parsers: Iterable[Callable[[pl.Series], pl.Series]]) -> pl.Series | None:
+    """What the first parser gives that loses none of the values; None if all do, or there are none."""
+    missing = values.null_count()
+    for parse in parsers if missing < len(values) else ():
+        if (parsed := parse(values)).null_count() == missing:
+            return parsed
+    return None
 
 
 def _without_missing(text: pl.Series) -> pl.Series:
@@ -655,7 +663,7 @@ def _integers(values: pl.Series) -> pl.Series:
 
 def _floats(values: pl.Series, comma: bool) -> pl.Series:
     points = values.str.replace(",", ".", literal=True) if comma else values
-    parsed = points.cast(pl.Float64, strict=False)
+    parsed = points.cast(pl.Float64, strict=False).fill_nan(None)
     digits = values.str.contains(r"^[+-]?\d+$").all()
     # Digits alone that are no integers are ids: padded with zeros, or too long to keep their last digits.
     if digits and _integers(values).null_count() > values.null_count():

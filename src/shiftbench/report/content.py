@@ -199,9 +199,7 @@ class Report:
         """The splits scored, in order."""
         return tuple(dict.fromkeys(count.split for count in self.counts))
 
-    def score(
-        self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None
-    ) -> Score:
+    def score(self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None) -> Score:
         """The one score asked for.
 
         Raises:
@@ -251,9 +249,7 @@ class Report:
             plain["warnings"] = tuple(value["warnings"])
             return cls(**plain)
         except (KeyError, TypeError, ValueError) as error:
-            raise TableError(
-                f"expected a complete report, found a damaged one ({error}). Write it again."
-            ) from None
+            raise TableError(f"expected a complete report, found a damaged one ({error}). Write it again.") from None
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all."""

@@ -46,11 +46,18 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
             if curve.system == reference and curve.order in orders:
                 panel.plot(curve.x, curve.y, color=GREY, linestyle=ORDERS[curve.order], linewidth=1.2)
         _retention_lines(report, panel, [curve for curve in here if curve.order == "uncertainty"], names)
-        panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, None))
+        panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, _top(here, reference)))
     error = f"{short(report.error_name).capitalize()}{unit_text(report.error_unit)}\nof the kept, over all records"
     axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
     canvas.legend(figure, handles, columns)
     return figure
+
+
+def _top(curves: list[Curve], reference: str) -> float | None:
+    """The upper end of a panel that shows the leading system's curve well; a far worse system leaves it upwards."""
+    ends = {curve.system: max(curve.y) for curve in curves if curve.order == "uncertainty" and curve.y}
+    near = [end for end in ends.values() if end <= 4.0 * ends.get(reference, 0.0)]
+    return 1.08 * max(near) if near and max(near) > 0 and len(near) < len(ends) else None
 
 
 def density(report: Report, split: str) -> Figure | None:

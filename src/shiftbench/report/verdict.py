@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shiftbench.report.content import METRICS, Metric, Report, Score, System
 from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits, p_text
@@ -46,6 +46,7 @@ def verdict(report: Report) -> list[str]:
             *_leaders(case),
             *_others(case, others),
             *_cautions(case),
+            *_elsewhere(case, front),
         )
         if sentence
     ]
@@ -66,6 +67,11 @@ class _Case:
 
     def digits(self, metric: str | None = None) -> Digits:
         return metric_digits(self.report, METRICS[metric or self.metric.name], self.split)
+
+    def wins(self, system: System, over: System, subset: str) -> bool:
+        """Whether a system is ahead of another on a subset of this split."""
+        ours, theirs = self.score(system.name, subset), self.score(over.name, subset)
+        return ours is not None and theirs is not None and duel(self.report, theirs, ours).winner == system.name
 
     def quantity(self, score: Score) -> str:
         """A score with its interval and unit."""
@@ -230,6 +236,20 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
             f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
             f"in-domain and {better} better; for {len(shifts) - worse - better} the two cannot be told apart."
         )
+
+
+def _elsewhere(case: _Case, front: System) -> Iterator[str]:
+    """Baselines that beat the leading system on another split but not on this one: a lead that depends on the time."""
+    for split in case.report.splits:
+        there = replace(case, split=split)
+        for subset in ("shifted", "in") if split != case.split and front.role != "baseline" else ():
+            for system in case.report.systems:
+                mine, other = there.score(front.name, subset), there.score(system.name, subset)
+                if system.role != "baseline" or mine is None or other is None or case.wins(system, front, subset):
+                    continue
+                if there.wins(system, front, subset):
+                    told = _beaten(there, mine, other)
+                    yield f"On the {split_title(split)} split it is otherwise: {told[0].lower()}{told[1:]}"
 
 
 # --- does the uncertainty follow ------------------------------------------------------------------------------------
