@@ -47,6 +47,7 @@ REFUSED = {
     "infinity": ([1, 2, math.inf], r"errors: expected finite numbers, found infinity \(1 of 3, first at index 2\)"),
     "minus infinity": ([-math.inf, 2], r"errors: expected finite numbers, found infinity \(1 of 2, first at index 0\)"),
     "negative": ([1, -2.5, -0.5], r"errors: expected values >= 0, found -2.5 \(2 of 3, first at index 1, 2\)"),
+    "barely negative": ([1, -1e-9], r"errors: expected values >= 0, found -1e-09 \(1 of 2, first at index 1\)"),
     "negative integer": (np.array([3, -7]), r"errors: expected values >= 0, found -7 \(1 of 2"),
     "empty": ([], "errors: expected at least one record, found none"),
     "two-dimensional": ([[1.0, 2.0]], r"errors: expected one dimension \[N\], found shape \(1, 2\). Use .ravel"),

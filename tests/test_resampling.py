@@ -307,9 +307,10 @@ def test_records_of_a_cluster_are_drawn_together(rng):
 
 def test_a_cluster_on_both_sides_of_the_shift_is_drawn_whole(rng):
     # Its records resemble each other across the shift too: drawn apart, the sides would seem independent.
-    days, shifted = np.repeat(np.arange(30), 4), np.tile([0, 1, 0, 1], 30)
+    days, shifted = np.repeat(np.arange(30), 4), np.tile([0, 1, 0, 1, 1, 0, 1, 0], 15)
     resampler = Resampler(120, clusters=days, strata=shifted)
     assert resampler.units == resampler.fewest == 30
+    assert len(np.unique(resampler.stratum)) == 1
     for day in range(30):
         assert len(np.unique(resampler.unit[days == day])) == 1
 

@@ -12,19 +12,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from methods.conftest import Parts
 from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import boosting, workers
+from tests.methods.conftest import Parts
 
 SETTINGS = boosting.Settings("regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10)
 # Fits for ever if left alone: after the first member it waits for an input that never comes.
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from methods.conftest import cut
-from methods.test_boosting import SETTINGS
+from tests.methods.conftest import cut
+from tests.methods.test_boosting import SETTINGS
 from shiftbench.methods import boosting
 
 def wait(done, total, message):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from methods.conftest import TARGETS, Parts
 from shiftbench import methods, predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError, UnknownNameError
 from shiftbench.methods import METHODS, Method, fitted_folder
 from shiftbench.predictions import Predictions
+from tests.methods.conftest import TARGETS, Parts
 
 # What a method must be told, or is told to be quick.
 OWN: dict[tuple[str, str], dict[str, Any]] = {

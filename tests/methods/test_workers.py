@@ -11,7 +11,7 @@ import pytest
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.methods import workers
 
-TOY = "methods.toy_worker"
+TOY = "tests.methods.toy_worker"
 PATIENCE_S = 30
 
 
@@ -39,8 +39,8 @@ def test_a_dying_process_is_named_with_its_status_and_advice():
 
 
 def test_a_process_that_cannot_start_tells_why():
-    with pytest.raises(ShiftbenchError, match=r"No module named methods\.nowhere"):
-        workers.train("methods.nowhere", "", [0], cores=1, done=lambda member: None)
+    with pytest.raises(ShiftbenchError, match=r"No module named tests\.methods\.nowhere"):
+        workers.train("tests.methods.nowhere", "", [0], cores=1, done=lambda member: None)
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, RuntimeError])

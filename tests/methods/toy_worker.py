@@ -1,4 +1,4 @@
-"""What a worker process may do wrong, by name: `python -m methods.toy_worker MODE`."""
+"""What a worker process may do wrong, by name: `python -m tests.methods.toy_worker MODE`."""
 
 from __future__ import annotations
 
