@@ -111,7 +111,7 @@ def test_random_and_optimal_orders_stand_below_the_measures():
     report = regression()
     order = Score("boosting", "eval", "full", "r_auc", 2.5, 600, "random order")
     labels = [row.label for row in grid_of(replace(report, scores=(order, *report.scores)), "measures").rows]
-    assert labels == ["total_variance", "epkl", "knowledge_variance", "random order"]
+    assert labels == ["Total variance (total)", "EPKL (knowledge)", "Knowledge variance (knowledge)", "random order"]
 
 
 def test_slices_come_worst_first_for_the_leading_system_with_the_others_beside_it():
@@ -125,7 +125,8 @@ def test_slices_come_worst_first_for_the_leading_system_with_the_others_beside_i
 
 def test_measures_are_listed_only_where_there_is_a_choice():
     labels = [(row.hint, row.label) for row in grid_of(regression(), "measures").rows]
-    assert labels == [("boosting", "total_variance"), ("boosting", "epkl"), ("boosting", "knowledge_variance")]
+    names = ["Total variance (total)", "EPKL (knowledge)", "Knowledge variance (knowledge)"]
+    assert labels == [("boosting", name) for name in names]
     assert not any(grid.kind == "measures" for grid in grids(many()))
 
 

@@ -11,7 +11,7 @@ from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import METRICS, SUBSETS, Curve, Report
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, short
-from shiftbench.report.view import finite, headline_scores, lead
+from shiftbench.report.view import finite, headline_scores, lead, measure_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -163,7 +163,7 @@ def _subsets(curves: list[Curve]) -> list[str]:
 
 
 def _measure(report: Report, curve: Curve) -> str:
-    return short(curve.measure or report.measure_of(curve.system) or "uncertainty")
+    return short(measure_title(curve.measure or report.measure_of(curve.system) or "uncertainty"))
 
 
 def _line(panel: Any, curve: Curve, look: Look, place: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from shiftbench.measures import MEASURES
 from shiftbench.report.content import METRICS, SUBSETS, Metric, Part, Report, Score, Slice, System
 from shiftbench.report.digits import (
     MISSING,
@@ -22,6 +23,7 @@ from shiftbench.report.view import (
     clean,
     headline_scores,
     lead,
+    measure_title,
     metric_title,
     scored_metrics,
     separated,
@@ -192,6 +194,12 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
 
 
+def _measure_name(measure: str) -> str:
+    """A measure's title and, of a known one, which kind of uncertainty it is."""
+    kind = f" ({MEASURES[measure].kind})" if measure in MEASURES else ""
+    return f"{measure_title(measure)}{kind}"
+
+
 def _measures(report: Report, split: str) -> Grid:
     entries = [score for score in report.scores if score.split == split and score.measure]
     by_place = {(score.system, score.measure, score.metric): score for score in entries if score.subset == "full"}
@@ -205,7 +213,7 @@ def _measures(report: Report, split: str) -> Grid:
         for measure in (*own, *(name for name in measures if name not in own)) if len(own) > 1 else ():
             scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
             cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
-            rows.append(Row(clean(measure), tuple(cells), clean(system.name)))
+            rows.append(Row(_measure_name(measure), tuple(cells), clean(system.name)))
     columns = tuple(Column(heading(metric, digits[metric.name], report)) for metric in metrics)
     note = "Over all records of the split. Intervals stand at the measure behind a system's headline scores."
     title = f"Uncertainty measures ({split_title(split)})"
@@ -315,7 +323,10 @@ def _comparisons(report: Report, split: str) -> Grid:
 
 def _systems(report: Report) -> Grid:
     rows = tuple(
-        _row(system, [Cell(clean(system.measure or MISSING)), Cell(clean(system.about or MISSING))])
+        _row(
+            system,
+            [Cell(measure_title(system.measure or MISSING)), Cell(clean(system.about or MISSING))],
+        )
         for system in report.systems
     )
     columns = (Column("Uncertainty", numeric=False), Column("About", numeric=False))

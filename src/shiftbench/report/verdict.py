@@ -19,6 +19,7 @@ from shiftbench.report.view import (
     headline_scores,
     lead,
     main_split,
+    measure_title,
     metric_title,
     split_title,
 )
@@ -81,8 +82,11 @@ class _Case:
     @property
     def title(self) -> str:
         """The headline metric as it stands inside a sentence."""
-        title = metric_title(self.metric, self.report)
-        return title if title[:2].isupper() else title[:1].lower() + title[1:]
+        return _in_sentence(metric_title(self.metric, self.report))
+
+
+def _in_sentence(title: str) -> str:
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _numbers(digits: Digits, score: Score) -> str:
@@ -256,7 +260,7 @@ def _elsewhere(case: _Case, front: System) -> Iterator[str]:
 
 
 def _uncertainty(case: _Case, system: System) -> Iterator[str]:
-    name = clean(system.name) + (f" ({clean(system.measure)})" if system.measure else "")
+    name = clean(system.name) + (f" ({_in_sentence(measure_title(system.measure))})" if system.measure else "")
     ratio = case.score(system.name, "full", "rejection_ratio")
     if ratio is not None:
         reading = _against_chance(ratio, 0.0, "ranks errors", "ranks errors the wrong way round", "a random order")

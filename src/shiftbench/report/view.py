@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from shiftbench.measures import MEASURES
 from shiftbench.report.content import METRICS, SUBSETS, Comparison, Metric, Report, Score, System
 
 LEVEL = 0.95  # of intervals and tests, where the recipe names none
@@ -25,6 +26,11 @@ def clean(name: object) -> str:
     """A name on one line: runs of white space become one space, invisible and control characters go."""
     visible = "".join(char for char in str(name) if char.isprintable() or char.isspace())
     return " ".join(visible.split())
+
+
+def measure_title(name: str) -> str:
+    """A measure of uncertainty as the papers call it; any other name as it stands."""
+    return MEASURES[name].title if name in MEASURES else clean(name)
 
 
 def split_title(split: str) -> str:
