@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import features, files, methods, tables
+from shiftbench import features, files, keys, methods, tables
 from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import PartitionError, SettingsError, ShiftbenchWarning, TableError
@@ -195,10 +195,7 @@ def divide(
 ) -> Divided:
     """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables."""
     parts = partition(frame, rules)
-    together = "+".join(clusters)  # one name for a station: cities of two states may share theirs
-    if len(clusters) > 1:
-        frame = frame.with_columns(pl.concat_str(clusters, separator=", ", ignore_nulls=True).alias(together))
-    found = leakage(frame, parts, rules, clusters=[together] if clusters else [])
+    found = leakage(frame, parts, rules, clusters=["+".join(clusters)] if clusters else [])
     if found.errors:
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
@@ -209,7 +206,7 @@ def divide(
 
 def choose_features(train: pl.DataFrame, settings: Settings, rules: Rules) -> tuple[Features, tuple[str, ...]]:
     """The columns a model may see; refuses ones that give the target away unless the settings allow them."""
-    roles = [name for name in (rules.id, rules.time, rules.group, rules.by, *settings.clusters) if name]
+    roles = [part for name in rules.columns() for part in keys.parts(name, train.columns)] + list(settings.clusters)
     chosen = features.choose(train, target=settings.target, exclude=roles, drop=settings.drop, keep=settings.keep)
     task = settings.task or "regression"
     messages = tuple(

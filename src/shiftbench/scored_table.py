@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import check, predictions, scored, tables
+from shiftbench import check, keys, predictions, scored, tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
@@ -286,7 +286,7 @@ def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
     missing = [name for name in columns if frame[name].null_count()]
     if missing:
         raise TableError(f"clusters: expected a value in every row of {', '.join(missing)}, found missing ones.")
-    return check.codes("clusters", frame.select(pl.struct(columns).rank("dense")).to_series().to_numpy())
+    return check.codes("clusters", keys.key(frame, "+".join(columns)).cast(pl.String).to_numpy())
 
 
 def slice_labels(frame: pl.DataFrame, columns: Sequence[str]) -> dict[str, Labels]:
@@ -294,7 +294,7 @@ def slice_labels(frame: pl.DataFrame, columns: Sequence[str]) -> dict[str, Label
 
     "a+b" stands for the combinations of two columns, unless a column has that very name.
     """
-    parts = {name: [name] if name in frame.columns else name.split("+") for name in columns}
+    parts = {name: keys.parts(name, frame.columns) for name in columns}
     tables.require(frame, [column for names in parts.values() for column in names], where="slices")
     return {name: _combined([_groups(frame[column]) for column in names]) for name, names in parts.items()}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from shiftbench import tables
+from shiftbench import keys, tables
 from shiftbench.errors import PartitionError, UnknownNameError
 from shiftbench.partition import windows
 from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
@@ -78,7 +78,7 @@ def partition(frame: pl.DataFrame, rules: Rules) -> Partition:
     found, edges = axes(frame, rules)
     fits = _agreed(found, frame.height)
     _check_overlap(fits, ids)
-    sampler = Sampler(ids, None if rules.by is None else frame[rules.by].cast(pl.String), rules.seed)
+    sampler = Sampler(ids, None if rules.by is None else keys.key(frame, rules.by).cast(pl.String), rules.seed)
     drawn = {**_in_domain(frame, rules, fits, sampler), **_shifted(rules, fits, sampler)}
     drawn, surplus = _cut(drawn, rules, sampler)
     if problems := _empty(drawn, _asked(rules, found), found, fits):
@@ -97,7 +97,7 @@ def _check_columns(frame: pl.DataFrame, rules: Rules) -> None:
     problems = []
     if frame.is_empty():
         problems.append("the table: expected at least one record, found none.")
-    for name in rules.columns():
+    for name in [part for role in rules.columns() for part in keys.parts(role, frame.columns)]:
         if name not in frame.columns:
             problems.append(str(UnknownNameError("column", name, frame.columns)))
         elif name != rules.id and (missing := _missing(frame[name])):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 from polars.datatypes import DataType
 
+from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
 from shiftbench.partition import windows
 from shiftbench.partition.engine import Partition
@@ -73,7 +74,7 @@ def leakage(
 ) -> Leakage:
     """What the train partition of a table [N] shares with each of the others.
 
-    clusters: columns whose values (station, patient) should perhaps not be on both sides.
+    clusters: columns (or "a+b", combinations) whose values (station, patient) should perhaps not be on both sides.
     features: columns that make two rows near-duplicates if they agree in all of them: numbers to a hundredth of a
         standard deviation, anything else exactly. Default: every column but those with a role in the rules.
 
@@ -84,7 +85,8 @@ def leakage(
         UnknownNameError: for a cluster or feature column that is not in the table.
         PartitionError: if the table is not the one that was partitioned.
     """
-    for name in (*clusters, *features):
+    joined = [part for name in clusters for part in keys.parts(name, frame.columns)]
+    for name in (*joined, *features):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns)
     if frame.height != len(partition.assignment):
@@ -93,10 +95,10 @@ def leakage(
         )
     found = [*_ids(partition)]
     for name in dict.fromkeys((*clusters, *([rules.by] if rules.by else []))):
-        found += _clusters(frame[name], partition, rules)
+        found += _clusters(keys.key(frame, name), partition, rules)
     if rules.time is not None:
         found += [*_gap(frame[rules.time], partition, rules), *_days(frame[rules.time], partition)]
-    columns = list(features) or [name for name in frame.columns if name not in {*rules.columns(), *clusters}]
+    columns = list(features) or [name for name in frame.columns if name not in {*rules.columns(), *joined}]
     found += _duplicates(frame.select(columns), partition, rules)
     return Leakage(tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)))
 
@@ -202,8 +204,8 @@ def _duplicates(features: pl.DataFrame, partition: Partition, rules: Rules) -> l
     exact = [features.hash_rows().to_numpy()]
     # Two grids, half a cell apart: rows that an edge of one keeps apart can still meet in the other.
     near = [_cells(features, offset) for offset in (0.0, 0.5)]
-    for kind, keys in (("equal", exact), ("nearly equal", [*exact, *near])):
-        counts, examples = _matches(keys, names, ids)
+    for kind, cells in (("equal", exact), ("nearly equal", [*exact, *near])):
+        counts, examples = _matches(cells, names, ids)
         if counts:
             what = f"records whose features are {kind} to those of one in train: {_listed(counts)} ({examples[0]})."
             notable = any(count >= NOTABLE * partition.counts[name] for name, count in counts.items())

@@ -44,7 +44,8 @@ class Rules:
     sizes: exact number of records of a partition, smallest hashes first. An in-domain partition without a size then
         gets its share rounded, and train without a size all that is left.
     at_most: partitions cut down to so many records, smallest hashes first.
-    by: column whose groups (cities, patients) stay whole when sampling; shares are then approximate.
+    by: column (or "a+b", a combination) whose groups (cities, patients) stay whole when sampling; shares are then
+        approximate.
     dev_share: chance of a record that satisfies both shifted partitions to fall into dev_out.
     """
 
