@@ -1,0 +1,60 @@
+"""Which records a replicate draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.ranking import Index
+
+
+class Resampler:
+    """Draws replicates: units (records, or clusters of them) with replacement, within each stratum separately.
+
+    Clusters are drawn whole. Where one lies in two strata (a day with shifted and in-domain records), its records
+    resemble each other across them, and drawing the strata apart would make them seem independent (intervals of the
+    mean error too short, of the ROC-AUC too long): then all clusters are drawn together, without strata.
+
+    Args:
+        records: N.
+        clusters: [N] cluster codes, or None to draw single records.
+        strata: [N] codes; each stratum keeps its number of units, unless clusters lie in several.
+
+    Attributes:
+        unit: [N] the unit of each record. stratum: [U] the stratum of each unit. units: U.
+        fewest: units with records in the smallest stratum: what the quality of an interval hangs on.
+    """
+
+    def __init__(self, records: int, *, clusters: Index | None = None, strata: Index | None = None) -> None:
+        groups = np.zeros(records, dtype=np.int64) if strata is None else strata.astype(np.int64)
+        if clusters is None:
+            self.unit: Index = np.arange(records)
+            self.stratum: Index = groups
+        else:
+            _, first, unit = np.unique(clusters, return_index=True, return_inverse=True)
+            self.unit = unit.reshape(-1)
+            self.stratum = groups[first]
+            if (self.stratum[self.unit] != groups).any():
+                self.stratum = np.zeros_like(self.stratum)
+        self.units = len(self.stratum)
+        self.members = [np.flatnonzero(self.stratum == code) for code in np.unique(self.stratum)]
+        self.fewest = min(np.count_nonzero(np.bincount(self.unit[groups == code])) for code in np.unique(groups))
+
+    def draw(self, seed: int, replicate: int) -> Vector:
+        """How often each unit is drawn in a replicate, [U]; depends on the seed and the replicate's number only."""
+        rng = np.random.default_rng([seed, replicate])
+        counts = np.empty(self.units)
+        for members in self.members:
+            size = len(members)
+            counts[members] = np.bincount(rng.integers(0, size, size), minlength=size)
+        return counts
+
+    def standard_errors(self, influence: Vector, counts: Vector) -> Vector:
+        """Standard errors [S] from influences [S, U]: the stratified sum of squares about each stratum's mean."""
+        variance = np.zeros(len(influence))
+        for members in self.members:
+            size = len(members)
+            part, drawn = influence[:, members], counts[members]
+            centred = part - (part @ drawn / size)[:, None]
+            variance += (centred**2 @ drawn) * (size / max(size - 1, 1))
+        return np.sqrt(variance)

@@ -1,0 +1,65 @@
+"""Partition and features of a run, and what is to be known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shiftbench import features, keys
+from shiftbench.errors import PartitionError, TableError
+from shiftbench.features import Features
+from shiftbench.partition import Manifest, Partition, Rules, leakage, partition, write_manifest
+from shiftbench.settings import Settings
+
+
+def rules_of(values: Mapping[str, Any]) -> Rules:
+    """Partition rules from plain values, empty ones left out."""
+    return Rules.from_settings({name: value for name, value in values.items() if value not in (None, (), {}, [])})
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A partition with its manifest, and what is to be known about it."""
+
+    parts: Partition
+    manifest: Manifest
+    notes: tuple[str, ...]
+
+
+def divide(
+    frame: pl.DataFrame,
+    rules: Rules,
+    folder: Path,
+    *,
+    source: str | Path,
+    clusters: Sequence[str] = (),
+    write_parts: bool = False,
+) -> Divided:
+    """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables."""
+    parts = partition(frame, rules)
+    found = leakage(frame, parts, rules, clusters=["+".join(clusters)] if clusters else [])
+    if found.errors:
+        raise PartitionError(*(finding.what for finding in found.errors))
+    manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
+    notes = [*parts.warnings]
+    notes += [finding.what for finding in found.findings if finding.severity == "warning"]
+    return Divided(parts, manifest, tuple(notes))
+
+
+def choose_features(train: pl.DataFrame, settings: Settings, rules: Rules) -> tuple[Features, tuple[str, ...]]:
+    """The columns a model may see; refuses ones that give the target away unless the settings allow them."""
+    roles = [part for name in rules.columns() for part in keys.parts(name, train.columns)] + list(settings.clusters)
+    chosen = features.choose(train, target=settings.target, exclude=roles, drop=settings.drop, keep=settings.keep)
+    task = settings.task or "regression"
+    messages = tuple(
+        f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "
+        f"prediction is made, leave it out with --drop {leak.column}; if it is, go on with --allow-leaks."
+        for leak in features.leaks(train, target=settings.target, features=chosen, task=task)
+    )
+    if messages and not settings.allow_leaks:
+        raise TableError(*messages)
+    return chosen, messages

@@ -1,0 +1,78 @@
+"""Steps of a run that can be had alone: fit a partitioned table, predict any table."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+from shiftbench import methods, tables
+from shiftbench.errors import SettingsError, ShiftbenchWarning
+from shiftbench.partition import Rules, read_manifest
+from shiftbench.predictions import Predictions
+from shiftbench.run.data import task_of, with_target
+from shiftbench.run.division import choose_features
+from shiftbench.run.systems import Progress, plan
+from shiftbench.settings import Settings
+
+
+def fit_parts(
+    settings: Settings,
+    folder: Path,
+    place: Path,
+    *,
+    cores: int,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Fit the settings' method to the train part of a folder that `divide` wrote with its parts; dev_in stops it.
+
+    Raises:
+        ShiftbenchError: no such folder, rows that all lack a target, columns that give it away, wrong settings.
+    """
+    say = progress or (lambda stage, done, total: None)
+    manifest = read_manifest(folder)
+    frames = [tables.read_table(folder / f"{name}.parquet") for name in ("train", "dev_in")]
+    tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
+    task = task_of(frames[0][settings.target], settings)
+    settings = replace(settings, task=task)
+    train, dev = (with_target(frame, settings.target, task, where=str(folder)) for frame in frames)
+    chosen, notes = choose_features(train, settings, Rules.from_settings(manifest.rules))
+    for note in notes:
+        warnings.warn(ShiftbenchWarning(note), stacklevel=2)
+    planned = plan(settings)[0]
+    module = methods.method(planned.method).load()
+    own = module.Settings.from_dict({"task": task, **planned.settings})
+    module.fit(
+        train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
+        overwrite=overwrite, progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
+    )  # fmt: skip
+
+
+def predict_table(
+    model: Path,
+    table: Path,
+    path: Path,
+    *,
+    id_column: str | None = None,
+    cores: int = 1,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Predictions:
+    """Predict every row of a table with a fitted method, and write the predictions file.
+
+    Raises:
+        ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
+    """
+    say = progress or (lambda stage, done, total: None)
+    if path.exists() and not overwrite:
+        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    method = methods.fitted(model)
+    frame = tables.read_table(table)
+    column = id_column or ("id" if "id" in frame.columns else None)
+    ids = tables.ids(frame, column, where=table.name)
+    say(f"predict {method.name}", 0, 1)
+    ensemble = method.load().predict(frame, folder=model, cores=cores)
+    predicted = Predictions(ids.to_numpy(), ensemble, {"method": method.name, "table": table.name})
+    predicted.save(path)
+    return predicted
