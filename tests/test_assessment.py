@@ -217,3 +217,13 @@ def test_rank_correlation_is_that_of_scipy(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(("unit", "expected"), [("", ""), ("°C", "°C²"), ("km/h", "(km/h)²"), ("kW", "kW²")])
 def test_squared_units_are_written_as_people_write_them(unit: str, expected: str) -> None:
     assert squared(unit) == expected
+
+
+def test_a_slice_within_one_cluster_has_the_interval_of_its_own_records(rng: np.random.Generator) -> None:
+    data = made(rng)
+    report = assess(**data, slices={"station": data["clusters"], "all": np.zeros(900)}, options=FEW)
+    stations = [row for row in report.slices if row.column == "station"]
+    assert len(stations) > 30
+    for row in stations:
+        assert row.low is not None
+        assert row.low <= row.mean_error <= row.high  # type: ignore[operator]

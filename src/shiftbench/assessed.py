@@ -12,6 +12,7 @@ from shiftbench import retention
 from shiftbench.check import Flags, Vector
 from shiftbench.detection import pr_auc, roc_area
 from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
+from shiftbench.intervals import Settings, mean_interval
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.ranking import Ranking
 from shiftbench.report.content import METRICS, Part, Score, Slice
@@ -58,9 +59,19 @@ class Assessed:
             pairs.append((("score", "full"), detection))
         for column, groups, codes, member in self._groups():
             unit = resampler.unit[member]
-            pairs.append(
-                (("slice", column), GroupMeans(groups, self.system.errors[member], codes, unit, resampler.units))
+            spread = np.bincount(np.unique(codes * resampler.units + unit) // resampler.units)
+            wide = np.flatnonzero(spread >= FEWEST_SLICE_UNITS)
+            inside = np.isin(codes, wide)
+            values = self.system.errors[member][inside]
+            part = GroupMeans(
+                [groups[code] for code in wide],
+                values,
+                np.searchsorted(wide, codes[inside]),
+                unit[inside],
+                resampler.units,
             )
+            if len(wide):
+                pairs.append((("slice", column), part))
         return [(*place, name) for place, part in pairs for name in part.names], Joined([part for _, part in pairs])
 
     def _subset_statistics(self, subset: str, member: Flags, resampler: Resampler, means: set[str]) -> list[Statistic]:
@@ -190,8 +201,11 @@ class Assessed:
                 )
         return found
 
-    def slices(self, ends: Mapping[Label, tuple[float, float]], resampler: Resampler) -> list[Slice]:
-        """Scores by group, the largest mean error first; intervals where a group has at least five units."""
+    def slices(self, ends: Mapping[Label, tuple[float, float]], settings: Settings) -> list[Slice]:
+        """Scores by group, the largest mean error first.
+
+        The interval of a group of fewer than five clusters (one station, say) is that of its own records.
+        """
         found = []
         uncertainty = self.system.uncertainty[self.system.measure]
         for column, groups, codes, member in self._groups():
@@ -205,9 +219,7 @@ class Assessed:
                     threshold=self.threshold,
                     rule=self.rule,
                 )
-                low, high = ends[("slice", column, group)]
-                if len(np.unique(resampler.unit[inside])) < FEWEST_SLICE_UNITS or not np.isfinite(low):
-                    low = high = None  # type: ignore[assignment]
+                low, high = ends.get(("slice", column, group)) or mean_interval(self.system.errors[inside], settings)
                 shifted = None if self.records.shifted is None else float(self.records.shifted[inside].mean())
                 interval = _clipped("mean_error", low, high)
                 scores = (points.mean_error, *interval, points.r_auc, points.acceptable)

@@ -178,7 +178,7 @@ def _split(
     for k, part in enumerate(parts):
         ends = {label: (low[k, s], high[k, s]) for s, label in enumerate(labels[k])}
         found["scores"] += [*part.single_scores(), *part.scores(ends)]
-        found["slices"] += part.slices(ends, resampler)
+        found["slices"] += part.slices(ends, options.intervals)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
             records, part.system, part.rankings, threshold=options.threshold, rule=options.rule

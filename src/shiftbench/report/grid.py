@@ -281,6 +281,8 @@ def _slices(report: Report, split: str) -> Grid:
     columns = [Column("Number", "Records"), Column("Shifted (%)", "Records")]
     columns += [Column(clean(name), group) for group in groups for name in names]
     note = f"Sorted by the mean error of {clean(order[0].system)}." if order else ""
+    if order and report.recipe.get("intervals", {}).get("resampled") == "clusters":
+        note += " Intervals are by cluster; those of groups of fewer than five clusters by record."
     title = f"Slices, worst first ({split_title(split)})"
     return _without_empty(Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note))
 

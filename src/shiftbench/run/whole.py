@@ -19,6 +19,8 @@ from shiftbench.run.division import Divided, choose_features, divide, rules_of
 from shiftbench.run.systems import SPLITS, Judged, Progress, System, fit_and_predict, plan
 from shiftbench.settings import Settings
 
+RETOLD = {"unit", "threshold", "slices", "assessment"}  # settings of the report alone
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -96,7 +98,9 @@ def claim(settings: Settings, folder: Path) -> None:
         return
     before, now = settings_module.read(path), settings_module.to_dict(settings)
     changed = sorted(name for name in {*before, *now} - {"table"} if before.get(name) != now.get(name))
-    if changed:
+    if not set(changed) - RETOLD:  # what is learnt stays; only its report is made anew
+        settings_module.write(settings, path)
+    else:
         raise SettingsError(
             f"{folder}: expected a new folder or one of the same run, found a run whose settings differ in "
             f"{', '.join(changed)}. Choose another --out, or --overwrite."
