@@ -10,7 +10,7 @@ import pytest
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, Row, grids
 from shiftbench.report.latex import escaped
-from shiftbench.report.recipe import flat
+from shiftbench.report.recipe import flat, signature
 from shiftbench.report.text import csv, latex, markdown
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean
@@ -123,7 +123,7 @@ def test_latex_is_ascii_with_balanced_braces_and_environments(report: Report):
         assert depth >= 0
     assert depth == 0
     assert bare.count("$") % 2 == 0
-    assert "%" not in bare.split("\n", 1)[1]
+    assert "%" not in bare.split("\n", 2)[2]  # but for the two comments at the top
     assert "#" not in bare
     for name in ("table", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
@@ -179,3 +179,9 @@ def test_a_hostile_recipe_is_told_clean():
         assert key == clean(key)
         assert "\u202e" not in value
     assert HOSTILE[1] in dict(flat(hostile().recipe)).values()
+
+
+def test_every_number_of_the_csv_carries_its_recipe():
+    rows = list(csv_format.DictReader(io.StringIO(csv(regression()))))
+    assert {row["recipe"] for row in rows} == {signature(regression())}
+    assert "rule: published" in rows[0]["recipe"]

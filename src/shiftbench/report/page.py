@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shiftbench import plots
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Grid, grids
-from shiftbench.report.recipe import flat
+from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
 
@@ -54,6 +54,7 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None) -> str:
     environment.filters["clean"] = clean
     tables = grids(report)
     return environment.get_template("page.html").render(
+        signature=signature(report),
         report=report,
         verdict=verdict(report),
         opening=_pictures(pictures, main_split(report), ("summary",)),

@@ -1,11 +1,35 @@
-"""The recipe of a report as lines of text."""
+"""The recipe of a report: all of it as lines of text, and in short what every number of it hangs on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from shiftbench.report.content import Report
 from shiftbench.report.view import clean
+
+HASH_DIGITS = 12  # of a manifest's hash, to recognise it by
+
+
+def signature(report: Report) -> str:
+    """One line that goes with every number: manifest, conventions, intervals, version.
+
+    Two reports of one signature and one table of predictions hold the same numbers.
+    """
+    recipe = report.recipe
+    intervals = recipe.get("intervals", {})
+    used = "/".join(dict.fromkeys(map(str, intervals.get("used", {}).values())))
+    parts = {
+        "manifest": str(recipe.get("manifest", ""))[:HASH_DIGITS],
+        "rule": report.rule,
+        "error": clean(report.error_name),
+        "threshold": "" if report.threshold is None else f"{report.threshold:g}",
+        "intervals": f"{used} {intervals.get('level', '')} by {intervals.get('resampled', '')}" if used else "",
+        "replicates": str(intervals.get("replicates", "")),
+        "seed": str(intervals.get("seed", "")),
+        "shiftbench": str(recipe.get("versions", {}).get("shiftbench", "")),
+    }
+    return " | ".join(f"{name}: {value}" for name, value in parts.items() if value)
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, str]]:

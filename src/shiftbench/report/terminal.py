@@ -11,12 +11,11 @@ from rich.text import Text
 
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
-from shiftbench.report.recipe import flat
+from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split
 
 MOST_ROWS = 20
-MOST_LINES = 12  # of the recipe
 MOST_TOGETHER = 3  # columns of a group that rather lose their intervals than each other
 WIDEST_TEXT = 24
 BETWEEN = 2  # blanks between columns
@@ -60,9 +59,7 @@ def _listing(title: str, texts: list[str]) -> Iterator[RenderableType]:
 
 
 def _recipe(report: Report) -> list[str]:
-    lines = [f"{key}: {value if len(value) <= 80 else value[:79] + '…'}" for key, value in flat(report.recipe)]
-    hidden = len(lines) - MOST_LINES
-    return lines if hidden <= 0 else [*lines[:MOST_LINES], f"{hidden} more in the other formats"]
+    return [signature(report), "The whole recipe is in the other formats."]
 
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:

@@ -10,13 +10,13 @@ import re
 from shiftbench.report.content import METRICS, Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
 from shiftbench.report.latex import escaped
-from shiftbench.report.recipe import flat
+from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, metric_unit
 
 FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
-    "value", "std", "low", "high", "n", "better", "scale", "unit",
+    "value", "std", "low", "high", "n", "better", "scale", "unit", "recipe",
 )  # fmt: skip
 LATEX_COLUMNS = 6  # numbers side by side on a page
 
@@ -29,6 +29,7 @@ def csv(report: Report) -> str:
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
     writer.writerow(FIELDS)
+    recipe = signature(report)
     systems = {system.name: system for system in report.systems}
     for score in report.scores:
         metric, system = METRICS[score.metric], systems.get(score.system)
@@ -37,7 +38,7 @@ def csv(report: Report) -> str:
         place = (score.system, role, score.split, score.subset, score.metric, score.measure)
         numbers = map(_field, (score.value, score.std, score.low, score.high))
         headline = int(score.measure in ("", measure))
-        writer.writerow([*place, headline, *numbers, score.n, metric.better, metric.scale, unit])
+        writer.writerow([*place, headline, *numbers, score.n, metric.better, metric.scale, unit, recipe])
     return buffer.getvalue()
 
 
@@ -50,7 +51,8 @@ def _field(number: float | None) -> str:
 
 def markdown(report: Report) -> str:
     """The verdict and all tables in GitHub-flavoured Markdown."""
-    blocks = [f"# {_quoted(report.title)}", "\n".join(f"- {_quoted(text)}" for text in verdict(report))]
+    blocks = [f"# {_quoted(report.title)}", _quoted(signature(report))]
+    blocks += ["\n".join(f"- {_quoted(text)}" for text in verdict(report))]
     for grid in grids(report):
         blocks += [f"## {_quoted(grid.title)}", _markdown_table(grid)]
         blocks += [_quoted(grid.note)] if grid.note else []
@@ -98,7 +100,7 @@ def latex(report: Report) -> str:
         for grid in grids(report)
         for part, places in enumerate(_latex_portions(grid), 1)
     ]
-    return "% Needs \\usepackage{booktabs}.\n" + "\n".join(tables)
+    return f"% Needs \\usepackage{{booktabs}}.\n% {escaped(signature(report))}\n" + "\n".join(tables)
 
 
 def _latex_portions(grid: Grid) -> list[list[int]]:
