@@ -227,3 +227,36 @@ def test_a_slice_within_one_cluster_has_the_interval_of_its_own_records(rng: np.
     for row in stations:
         assert row.low is not None
         assert row.low <= row.mean_error <= row.high  # type: ignore[operator]
+
+
+def test_too_few_replicates_to_tell_systems_apart_are_warned_of(rng: np.random.Generator) -> None:
+    data = made(rng)
+    records = Records(900)
+    systems = [scored.given(name, data["errors"] * k, {"u": data["uncertainty"]}) for k, name in ((1, "a"), (9, "b"))]
+    few = build([(records, systems)], Options(intervals=intervals.Settings(replicates=10)))
+    assert any("let no adjusted p-value of 1 pair(s) fall below" in message for message in few.warnings)
+    enough = build([(records, systems)], Options(intervals=intervals.Settings(replicates=200)))
+    assert not enough.warnings
+
+
+@pytest.mark.parametrize(("flag", "said"), [(1, "every record is"), (0, "no record is")])
+def test_a_shift_on_one_side_only_is_told(rng: np.random.Generator, flag: int, said: str) -> None:
+    data = made(rng)
+    data["shifted"] = np.full(900, flag)
+    with pytest.warns(ShiftbenchWarning, match=f"{said} marked as shifted"):
+        report = assess(**data, options=FEW)
+    assert {score.subset for score in report.scores} == {"full"}
+
+
+def test_a_constant_uncertainty_has_the_pr_auc_of_chance(rng: np.random.Generator) -> None:
+    data = made(rng)
+    data["uncertainty"] = np.ones(900)
+    with pytest.warns(ShiftbenchWarning):
+        report = assess(**data, options=FEW)
+    found = report.score("pr_auc", system="model", split="all", subset="full").value
+    assert found == pytest.approx(data["shifted"].mean())
+
+
+def test_masked_records_are_refused() -> None:
+    with pytest.raises(ArrayError, match="found masked ones"):
+        assess(np.ma.masked_array([1.0, 1e6, 3.0], mask=[False, True, False]), [1.0, 2.0, 3.0])

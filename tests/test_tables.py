@@ -8,24 +8,40 @@ import gzip
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.tables import problem, source, writing
 
 
 def written(folder: Path, data: bytes | str, name: str = "t.csv") -> Path:
     path = folder / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+def zstd_stream(data: bytes, piece: int = 2**20) -> bytes:
+    """As writers do that do not know how much is to come: the frame declares no size."""
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, "zstd") as stream:
+        for start in range(0, len(data), piece):
+            stream.write(data[start : start + piece])
+    return packed.getvalue().to_pybytes()
 
 
 def problems(path: Path, **options: Any) -> str:
@@ -61,9 +77,7 @@ def test_the_same_table_is_read_however_its_csv_is_written(tmp_path: Path, data:
     elif pack == "gzip":
         path = written(tmp_path, gzip.compress(data.encode()), "t.csv.gz")
     else:
-        import pyarrow as pa
-
-        path = written(tmp_path, pa.compress(data.encode(), codec="zstd", asbytes=True), "t.csv.zst")
+        path = written(tmp_path, zstd(data.encode()), "t.csv.zst")
     frame = tables.read_table(path)
     assert frame.schema == {"id": pl.String, "x": pl.Float64, "when": pl.Date}
     assert frame.rows() == [("a", 1.5, dt.date(2020, 1, 2)), ("b", None, dt.date(2020, 1, 3))]
@@ -199,6 +213,9 @@ def test_columns_come_alone_and_in_the_order_asked_for(tmp_path: Path) -> None:
         (b"a,b\n1,2\n3,4,5\n6,7\n8\n", "line 5: expected 2 fields as in the header, found 1"),
         (b'a,b,c\n1,"x\ny",\n3,"p,q"\n', "line 4: expected 3 fields as in the header, found 2"),
         (b'a,b\n1,"x\n2,y\n3,z\n', "closed quotes"),
+        (b'a,b\n1,2\n"p, q",x"y\n4,5\n', "line 3: expected quotes around whole fields, found one inside a field"),
+        (b'a,b\n1,5" pipe\n2,6" pipe\n3,4\n', "line 3: expected quotes around whole fields"),
+        (b'a,b\n1,2\n3,x"y,z"w\n', "line 3: expected 2 fields as in the header, found 3"),
         (b"a,b\n1,2\nx,caf\xe9\n", "line 3: expected UTF-8 text, found byte 0xe9 at offset 13"),
         ("a,b\n1,2\n".encode("utf-16"), "found UTF-16"),
         (b"a,b\r1,2\r", "found CR alone"),
@@ -233,9 +250,14 @@ def test_one_short_row_among_many_with_missing_last_values_is_found(
     assert "line 3,001: expected 3 fields as in the header, found 2" in message
 
 
+def test_quotes_inside_fields_that_mislead_nobody_are_text(tmp_path: Path) -> None:
+    frame = tables.read_table(written(tmp_path, 'a,b\n1,5" x 3" pipe\n\n2,\n'))
+    assert frame.rows() == [(1, '5" x 3" pipe'), (2, None)]
+
+
 def test_only_the_first_bad_lines_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
     message = problems(written(tmp_path, "a,b\n" + "1\n" * 40))
-    assert message.count("line ") == tables.MOST_LISTED
+    assert message.count("line ") == problem.MOST_LISTED
     assert "35 more" in message
 
 
@@ -310,11 +332,56 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     path = tmp_path / "t.npz"
     np.savez_compressed(path, a=np.zeros(2_000_000))
     packed = written(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n" * 4_000_000), "t.csv.gz")
-    monkeypatch.setattr(tables, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
     monkeypatch.setattr(np.lib.format, "read_array", lambda *a, **k: pytest.fail("it was unpacked"))
     assert path.stat().st_size < 50_000
     assert "at most 10,000,000 bytes once unpacked, found 16,000,1" in problems(path)
     assert "at most 10,000,000 bytes once unpacked" in problems(packed)
+
+
+@pytest.mark.parametrize("pack", [zstd, zstd_stream])
+@pytest.mark.parametrize("bomb", [b"1,2\n" * 4_000_000, b"1," + b"0" * 16_000_000], ids=["rows", "one line"])
+def test_a_zstd_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], bomb: bytes
+) -> None:
+    path = written(tmp_path, pack(b"a,b\n") + pack(bomb), "t.csv.zst")
+    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(pl, "read_lines", lambda *a, **k: pytest.fail("it was unpacked"))
+    assert path.stat().st_size < 50_000
+    assert "at most 10,000,000 bytes once unpacked, found up to 16," in problems(path)
+
+
+def test_a_zstd_frame_that_declares_too_small_a_size_is_refused_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = zstd(b"1,2\n" * 4_000_000)
+    assert honest.count((16_000_000).to_bytes(4, "little")) == 1
+    path = written(tmp_path, honest.replace((16_000_000).to_bytes(4, "little"), bytes(4)), "t.csv.zst")
+    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
+    assert "at most 10,000,000 bytes once unpacked" in problems(path)
+
+
+@pytest.mark.parametrize("pack", [zstd, zstd_stream])
+def test_the_bound_on_what_zstd_unpacks_to_holds_and_is_tight(
+    pack: Callable[[bytes], bytes], rng: np.random.Generator
+) -> None:
+    texts = [
+        rng.bytes(300_000),
+        b"0" * 5_000_000,
+        b"1,2\n" * 200_000,
+        ",".join(map(str, rng.normal(size=50_000))).encode(),
+    ]
+    skipped = b"\x5a\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
+    bounds = [source._zstd_bound(pack(text)) for text in texts]
+    for text, bound in zip(texts, bounds, strict=True):
+        assert len(text) <= bound <= len(text) + 2**18
+    assert source._zstd_bound(skipped.join(map(pack, texts))) == sum(bounds)
+
+
+def test_a_truncated_zstd_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+    whole = zstd(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(3_000)))
+    for cut in (4, 5, 9, 12, len(whole) // 2, len(whole) - 1):
+        assert "cut off or damaged" in problems(written(tmp_path, whole[:cut], "t.csv.zst"))
 
 
 def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Path) -> None:
@@ -379,7 +446,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(tables, "_write", full)
+    monkeypatch.setattr(writing, "write", full)
     with pytest.raises(TableError, match="No space left on device"):
         tables.write_table(pl.DataFrame({"a": [2]}), path)
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
@@ -390,7 +457,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])
 def test_polars_tells_of_a_full_disk_in_a_way_we_catch(suffix: str) -> None:
     with pytest.raises((OSError, pl.exceptions.PolarsError), match=r"(?i)no space"):
-        tables._write(pl.DataFrame({"a": range(100_000)}), Path("/dev/full"), suffix, None)
+        writing.write(pl.DataFrame({"a": range(100_000)}), Path("/dev/full"), suffix, None)
 
 
 def test_an_unwritable_place_is_an_error(tmp_path: Path) -> None:
@@ -422,6 +489,13 @@ def test_all_that_is_wrong_with_ids_is_said_at_once() -> None:
         tables.ids(frame, "idd", where="t.csv")
     with pytest.raises(TableError, match="as text or whole numbers, found Float64"):
         tables.ids(frame, "f", where="t.csv")
+
+
+def test_ids_whose_hashes_collide_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pl.Series, "hash", lambda series: pl.Series([7] * len(series), dtype=pl.UInt64))
+    assert tables.ids(pl.DataFrame({"id": ["a", "b", "c"]}), "id", where="t").to_list() == ["a", "b", "c"]
+    with pytest.raises(TableError, match="found 1 ids more than once: 'a' in rows 1, 3"):
+        tables.ids(pl.DataFrame({"id": ["a", "b", "a"]}), "id", where="t")
 
 
 def test_rows_are_lined_up_by_id_whatever_their_order(rng: np.random.Generator) -> None:

@@ -152,7 +152,8 @@ class Assessed:
             if subset == "full" and len(self.subsets) > 1:
                 assert self.records.shifted is not None
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
-                values["pr_auc"] = pr_auc(self.system.uncertainty[measure], self.records.shifted, rule=self.rule)
+                # Always average precision: the published trapezoid credits a constant uncertainty with skill.
+                values["pr_auc"] = pr_auc(self.system.uncertainty[measure], self.records.shifted, rule="exact")
             for metric, value in values.items():
                 low, high = ends.get(("score", subset, metric), (None, None))
                 if measure != self.system.measure:

@@ -71,6 +71,10 @@ def assess(
     Warns:
         WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
     """
+    if slices is not None and not isinstance(slices, Mapping):
+        raise ArrayError(f"slices: expected column names with labels, as in {{'city': labels}}, found {slices!r}.")
+    if options is not None and not isinstance(options, Options):
+        raise ArrayError(f"options: expected shiftbench.Options, found {options!r}.")
     named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
     system = scored.given(name, errors, named)
     n = len(system.errors)
@@ -82,7 +86,7 @@ def assess(
     )
     options = options or Options()
     if threshold is not None:
-        options = replace(options, threshold=threshold)
+        options = replace(options, threshold=check.threshold(threshold))
     report = build([(records, [system])], options, progress=progress)
     for message in report.warnings:
         warnings.warn(ShiftbenchWarning(message), stacklevel=2)
@@ -128,6 +132,10 @@ def build(
     )
 
 
+def _tell(message: str) -> None:
+    warnings.warn(ShiftbenchWarning(message), stacklevel=2)
+
+
 def _share(progress: Progress | None, place: int, total: int) -> Progress | None:
     if progress is None:
         return None
@@ -165,6 +173,9 @@ def _split(
 ) -> dict[str, list[Any]]:
     if not systems:
         raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
+    if records.shifted is not None and len(records.subsets()) == 1:
+        which = "every record is" if records.shifted.all() else "no record is"
+        _tell(f"{records.split}: {which} marked as shifted, so there is nothing to compare: only the whole is scored")
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
     shared = set.intersection(*(set(part.system.means) for part in parts))

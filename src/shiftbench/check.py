@@ -23,6 +23,8 @@ def _array(name: str, values: Any, kind: str) -> npt.NDArray[Any]:
 
 
 def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ArrayError(f"{name}: expected a value for every record, found masked ones. Drop these records.")
     array = _array(name, values, "numbers")
     if array.dtype.kind not in "biuf":
         raise ArrayError(f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first.")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from shiftbench.assessed import Label
+from shiftbench.errors import ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, holm, shared_ranks
 from shiftbench.report.content import METRICS, Comparison, Rank
 
@@ -33,6 +36,16 @@ def compare(
         for metric in COMPARED
         if metric in metrics and (metric != "mean_error" or not metrics & {"rmse", "accuracy"})
     ]
+    least = len(result.pairs) / (len(result.replicates) + 1)
+    if least >= 1.0 - result.level:
+        warnings.warn(
+            ShiftbenchWarning(
+                f"{split}: {len(result.replicates):,} replicates let no adjusted p-value of {len(result.pairs)} pair(s) "
+                f"fall below {least:.2g}, so no two systems can be told apart; take at least "
+                f"{math.ceil(2 * len(result.pairs) / (1.0 - result.level)):,} replicates"
+            ),
+            stacklevel=2,
+        )
     differences = [result.difference(pair) for pair in range(len(result.pairs))]
     comparisons: list[Comparison] = []
     ranks: list[Rank] = []

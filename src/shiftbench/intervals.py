@@ -27,6 +27,8 @@ KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca")
 FEW = 20
 # Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
 MANY = 2_000
+# Fewer replicates do not fix the tails of a studentised distribution: its ends would be those of single replicates.
+ENOUGH = 200
 
 Progress = Callable[[int, int], None]
 
@@ -37,7 +39,8 @@ class Settings:
 
     replicates: B. level: nominal coverage. kind: "studentised" (bootstrap-t: each replicate is measured in its own
     standard error; the one whose coverage holds for skewed errors and few clusters), "percentile", "bca"
-    (bias-corrected and accelerated), or "auto": studentised up to 2,000 units, percentile beyond.
+    (bias-corrected and accelerated), or "auto": studentised up to 2,000 units and
+    from 200 replicates on, percentile otherwise.
     Source: Efron & Tibshirani (1993), Chapters 12-14.
     """
 
@@ -65,7 +68,7 @@ class Settings:
     def chosen(self, units: int) -> str:
         """The kind used for a number of units: what "auto" stands for."""
         if self.kind == "auto":
-            return "studentised" if units <= MANY else "percentile"
+            return "studentised" if units <= MANY and self.replicates >= ENOUGH else "percentile"
         return self.kind
 
 

@@ -152,7 +152,7 @@ def f1_at(
 
     Source: Shifts 1.0, Appendix A: at most 5 % of the inputs may be rejected.
     """
-    if not 0.0 <= retention <= 1.0:
+    if not (isinstance(retention, (int, float)) and 0.0 <= retention <= 1.0):
         raise ArrayError(f"retention: expected a share from 0 to 1, found {retention!r}.")
     return _f1_point(f1_retention(errors, uncertainty, threshold=threshold, rule=rule), retention, checked_rule(rule))
 
@@ -245,7 +245,7 @@ def normalised_f1_quiet(area: float, n: int, good: int, rule: Rule) -> float:
 
 def settled(share: float) -> float:
     """A share of the way from random to optimal, with the rounding noise about zero taken off."""
-    return 0.0 if abs(share) < 1e-12 else share
+    return 0.0 if abs(share) < 1e-9 else share
 
 
 def optimal_r_auc(errors: Vector, rule: Rule) -> float:

@@ -273,7 +273,7 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
     if values.null_count() or not known.all():
         odd = int(np.argmin(known.fill_null(False).to_numpy()))
         raise TableError(
-            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd}."
+            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd + 1}."
         )
     return text.is_in(list(YES)).to_numpy()
 

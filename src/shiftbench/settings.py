@@ -16,6 +16,8 @@ from shiftbench.retention import checked_rule
 
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
 TASKS = ("regression", "classification")
+KINDS = {int: "a whole number", float: "a number such as 0.95", str: "text"}
+PLAIN = {"table": str, "target": str, "unit": str, "table_sha256": str, "allow_leaks": bool}
 LISTS = ("clusters", "slices", "baselines", "drop", "keep")
 
 
@@ -69,7 +71,17 @@ class Settings:
     assessment: Assessment = field(default_factory=Assessment)
 
     def __post_init__(self) -> None:
-        problems = []
+        problems = [
+            f"{name}: expected {'text' if kind is str else 'true or false'}, found {getattr(self, name)!r}."
+            for name, kind in (
+                ("table", str),
+                ("target", str),
+                ("unit", str),
+                ("table_sha256", str),
+                ("allow_leaks", bool),
+            )
+            if not isinstance(getattr(self, name), kind)
+        ]
         if not self.table:
             problems.append("table: expected the path of a table, found none.")
         if not self.target:
@@ -109,6 +121,10 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     for name in ("partition", "method", "assessment"):
         if not isinstance(plain.get(name, {}), Mapping):
             problems.append(f"{name}: expected a table [{name}], found {plain.pop(name)!r}.")
+    for name, kind in (("replicates", int), ("level", float), ("rule", str), ("kind", str)):
+        value = plain.get("assessment", {}).get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            problems.append(f"assessment.{name}: expected {KINDS[kind]}, found {value!r}.")
     if problems:
         raise SettingsError(*problems)
     plain["assessment"] = Assessment(**plain.get("assessment", {}))
@@ -177,8 +193,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`over` laid over `base`, table by table; what is None or empty in `over` leaves `base` as it is."""
     merged = dict(base)
     for name, value in over.items():
-        if isinstance(value, Mapping):
-            merged[name] = merge(base.get(name, {}), value)
+        below = base.get(name, {})
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            merged[name] = merge(below, value)
+        elif isinstance(value, Mapping):
+            merged[name] = below  # wrong as it is; `from_dict` says so
         elif value not in (None, (), []):
             merged[name] = value
     return merged

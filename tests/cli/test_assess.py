@@ -75,7 +75,7 @@ BAD = {
     "repeated ids": (lambda t: t.with_columns(id=pl.lit("same")), "same"),
     "no uncertainty": (lambda t: t.drop("uncertainty"), "names begin with `uncertainty`"),
     "no error": (lambda t: t.drop("error", "answer"), "expected a column `error`"),
-    "odd flags": (lambda t: t.with_columns(shifted=pl.lit("perhaps")), "found 'perhaps' in row 0"),
+    "odd flags": (lambda t: t.with_columns(shifted=pl.lit("perhaps")), "found 'perhaps' in row 1"),
     "text error": (lambda t: t.with_columns(error=pl.lit("much")), "much"),
     "empty": (lambda t: t.head(0), "expected at least one row"),
 }
@@ -201,3 +201,20 @@ def test_help_and_version_are_there(shiftbench: Shiftbench) -> None:
     for word in ("run", "assess", "compare", "partition", "fit", "predict", "report", "tables", "example"):
         assert word in said.out
     assert shiftbench("--version").out.startswith("shiftbench ")
+
+
+def test_a_folder_of_something_else_is_left_alone_without_being_asked(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "a.csv")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/report.html").write_text("another report")
+    said = shiftbench("assess", "a.csv", "--out", "mine", *QUICK)
+    assert said.code == 2
+    assert (tmp_path / "mine/report.html").read_text() == "another report"
+
+
+def test_a_place_that_cannot_be_written_to_is_named(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv(tmp_path / "a.csv")
+    said = shiftbench("assess", "a.csv", "--out", "a.csv/below", *QUICK)
+    assert said.code == 2
+    assert "a.csv" in said.err
+    assert "Traceback" not in said.err

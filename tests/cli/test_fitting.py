@@ -201,3 +201,52 @@ def test_real_forecasts_are_partitioned_by_time_and_climate(
     assert frames["dev_out"]["valid_date"].max() < frames["eval_out"]["valid_date"].min()
     ids = pl.concat([frames[name]["id"] for name in ("train", "dev_in", "dev_out", "eval_in", "eval_out")])
     assert ids.is_duplicated().sum() == 0
+
+
+def test_a_baseline_may_have_any_name(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    frame = weather_like().rename({"forecast": "mean"}).with_columns(pl.col("mean").alias("../up"))
+    frame.write_parquet(tmp_path / "t.parquet")
+    words = ("--members", 1, "--replicates", 25, "--drop", "kind", "--baseline", "mean", "--baseline", "../up")
+    said = shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *words, "--out", "run/deep")
+    assert said.code == 0, said.err
+    names = [system.name for system in Report.load(tmp_path / "run/deep/report/report.json").systems]
+    assert names == ["boosting", "mean", "mean (column)", "../up"]
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"deep"}
+    assert len(list((tmp_path / "run/deep/predictions").glob("*.parquet"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("target = 3", "target: expected text, found 3"),
+        ('target = "y"\nallow_leaks = "no"', "allow_leaks: expected true or false, found 'no'"),
+        ('target = "y"\n[assessment]\nreplicates = "50"', "assessment.replicates: expected a whole number, found '50'"),
+        ('target = "y"\npartition = 3', "partition: expected a table [partition], found 3"),
+        ('target = "y"\nthreshhold = 3.0', "Did you mean 'threshold'?"),
+        ("target = ", "expected TOML"),
+    ],
+)
+def test_settings_of_the_wrong_type_are_named(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, line: str, message: str
+) -> None:
+    (tmp_path / "s.toml").write_text(f'table = "t.parquet"\n{line}\n')
+    said = shiftbench("run", "--config", "s.toml", "--out", "run")
+    assert said.code == 2
+    assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words", "message"),
+    [
+        ({"y": pl.when(pl.col("id") == "0003-13").then(pl.lit("much")).otherwise(pl.col("y").cast(pl.String))}, (),
+         "found 'much' in row 14"),
+        ({}, ("--task", "classification"), "expected classes, found 1,200 different values"),
+    ],
+)  # fmt: skip
+def test_a_target_that_is_neither_numbers_nor_classes_is_named(
+    shiftbench: Shiftbench, tmp_path: Path, spoil: dict[str, pl.Expr], words: tuple[str, ...], message: str
+) -> None:
+    weather_like().with_columns(**spoil).write_parquet(tmp_path / "t.parquet")
+    said = shiftbench("run", "t.parquet", "--target", "y", *words, "--out", "run")
+    assert said.code == 2
+    assert message in said.err

@@ -163,7 +163,7 @@ def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, number
 
 def test_nothing_is_said_about_shift_where_nothing_is_shifted():
     told = verdict(errors_only())
-    assert "No record is marked as shifted, so nothing is said here about robustness to shift." in told
+    assert "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift." in told
     assert "No threshold for acceptable errors was given, so no F1 scores are shown." in told
 
 

@@ -6,6 +6,7 @@ keeps its traceback. Heavy libraries are imported inside the commands, so that h
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -51,6 +52,9 @@ def shiftbench(
 
 def main() -> None:
     """Run the command line; exit code 2 for input that is wrong, 130 for Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
+            stream.reconfigure(errors="replace")
     try:
         raise SystemExit(app(standalone_mode=False) or 0)
     except ShiftbenchError as error:
@@ -62,6 +66,10 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+    except OSError as error:  # a full disk, a read-only place, a path through a file
+        where = error.filename or "output"
+        complain(ShiftbenchError(f"{where}: expected to read and write there, found: {error.strerror or error}."))
+        raise SystemExit(2) from None
     except Exception as error:
         # Wrong words on the command line: the parser's own exceptions know how to show themselves.
         show = getattr(error, "show", None)

@@ -83,9 +83,14 @@ def compare(
     columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
     _report(
         files, columns, truth, title or " · ".join(file.stem for file in files), out or Path("shiftbench-comparison"),
-        names=listed(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
+        names=_all_names(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
         seed=seed, cores=cores, overwrite=overwrite,
     )  # fmt: skip
+
+
+def _all_names(given: list[str] | None) -> tuple[str, ...]:
+    """The names as given; a name given twice is kept, to be refused."""
+    return tuple(part.strip() for value in given or [] for part in value.split(","))
 
 
 def _columns(

@@ -16,10 +16,18 @@ def _rules(
     shifted: list[str] | None, in_domain: list[str] | None, shifted_if: str | None, by: str | None, shares: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     return {
-        "id": id_column, "time": time, "fractions": fractions, "gap": gap, "group": group,
+        "id": id_column, "time": time, "fractions": fractions, "gap": _number_or_text(gap), "group": group,
         "shifted": listed(shifted), "in_domain": listed(in_domain), "where": {"shifted": shifted_if},
         "by": by, "shares": shares,
     }  # fmt: skip
+
+
+def _number_or_text(value: str | None) -> str | float | None:
+    """A gap is a duration ("7d"), or a number where time is one."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value
 
 
 def run(

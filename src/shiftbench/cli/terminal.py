@@ -49,21 +49,22 @@ def cores_or_all(cores: int) -> int:
 
 
 def make_room(folder: Path, *, overwrite: bool, marker: str) -> None:
-    """Empty a folder of an earlier result of ours, if asked to; anything else there is left alone.
+    """Refuse a folder of anything else than an earlier result of ours; empty it, if asked to.
 
     Raises:
         SettingsError: if the folder is not one of ours (it lacks `marker`), or is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder}: expected a folder to write to, found a file. Choose another --out.")
-    if not overwrite or not folder.exists() or not any(folder.iterdir()):
+    if not folder.exists() or not any(folder.iterdir()):
         return
     if not (folder / marker).exists():
         raise SettingsError(
-            f"{folder}: expected a folder of an earlier result to overwrite (with {marker} in it), found another. "
+            f"{folder}: expected a new folder, or one of an earlier result (with {marker} in it), found another. "
             "Choose a new --out; nothing was removed."
         )
-    shutil.rmtree(folder)
+    if overwrite:
+        shutil.rmtree(folder)
 
 
 @contextmanager

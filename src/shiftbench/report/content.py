@@ -279,8 +279,12 @@ def _plain(value: Any) -> Any:
 def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
     values = dict(entry)
     for place in dataclasses.fields(kind):
-        if place.type == "float" and values.get(place.name) is None:
-            values[place.name] = math.nan
+        if str(place.type).startswith("float"):
+            number = values.get(place.name)
+            if place.name not in values or not isinstance(number, (int, float, type(None))):
+                raise TypeError(f"{kind.__name__}.{place.name} is {number!r}")
+            if number is None and place.type == "float":
+                values[place.name] = math.nan
         elif str(place.type).startswith("tuple") and place.name in values:
             values[place.name] = tuple(math.nan if item is None else item for item in values[place.name])
     return kind(**values)

@@ -295,7 +295,7 @@ def _against_chance(score: Score, chance: float, above: str, below: str, alike: 
 def _cautions(case: _Case) -> Iterator[str]:
     report = case.report
     if not any(split == case.split and subset == "shifted" for _, split, subset, _ in case.scores):
-        yield "No record is marked as shifted, so nothing is said here about robustness to shift."
+        yield "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
     if not any(finite(score.low) for score in report.scores):

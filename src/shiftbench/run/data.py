@@ -13,6 +13,8 @@ from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import labels
 from shiftbench.settings import Settings
 
+MOST_CLASSES = 50  # more are no classes unless each has five rows or more
+
 
 @dataclass(frozen=True)
 class Data:
@@ -43,8 +45,29 @@ def prepare(settings: Settings) -> Data:
 
 
 def task_of(target: pl.Series, settings: Settings) -> str:
-    """The task that the settings name, or else what the target's type says."""
-    return settings.task or ("regression" if target.dtype.is_numeric() else "classification")
+    """The task that the settings name, or else what the target's type says.
+
+    Raises:
+        TableError: numbers with a few words among them, or classes that are nearly as many as the rows.
+    """
+    if settings.task == "regression" or (settings.task is None and target.dtype.is_numeric()):
+        return "regression"
+    present = target.drop_nulls()
+    if settings.task is None and present.dtype == pl.String:
+        number = present.cast(pl.Float64, strict=False).is_not_null()
+        if 0.5 * len(present) < number.sum() < len(present):
+            odd = int(np.argmin((target.is_null() | target.cast(pl.Float64, strict=False).is_not_null()).to_numpy()))
+            raise TableError(
+                f"column {target.name!r}: expected numbers, as in {number.sum():,} of {len(present):,} rows, found "
+                f"{target[odd]!r} in row {odd + 1}. Mend it, or say --task classification."
+            )
+    different = present.n_unique()
+    if different > max(MOST_CLASSES, len(present) // 5):
+        raise TableError(
+            f"column {target.name!r}: expected classes, found {different:,} different values in {len(present):,} rows. "
+            "For numbers say --task regression; otherwise choose another target."
+        )
+    return "classification"
 
 
 def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> pl.DataFrame:

@@ -34,6 +34,11 @@ class Planned:
     role: Role
     settings: Mapping[str, Any]
 
+    @property
+    def place(self) -> str:
+        """The name as a file's: any other sign than letters, digits, dashes and underscores is written as its code."""
+        return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in self.name)
+
 
 @dataclass(frozen=True)
 class System:
@@ -53,8 +58,11 @@ def plan(settings: Settings) -> list[Planned]:
         own.setdefault("seed", settings.seed)
     constant = "majority" if settings.task == "classification" else "mean"
     planned = [Planned(name, name, "ensemble", own), Planned(constant, constant, "baseline", {})]
-    planned += [Planned(column, "column", "baseline", {"column": column}) for column in settings.baselines]
-    return list({entry.name: entry for entry in planned}.values())
+    taken = {entry.name for entry in planned}
+    for column in dict.fromkeys(settings.baselines):
+        name = f"{column} (column)" if column in taken else column
+        planned.append(Planned(name, "column", "baseline", {"column": column}))
+    return planned
 
 
 def fit_and_predict(
@@ -71,7 +79,7 @@ def fit_and_predict(
     """Fit a system (or find it fitted) and predict the evaluated records."""
     module = methods.method(planned.method).load()
     own = module.Settings.from_dict({"task": settings.task, **planned.settings})
-    place = folder / "model" / planned.name
+    place = folder / "model" / planned.place
     say(f"fit {planned.name}", 0, 1)
     module.fit(
         made.parts.frame("train"),
@@ -92,7 +100,7 @@ def fit_and_predict(
         "manifest": made.manifest.hash,
     }
     predicted = Predictions(judged.ids.to_numpy(), ensemble, record)
-    predicted.save(folder / "predictions" / f"{planned.name}.parquet")
+    predicted.save(folder / "predictions" / f"{planned.place}.parquet")
     return System(planned, own.to_dict(), module.about(judged.frame, folder=place), predicted)
 
 

@@ -1,0 +1,21 @@
+"""Tables in and out: reads CSV, Parquet, Arrow, NPZ and JSON lines, and lines rows up by id, never by their order.
+
+Rows are counted from 1 after any header. All problems of a table are reported at once.
+"""
+
+from shiftbench.tables.columns import expand, number_columns, numbers, require
+from shiftbench.tables.reading import read_metadata, read_table
+from shiftbench.tables.rows import ids, line_up
+from shiftbench.tables.writing import write_table
+
+__all__ = [
+    "expand",
+    "ids",
+    "line_up",
+    "number_columns",
+    "numbers",
+    "read_metadata",
+    "read_table",
+    "require",
+    "write_table",
+]

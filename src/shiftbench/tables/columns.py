@@ -1,0 +1,93 @@
+"""Columns by name: whether they are there, which ones a pattern means, and their values as numbers."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import polars as pl
+
+from shiftbench.check import Vector
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.tables import dtypes, problem
+
+
+def expand(patterns: Iterable[str], columns: Sequence[str], *, what: str) -> list[str]:
+    """The columns that are named by, or match, any of the patterns (`obs_*`), in table order.
+
+    Raises:
+        UnknownNameError: for a pattern that matches no column; `what` says what it was to be.
+    """
+    chosen: set[str] = set()
+    for pattern in patterns:
+        # A name is taken literally first: columns may be called "a[1]".
+        matching = [pattern] if pattern in columns else fnmatch.filter(columns, pattern)
+        if not matching:
+            raise UnknownNameError(what, pattern, columns)
+        chosen.update(matching)
+    return [column for column in columns if column in chosen]
+
+
+def require(frame: pl.DataFrame, names: Iterable[str], *, where: str) -> None:
+    """Check that every named column is there.
+
+    Raises:
+        TableError: naming all that are not, each with its nearest match.
+    """
+    require_names(frame.columns, names, where=where)
+
+
+def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> None:
+    """Check the names of columns against those that a table has; what is raised is as for `require`."""
+    problems = []
+    for name in dict.fromkeys(names):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            has = f"It has {', '.join(map(repr, known[:10]))}{'…' * (len(known) > 10)}."
+            hint = f"Did you mean {near[0]!r}?" if near else has
+            problems.append(f"{where}: expected a column {name!r}, found none. {hint}")
+    if problems:
+        raise TableError(*problems)
+
+
+def numbers(frame: pl.DataFrame, column: str, *, where: str) -> Vector:
+    """A column as float64 [N], missing values as NaN; booleans are 0 and 1, text must spell a number.
+
+    Raises:
+        TableError: if the column is absent or holds anything else; the message gives row and value.
+    """
+    return number_columns(frame, [column], where=where)[column]
+
+
+def number_columns(frame: pl.DataFrame, columns: Sequence[str], *, where: str) -> dict[str, Vector]:
+    """Several columns as `numbers` gives them; the problems of all are reported together."""
+    require(frame, columns, where=where)
+    values: dict[str, Vector] = {}
+    problems: list[str] = []
+    for column in columns:
+        try:
+            values[column] = _numbers(frame[column], where)
+        except TableError as error:
+            problems += error.problems
+    if problems:
+        raise TableError(*problems)
+    return values
+
+
+def _numbers(column: pl.Series, where: str) -> Vector:
+    dtype = column.dtype
+    if dtype == pl.String:
+        values = dtypes.without_missing(column)
+        parsed = values.cast(pl.Float64, strict=False)
+        if (bad := parsed.is_null() & values.is_not_null()).any():
+            raise TableError(
+                f"{where}: column {column.name!r}: expected numbers, found {values.filter(bad)[0]!r} "
+                f"({int(bad.sum()):,} such, {problem.rows(bad)}). Correct or drop these rows."
+            )
+    elif dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
+        parsed = column.cast(pl.Float64)
+    else:
+        raise TableError(f"{where}: column {column.name!r}: expected numbers, found {dtype}. Choose another column.")
+    return parsed.fill_null(np.nan).to_numpy()

@@ -1,0 +1,135 @@
+"""CSV files: polars parses them; rows that it would fill up or refuse without saying where are found here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shiftbench.errors import TableError
+from shiftbench.tables import columns, dtypes, problem
+from shiftbench.tables.layout import Layout, bad_text, layout
+from shiftbench.tables.source import Bytes, source
+
+
+def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
+    """The table in a CSV, or its named columns (in the file's order, and perhaps the last column besides).
+
+    Raises:
+        TableError: naming every line whose number of fields, quotes or encoding is wrong.
+    """
+    data, raw = source(file)
+    found = layout(file, raw)
+    columns.require_names(found.names, names or (), where=str(file))
+    # The last column comes along: only it tells whether a row is short.
+    wanted = None if names is None else [name for name in found.names if name in (*names, found.names[-1])]
+    try:
+        frame = _parse(data, found, wanted)
+    except problem.POLARS as error:
+        faults = _faults(file, raw, found)
+        said = f"{file}: expected CSV, found: {problem.first_line(error)}. Check quotes."
+        raise TableError(*(faults.lines or faults.quotes or [said])) from None
+    if _has_short_rows(frame, raw, found, complete=wanted is None):
+        faults = _faults(file, raw, found)
+        if faults.lines:
+            raise TableError(*faults.lines)
+        frame = frame.filter(~pl.int_range(pl.len()).is_in(faults.blank))
+    return dtypes.typed(frame, decimal_comma=found.decimal_comma)
+
+
+def _parse(data: Path | bytes, found: Layout, names: list[str] | None) -> pl.DataFrame:
+    try:
+        return _parse_with(data, found, names, found.floats)
+    except pl.exceptions.ComputeError:
+        return _parse_with(data, found, names, [])  # the sample misled: read all as text, and look again
+
+
+def _parse_with(data: Path | bytes, found: Layout, names: list[str] | None, floats: list[str]) -> pl.DataFrame:
+    frame = pl.read_csv(
+        data,
+        columns=None if names is None else [found.names.index(name) for name in names],
+        separator=found.separator,
+        decimal_comma=found.decimal_comma,
+        infer_schema=False,
+        schema_overrides=dict.fromkeys(floats, pl.Float64()),
+        glob=False,
+    )
+    # polars leaves doubled quotes in names as they are, so the names come from the layout.
+    frame.columns = found.names if names is None else names
+    return frame
+
+
+def _has_short_rows(frame: pl.DataFrame, raw: Bytes, found: Layout, *, complete: bool) -> bool:
+    """Whether some rows have fewer fields than the header: polars fills these up with missing values.
+
+    A short row lacks its last value. Where one is missing, separators are counted, which needs no parsing: those in
+    the bytes against those that whole rows have, plus those inside text.
+    """
+    if len(found.names) == 1 or not frame[found.names[-1]].null_count():
+        return False
+    separators, quoted = _separators(raw, found.separator)
+    if quoted and not complete:
+        return True  # what stands in the other columns is unknown: let the exact scan decide
+    inside = sum(name.count(found.separator) for name in found.names)
+    if quoted:
+        texts = pl.col(pl.String).str.count_matches(found.separator, literal=True).sum()
+        inside += sum(frame.select(texts).row(0))
+    return separators != (frame.height + 1) * (len(found.names) - 1) + inside
+
+
+def _separators(raw: Bytes, separator: str) -> tuple[int, bool]:
+    """How many separators there are, and whether there is a quote; each part of the file is loaded only once."""
+    array, step = np.frombuffer(raw, dtype=np.uint8), 2**20
+
+    def part(start: int) -> tuple[int, bool]:
+        count = np.count_nonzero(array[start : start + step] == ord(separator))
+        return int(count), raw.find(b'"', start, start + step) >= 0
+
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        counts, quotes = zip(*pool.map(part, range(0, len(raw), step)), strict=True)
+    return sum(counts), any(quotes)
+
+
+@dataclass
+class _Faults:
+    """What is wrong with which lines."""
+
+    lines: list[str] = field(default_factory=list)  # wrong for sure
+    quotes: list[str] = field(default_factory=list)  # a quote inside a field, which only at times misleads polars
+    blank: list[int] = field(default_factory=list)  # records (from 0) that are blank lines, which is no fault
+
+
+def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
+    """Read the file slowly, record by record."""
+    data = raw[:]
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _Faults(lines=[bad_text(file, data, error)])
+    faults, lines, start = _Faults(), list(io.StringIO(text, newline="")), 0
+    reader = csv.reader(lines, delimiter=found.separator, strict=True)
+    try:
+        for number, record in enumerate(reader, start=-1):
+            line, quotes = f"{file}: line {reader.line_num:,}", "".join(lines[start : reader.line_num]).count('"')
+            start = reader.line_num
+            if not record:
+                faults.blank.append(number)
+            elif len(record) != len(found.names):
+                faults.lines.append(
+                    f"{line}: expected {len(found.names)} fields as in the header, found {len(record)}. "
+                    f"Quote fields that hold {found.separator!r}."
+                )
+            elif quotes % 2:
+                faults.quotes.append(
+                    f"{line}: expected quotes around whole fields, found one inside a field. "
+                    "Double it and quote the field."
+                )
+    except csv.Error as error:
+        faults.lines.append(f"{file}: line {reader.line_num:,}: expected closed quotes, found: {error}.")
+    return _Faults(problem.few(faults.lines), problem.few(faults.quotes), faults.blank)

@@ -1,0 +1,107 @@
+"""Tables read from files of any format; the first bytes must be what the suffix says."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from shiftbench.errors import TableError
+from shiftbench.tables import columns as column_names
+from shiftbench.tables import problem
+from shiftbench.tables.csv_file import read_csv
+from shiftbench.tables.jsonl import read_jsonl
+from shiftbench.tables.npz import read_npz
+from shiftbench.tables.source import PACKED
+
+FORMATS = {
+    ".csv": "CSV", ".tsv": "CSV", ".txt": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow",
+    ".npz": "NPZ", ".jsonl": "JSON lines",
+}  # fmt: skip
+TEXT = ("CSV", "JSON lines")
+MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "NPZ", **PACKED}
+
+
+def read_table(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The table in a file: .csv .tsv .txt .jsonl (also packed: .gz, .zst), .parquet, .arrow, .feather or .npz.
+
+    Text columns become integers, floats, booleans, dates or datetimes (UTC where an offset is given) if every
+    value allows it; numbers with leading zeros stay text. Separator and decimal sign of a CSV are detected.
+
+    Args:
+        path: the file.
+        columns: the only columns to read, in this order; all if None.
+
+    Raises:
+        TableError: if the file is missing, empty, damaged or not what its suffix says, or lacks a column.
+    """
+    file = Path(path)
+    kind = _format(file)
+    with problem.reading(file, kind):
+        frame = _READERS[kind](file, columns)
+    if frame.height == 0 or frame.width == 0:
+        raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
+    return frame if columns is None else frame.select(columns)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The key-value metadata that `write_table` put into a Parquet file."""
+    file = Path(path)
+    with problem.reading(file, "Parquet"):
+        found = pl.read_parquet_metadata(file)
+    return {key: value for key, value in found.items() if key != "ARROW:schema"}
+
+
+def _format(file: Path) -> str:
+    """Which of FORMATS a file is: its suffix says so, and its first bytes must not say otherwise."""
+    held = _held(file)
+    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".zst") else file.suffix
+    said = FORMATS.get(suffix.lower())
+    if said is None:
+        raise TableError(
+            f"{file}: expected a suffix among {', '.join(FORMATS)} (text also with .gz or .zst), "
+            f"found {suffix!r}. Rename or convert the file."
+        )
+    if held != said and not (said in TEXT and held in ("text", *PACKED.values())):
+        found = {"text": "something else", "NPZ": "a ZIP archive or workbook"}.get(held, held)
+        raise TableError(f"{file}: expected {said}, as its suffix says, found {found}. Rename or write it again.")
+    return said
+
+
+def _held(file: Path) -> str:
+    """What the first bytes of a file say that it holds: a format, a packing, or else text."""
+    if not file.is_file():
+        near = difflib.get_close_matches(file.name, _siblings(file), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
+        raise TableError(f"{file}: expected a file, found {'a folder' if file.is_dir() else 'none'}. {hint}")
+    with problem.reading(file, "table"), file.open("rb") as opened:
+        first = opened.read(8)
+    if not first:
+        raise TableError(f"{file}: expected a table, found a file of 0 bytes. Was its writing cut off?")
+    return next((name for magic, name in MAGIC.items() if first.startswith(magic)), "text")
+
+
+def _siblings(file: Path) -> list[str]:
+    return [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
+
+
+def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+    column_names.require_names(list(pl.read_parquet_schema(file)), columns or (), where=str(file))
+    wanted = None if columns is None else list(columns)
+    # A folder called "year=2020" above the file must not add a column.
+    return pl.read_parquet(file, columns=wanted, glob=False, hive_partitioning=False)
+
+
+def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+    with file.open("rb") as opened:
+        column_names.require_names(list(pl.read_ipc_schema(opened)), columns or (), where=str(file))
+        opened.seek(0)
+        return pl.read_ipc(opened, columns=None if columns is None else list(columns))
+
+
+_READERS: dict[str, Callable[[Path, Sequence[str] | None], pl.DataFrame]] = {
+    "CSV": read_csv, "Parquet": _read_parquet, "Arrow": _read_arrow, "NPZ": read_npz, "JSON lines": read_jsonl,
+}  # fmt: skip

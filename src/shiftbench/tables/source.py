@@ -1,0 +1,93 @@
+"""The bytes of a text file, plain or packed with gzip or zstd, and never more of them than fit into memory."""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+from pathlib import Path
+
+import polars as pl
+
+from shiftbench.errors import TableError
+
+Bytes = bytes | mmap.mmap
+
+UNPACKED_LIMIT = 4 * 2**30  # bytes; a small file that unpacks to more than this is refused
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+ZSTD_BLOCK = 128 * 2**10  # bytes that a compressed block of zstd unpacks to, at most
+
+
+def source(file: Path) -> tuple[Path | bytes, Bytes]:
+    """What polars is to read (the file, or its unpacked bytes) and a view of the same bytes.
+
+    Raises:
+        TableError: if the file is empty once unpacked, or unpacks to more than UNPACKED_LIMIT.
+    """
+    with file.open("rb") as opened:
+        raw = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    packing = next((name for magic, name in PACKED.items() if raw[: len(magic)] == magic), None)
+    if packing is None:
+        return file, raw
+    data = _gunzip(file) if packing == "gzip" else _unzstd(file, raw)
+    if not data:
+        raise TableError(f"{file}: expected a table, found 0 bytes once unpacked. Was its writing cut off?")
+    return data, data
+
+
+def too_large(file: Path, found: str) -> str:
+    """The problem of a file that unpacks to more than UNPACKED_LIMIT."""
+    return (
+        f"{file}: expected at most {UNPACKED_LIMIT:,} bytes once unpacked, found {found}. "
+        "Split it, or write it as Parquet."
+    )
+
+
+def _gunzip(file: Path) -> bytes:
+    parts, size = [], 0
+    with gzip.open(file) as packed:
+        while part := packed.read(2**22):
+            parts.append(part)
+            if (size := size + len(part)) > UNPACKED_LIMIT:
+                raise TableError(too_large(file, f"{size:,} or more"))
+    return b"".join(parts)
+
+
+def _unzstd(file: Path, raw: Bytes) -> bytes:
+    # polars unpacks zstd, which the standard library of Python 3.11 does not, but sets no limit.
+    if (size := _zstd_bound(raw)) > UNPACKED_LIMIT:
+        raise TableError(too_large(file, f"up to {size:,}"))
+    text: str | None = pl.read_lines(file)["line"].str.join("\n").item()
+    return (text or "").encode()
+
+
+def _zstd_bound(raw: Bytes) -> int:
+    """The most bytes that zstd frames can unpack to, by the headers of their blocks (RFC 8878, section 3.1.1).
+
+    The size that a frame may declare is not trusted: unpackers compare it only when they are done.
+    """
+    size = place = 0
+    while place < len(raw):
+        if 0x184D2A50 <= _number(raw, place, 4) <= 0x184D2A5F:  # a frame to be skipped
+            place += 8 + _number(raw, place + 4, 4)
+            continue
+        descriptor = _number(raw, place + 4, 1)
+        place += _frame_header_size(descriptor)
+        last = False
+        while not last and place < len(raw):
+            header = _number(raw, place, 3)
+            last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
+            size += length if kind < 2 else ZSTD_BLOCK
+            place += 3 + (1 if kind == 1 else length)  # kind 1: one byte, repeated
+        place += 4 * (descriptor >> 2 & 1)  # a checksum
+    return size
+
+
+def _frame_header_size(descriptor: int) -> int:
+    single_segment = descriptor >> 5 & 1
+    content_size = (single_segment, 2, 4, 8)[descriptor >> 6]
+    dictionary_id = (0, 1, 2, 4)[descriptor & 3]
+    return 4 + 1 + (1 - single_segment) + dictionary_id + content_size
+
+
+def _number(raw: Bytes, place: int, size: int) -> int:
+    return int.from_bytes(raw[place : place + size], "little")

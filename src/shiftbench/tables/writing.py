@@ -1,0 +1,57 @@
+"""Tables written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from shiftbench import files
+from shiftbench.errors import TableError
+from shiftbench.tables import problem
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
+
+
+def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: dict[str, str] | None = None) -> Path:
+    """Write a table whole or not at all, by suffix: .csv, .csv.gz, .parquet (zstd) or .jsonl.
+
+    Raises:
+        TableError: if the suffix is another one, metadata is given for anything but Parquet, or writing fails.
+    """
+    target = Path(path)
+    suffix = "".join(target.suffixes[-2:]) if target.suffix == ".gz" else target.suffix
+    if suffix not in SUFFIXES:
+        raise TableError(
+            f"{target}: expected .csv, .csv.gz, .parquet or .jsonl, found {suffix!r}. Choose another name."
+        )
+    if metadata and suffix != ".parquet":
+        raise TableError(
+            f"{target}: expected .parquet, which can hold metadata, found {suffix!r}. Choose another name."
+        )
+    try:
+        with files.replacing(target) as temporary:
+            write(frame, temporary, suffix, metadata)
+    except (OSError, *problem.POLARS) as error:
+        raise TableError(
+            f"{target}: expected to write {frame.height:,} rows, found: {problem.first_line(error)}. "
+            "Check that the folder may be written to and has room; nothing was left behind."
+        ) from None
+    return target
+
+
+def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None) -> None:
+    """Write a table to a path of any name, in the format of one of SUFFIXES."""
+    if suffix == ".parquet":
+        frame.write_parquet(target, compression="zstd", metadata=metadata)
+    elif suffix == ".jsonl":
+        frame.write_ndjson(target)
+    elif suffix == ".csv":
+        frame.write_csv(target)
+    else:
+        # Neither name nor time goes into the gzip header: the same table gives the same bytes.
+        with target.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+            frame.write_csv(cast(IO[bytes], packed))
