@@ -40,7 +40,7 @@ def compare(
     if least >= 1.0 - result.level:
         warnings.warn(
             ShiftbenchWarning(
-                f"{split}: {len(result.replicates):,} replicates let no adjusted p-value of {len(result.pairs)} pair(s) "
+                f"{split}: {len(result.replicates):,} replicates let no adjusted p of {len(result.pairs)} pair(s) "
                 f"fall below {least:.2g}, so no two systems can be told apart; take at least "
                 f"{math.ceil(2 * len(result.pairs) / (1.0 - result.level)):,} replicates"
             ),
