@@ -31,11 +31,21 @@ def physical(times: pl.Series) -> Times:
         PartitionError: if the column holds neither dates, times nor numbers.
     """
     if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_integer() or times.dtype.is_float()):
+        row, value = _first_foreign(times)
         raise PartitionError(
-            f"time column {times.name!r}: expected dates, times or numbers, found {times.dtype}. "
-            "Write dates as 2021-01-31."
+            f"time column {times.name!r}: expected dates, times or numbers, found {value!r} in row {row}. "
+            "Write dates as 2021-01-31, all of them."
         )
     return times.to_physical().to_numpy()
+
+
+def _first_foreign(times: pl.Series) -> tuple[int, object]:
+    """The first value that kept a column from being one of dates, and its row, counted from 1."""
+    if times.dtype != pl.String:
+        return 1, times[0]
+    foreign = times.str.to_datetime("%Y-%m-%d", strict=False).is_null()
+    row = int(foreign.to_numpy().argmax())
+    return row + 1, times[row]
 
 
 def shown(edge: float, dtype: DataType) -> Moment:
