@@ -63,7 +63,7 @@ def assess(
         progress: called with (replicates done, replicates in all).
 
     Returns:
-        A `Report`; print it, or write it with `shiftbench.report.write`.
+        A `Report`; write it in every format with `shiftbench.report.write(report, folder)`.
 
     Raises:
         ArrayError: naming everything that is wrong with the arrays.

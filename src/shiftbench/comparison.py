@@ -27,8 +27,8 @@ def compare(
         result: their replicates. labels: what each of its S scores is, see `assessed.Label`.
 
     Returns:
-        Differences a - b with interval and p-value, Holm-adjusted within a metric and subset; and the ranks, shared
-        where no adjusted test separates systems at the level of the intervals.
+        Differences a - b of the headline metrics with interval and p-value, Holm-adjusted within a metric and subset;
+        and the ranks by every metric, shared where no adjusted test separates systems at the level of the intervals.
     """
     metrics = {metric for what, _, metric in labels if what == "score"}
     wanted = [
@@ -50,14 +50,15 @@ def compare(
     comparisons: list[Comparison] = []
     ranks: list[Rank] = []
     for s, (what, subset, metric) in enumerate(labels):
-        if what != "score" or metric not in wanted:
+        if what != "score":
             continue
         adjusted = holm([p[s] for *_, p in differences])
         separated = np.zeros((len(names), len(names)), dtype=np.bool_)
         for (a, b), (value, low, high, p), p_adjusted in zip(result.pairs, differences, adjusted, strict=True):
             separated[a, b] = separated[b, a] = p_adjusted < 1.0 - result.level
             numbers = (float(number) for number in (value[s], low[s], high[s], p[s], p_adjusted))
-            comparisons.append(Comparison(split, subset, metric, names[a], names[b], *numbers))
+            if metric in wanted:
+                comparisons.append(Comparison(split, subset, metric, names[a], names[b], *numbers))
         order = shared_ranks(result.values[:, s], separated, better=METRICS[metric].better)
         ranks += [Rank(split, subset, metric, name, int(rank)) for name, rank in zip(names, order, strict=True)]
     return comparisons, ranks

@@ -234,16 +234,17 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
             parts[part] = make()
         except ShiftbenchError as error:
             problems += error.problems
-    if not problems:
+    if "errors" in parts and "uncertainty" in parts:
         errors, task = parts["errors"]
         try:
             system = scored.given(name, errors, parts["uncertainty"], root=task == "regression")
-            shifted = parts["shifted"] if columns.shifted else None
-            records = Records(frame.height, "all", shifted, parts["clusters"], parts["slices"])
         except ArrayError as error:
             problems += [f"{where}: {problem}" for problem in error.problems]
     if problems:
         raise TableError(*problems)
+    records = Records(
+        frame.height, "all", parts["shifted"] if columns.shifted else None, parts["clusters"], parts["slices"]
+    )
     return ScoredTable(parts["ids"], records, system, task)
 
 

@@ -137,5 +137,5 @@ def test_a_gap_removes_shifted_records_on_both_sides() -> None:
 
 
 def test_text_is_no_time() -> None:
-    with pytest.raises(PartitionError, match="expected dates, times or numbers, found '31.1.2021' in row 1"):
+    with pytest.raises(PartitionError, match=r"expected dates, times or numbers, found '31\.1\.2021' in row 1"):
         windows.physical(pl.Series("when", ["31.1.2021"]))

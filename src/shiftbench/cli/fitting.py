@@ -81,7 +81,7 @@ def run(
         base.pop("table_sha256", None)  # it belongs to the table the settings name
     chosen = settings.from_dict(settings.merge(base, given))
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
-    make_room(folder, overwrite=overwrite, marker="run.toml")
+    make_room(folder, overwrite=overwrite, marker="run.toml", resumes=True)
     with progress_bar() as progress:
         outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
     finish(outcome.report, folder / "report")

@@ -8,18 +8,21 @@ from typing import Annotated
 import typer
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder (or file) to write to.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; default: shiftbench-… here.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options given here win.")]
 Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all there are.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Many = list[str] | None
 
-Target = Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.")]
+Target = Annotated[str | None, typer.Option("--target", "-t", help="Column of the target.")]
 Task = Annotated[
     str | None, typer.Option("--task", help="regression or classification; default: as the target's type.")
 ]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column of unique ids; default: row numbers.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", help="Column of unique ids [id in reports of files, else row numbers]."),
+]
 Time = Annotated[str | None, typer.Option("--time", help="Column of dates or times to cut by.")]
 Fractions = Annotated[
     str | None, typer.Option("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15].")

@@ -48,8 +48,10 @@ def cores_or_all(cores: int) -> int:
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
 
 
-def make_room(folder: Path, *, overwrite: bool, marker: str) -> None:
+def make_room(folder: Path, *, overwrite: bool, marker: str, resumes: bool = False) -> None:
     """Refuse a folder of anything else than an earlier result of ours; empty it, if asked to.
+
+    resumes: whether the command goes on with what it finds.
 
     Raises:
         SettingsError: if the folder is not one of ours (it lacks `marker`), or is a file.
@@ -65,6 +67,10 @@ def make_room(folder: Path, *, overwrite: bool, marker: str) -> None:
         )
     if overwrite:
         shutil.rmtree(folder)
+    elif not resumes:
+        raise SettingsError(
+            f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+        )
 
 
 @contextmanager

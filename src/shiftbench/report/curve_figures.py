@@ -163,7 +163,9 @@ def _subsets(curves: list[Curve]) -> list[str]:
 
 
 def _measure(report: Report, curve: Curve) -> str:
-    return short(measure_title(curve.measure or report.measure_of(curve.system) or "uncertainty"))
+    name = curve.measure or report.measure_of(curve.system) or "uncertainty"
+    unit = unit_text(report.error_unit) if name.endswith("_variance") else ""  # the unit of the target, squared
+    return f"{short(measure_title(name))}{unit}"
 
 
 def _line(panel: Any, curve: Curve, look: Look, place: int) -> None:

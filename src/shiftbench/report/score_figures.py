@@ -88,7 +88,7 @@ def slices(report: Report, split: str) -> Figure | None:
 
 
 def parts(report: Report, split: str) -> Figure | None:
-    """The R-AUC of each system as a sum from left to right and back; a panel a system, on one scale."""
+    """The R-AUC of each system as a sum from left to right and back; a panel each, on one scale if it shows all."""
     found = [part for part in report.parts if part.split == split and finite(part.value)]
     names = [system.name for system in report.systems if any(part.system == system.name for part in found)]
     if not names:
@@ -105,8 +105,9 @@ def parts(report: Report, split: str) -> Figure | None:
         panel.grid(visible=False, axis="y")
         panel.set(title=labels(report)[name], xlabel=f"R-AUC{unit_text(digits.unit)}")
     limits = [panel.get_xlim() for panel in axes]
-    for panel in axes:
-        panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+    if max(high for _, high in limits) <= 8.0 * min(high for _, high in limits):  # else one would flatten the others
+        for panel in axes:
+            panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     return figure
 
 

@@ -13,13 +13,12 @@ from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split
+from shiftbench.report.view import clean, main_split, split_title
 
 MOST_ROWS = 20
 MOST_TOGETHER = 3  # columns of a group that rather lose their intervals than each other
 WIDEST_TEXT = 24
 BETWEEN = 2  # blanks between columns
-EVERY_SPLIT = ("answers", "joint")
 
 
 def render(report: Report) -> RenderableType:
@@ -39,8 +38,10 @@ class _Rendered:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            if grid.kind != "systems" and (grid.split in ("", split) or grid.kind in EVERY_SPLIT):
+            if grid.kind != "systems" and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
+        if others := [split_title(name) for name in self.report.splits if name != split]:
+            yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
         yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
         yield from _listing("Recipe", _recipe(self.report))
 

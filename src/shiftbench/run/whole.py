@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from shiftbench import methods
 from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
 from shiftbench.partition import Rules
 from shiftbench.report.content import Report
@@ -45,10 +46,16 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     data = prepare(settings)
     rules = rules_of({"seed": settings.seed, **settings.partition})
     settings = written_out(data.settings, rules)
+    new = not folder.exists()
     claim(settings, folder)
     say("partition", 0, 1)
-    made = divide(data.frame, rules, folder / "partition", source=settings.table, clusters=settings.clusters)
-    chosen, notes = choose_features(made.parts.frame("train"), settings, rules)
+    try:
+        made = divide(data.frame, rules, folder / "partition", source=settings.table, clusters=settings.clusters)
+        chosen, notes = choose_features(made.parts.frame("train"), settings, rules)
+    except ShiftbenchError:
+        if new:  # a refused run leaves nothing behind
+            shutil.rmtree(folder)
+        raise
     judged = Judged.of(data.frame, made.parts)
     systems = [
         fit_and_predict(planned, made, chosen, judged, settings, folder, cores=cores, say=say)
