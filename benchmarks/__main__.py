@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import pkgutil
 import platform
@@ -29,7 +30,7 @@ LIBRARIES = ("shiftbench", "numpy", "polars", "catboost")
 
 
 def main(names: list[str]) -> int:
-    """Run the named benchmarks, or all and write results/benchmarks.json; return 1 if a bound is broken."""
+    """Run benchmarks, those named or all; write results/benchmarks.json (a part: its own rows); 1 if a bound breaks."""
     console = Console()
     known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
     if unknown := [name for name in names if name not in known]:
@@ -43,7 +44,13 @@ def main(names: list[str]) -> int:
                 rows += measured(name, module)
     report = {"machine": machine(), "benchmarks": rows}
     console.print(table(rows), ", ".join(f"{key} {value}" for key, value in report["machine"].items()))
-    if not names:  # a part must not stand for the whole
+    if names and RESULTS.exists():  # a part takes the place of its own rows only, and only from the same machine
+        before = json.loads(RESULTS.read_text("utf-8"))
+        if before["machine"] == report["machine"]:
+            kept = [row for row in before["benchmarks"] if row["benchmark"] not in names]
+            report["benchmarks"] = sorted([*kept, *rows], key=lambda row: str(row["benchmark"]))
+            files.write_json(RESULTS, report)
+    elif not names:
         files.write_json(RESULTS, report)
     return int(any(row["ok"] is False for row in rows))
 
