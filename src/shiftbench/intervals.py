@@ -258,26 +258,23 @@ def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
 
 
 def mean_interval(values: Vector, settings: Settings) -> tuple[float, float]:
-    """Studentised bootstrap interval of the mean of single records [n]; NaN for fewer than two."""
+    """Percentile bootstrap interval of the mean of single records [n]; NaN for fewer than two.
+
+    Not studentised: with a few dozen squared errors, one of them huge, the spread inside replicates is too wild to
+    divide by, and the upper end runs away.
+    """
     n = len(values)
     if n < 2:
         return math.nan, math.nan
     rng = np.random.default_rng([settings.seed, n])
     rows = max(1, 2_000_000 // n)  # replicates drawn at a time, so that memory stays small
-    means, errors = [], []
-    for first in range(0, settings.replicates, rows):
-        drawn = values[rng.integers(0, n, (min(rows, settings.replicates - first), n))]
-        means.append(drawn.mean(axis=1))
-        errors.append(drawn.std(axis=1, ddof=1) / math.sqrt(n))
-    value, replicates = float(values.mean()), np.concatenate(means)
+    means = [
+        values[rng.integers(0, n, (min(rows, settings.replicates - first), n))].mean(axis=1)
+        for first in range(0, settings.replicates, rows)
+    ]
     tail = 0.5 * (1.0 - settings.level)
-    t = _studentised(value, replicates, np.concatenate(errors))
-    if t is None:  # hardly any spread to divide by
-        low, high = _quantiles(replicates, [tail, 1.0 - tail])
-        return low, high
-    error = float(values.std(ddof=1)) / math.sqrt(n)
-    below, above = _quantiles(t, [tail, 1.0 - tail])
-    return value - above * error, value - below * error
+    low, high = _quantiles(np.concatenate(means), [tail, 1.0 - tail])
+    return low, high
 
 
 # --- many comparisons -----------------------------------------------------------------------------------------------
