@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from shiftbench.retention import checked_rule
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
 TASKS = ("regression", "classification")
 KINDS = {int: "a whole number", float: "a number such as 0.95", str: "text"}
-PLAIN = {"table": str, "target": str, "unit": str, "table_sha256": str, "allow_leaks": bool}
-LISTS = ("clusters", "slices", "baselines", "drop", "keep")
+PLAIN = {"table": str, "target": str, "unit": str, "preset": str, "table_sha256": str, "allow_leaks": bool}
+LISTS = ("clusters", "slices", "baselines", "drop", "keep", "classes")
+DEFAULT_METHOD = "boosting"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,11 @@ class Settings:
     clusters: columns whose combinations are resampled together. slices: columns to break scores down by.
     baselines: columns that are forecasts by themselves. drop, keep: names or globs of columns that are no features, or
     must be. allow_leaks: go on where a column gives the target away.
-    partition, method: the tables of these names (`shiftbench.partition.Rules`, the method's settings and its `name`).
+    methods: what is fitted, each a table with the method's `name`, the `title` of the system in the report (default:
+    the name) and the method's own settings; a file may hold one as `[method]` instead of `[[methods]]`.
+    preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
+    partition: the table of this name (`shiftbench.partition.Rules`); none where `table` is a folder of partitions.
+    track: what the report's recipe should say of a benchmark's track: name, origin of the data, …
     table_sha256: what the table must be; written by a run, checked when it is repeated.
     """
 
@@ -63,23 +68,20 @@ class Settings:
     baselines: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     allow_leaks: bool = False
     seed: int = 0
     table_sha256: str = ""
+    preset: str = ""
     partition: Mapping[str, Any] = field(default_factory=dict)
-    method: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[Mapping[str, Any], ...] = ()
+    track: Mapping[str, Any] = field(default_factory=dict)
     assessment: Assessment = field(default_factory=Assessment)
 
     def __post_init__(self) -> None:
         problems = [
             f"{name}: expected {'text' if kind is str else 'true or false'}, found {getattr(self, name)!r}."
-            for name, kind in (
-                ("table", str),
-                ("target", str),
-                ("unit", str),
-                ("table_sha256", str),
-                ("allow_leaks", bool),
-            )
+            for name, kind in PLAIN.items()
             if not isinstance(getattr(self, name), kind)
         ]
         if not self.table:
@@ -93,13 +95,30 @@ class Settings:
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and 0.0 <= self.threshold < float("inf")):
             problems.append(f"threshold: expected a finite number >= 0, found {self.threshold!r}.")
+        if self.preset and self.methods:
+            problems.append(f"expected methods or a preset, found both (preset {self.preset!r}). Drop one.")
+        problems += _method_problems(self.methods)
         if problems:
             raise SettingsError(*problems)
 
-    @property
-    def method_name(self) -> str:
-        """The method's name."""
-        return str(self.method.get("name", "boosting"))
+
+def _method_problems(methods: Sequence[Mapping[str, Any]]) -> list[str]:
+    problems = [
+        f"methods: expected a {what} as text, found {entry[what]!r}."
+        for entry in methods
+        for what in ("name", "title")
+        if what in entry and not (isinstance(entry[what], str) and entry[what].strip())
+    ]
+    if problems:
+        return problems
+    titles = [title(entry) for entry in methods]
+    twice = sorted({one for one in titles if titles.count(one) > 1})
+    return [f"methods: expected different titles, found {one!r} more than once. Give each a title." for one in twice]
+
+
+def title(method: Mapping[str, Any]) -> str:
+    """What the system of a method is called."""
+    return str(method.get("title") or method.get("name", DEFAULT_METHOD))
 
 
 def from_dict(values: Mapping[str, Any]) -> Settings:
@@ -108,17 +127,19 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: naming every unknown key (with the nearest known one) and every value of the wrong type.
     """
-    problems = _unknown("setting", values, Settings) + _unknown(
+    known = {name: value for name, value in values.items() if name != "method"}
+    problems = _unknown("setting", known, Settings) + _unknown(
         "setting in [assessment]", values.get("assessment", {}), Assessment
     )
     plain = dict(values)
     for name in LISTS:
         given = names(plain.get(name, ()))
         if not isinstance(given, (list, tuple)) or not all(isinstance(entry, str) for entry in given):
-            problems.append(f"{name}: expected a list of column names, found {given!r}.")
+            problems.append(f"{name}: expected a list of names, found {given!r}.")
             given = ()
         plain[name] = tuple(given)
-    for name in ("partition", "method", "assessment"):
+    problems += _one_or_many_methods(plain)
+    for name in ("partition", "track", "assessment"):
         if not isinstance(plain.get(name, {}), Mapping):
             problems.append(f"{name}: expected a table [{name}], found {plain.pop(name)!r}.")
     for name, kind in (("replicates", int), ("level", float), ("rule", str), ("kind", str)):
@@ -129,6 +150,20 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(*problems)
     plain["assessment"] = Assessment(**plain.get("assessment", {}))
     return Settings(**plain)
+
+
+def _one_or_many_methods(plain: dict[str, Any]) -> list[str]:
+    """Put `[method]` among `[[methods]]`; say what is wrong with either."""
+    one, many = plain.pop("method", None), plain.get("methods", ())
+    problems = []
+    if one is not None and not isinstance(one, Mapping):
+        problems.append(f"method: expected a table [method], found {one!r}.")
+    if not isinstance(many, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in many):
+        problems.append(f"methods: expected tables [[methods]], found {many!r}.")
+    if one and many:
+        problems.append("expected one [method] or several [[methods]], found both. Drop one.")
+    plain["methods"] = () if problems else tuple(dict(entry) for entry in ([one] if one else many))
+    return problems
 
 
 def names(value: Any) -> Any:
@@ -151,7 +186,8 @@ def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
         plain = _filled(value) if isinstance(value, Mapping) else value
-        plain = list(plain) if isinstance(plain, tuple) else plain
+        if isinstance(plain, (list, tuple)):
+            plain = [_filled(entry) if isinstance(entry, Mapping) else entry for entry in plain]
         if plain not in (None, "", [], {}):
             found[name] = plain
     return found

@@ -9,6 +9,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
+from shiftbench.errors import SettingsError
 
 
 def _rules(
@@ -28,6 +29,32 @@ def _number_or_text(value: str | None) -> str | float | None:
         return None if value is None else float(value)
     except ValueError:
         return value
+
+
+def _methods(base: dict[str, Any], names: tuple[str, ...], preset: str | None, members: int | None) -> dict[str, Any]:
+    """What the command line and the settings file say together of methods: the words here win."""
+    from shiftbench import settings
+    from shiftbench.methods import presets
+
+    if names and preset:
+        raise SettingsError(f"expected --method or --preset, found both ({', '.join(names)}; {preset}). Drop one.")
+    if not names and not preset and members is None:
+        return {}
+    entries: list[Any]
+    if names:
+        entries = [{"name": name} for name in names]
+    elif preset or base.get("preset"):
+        entries = [dict(entry) for entry in presets.preset(preset or base["preset"])]
+    else:
+        found = settings.from_dict(
+            {"table": "-", "target": "-", **{k: base[k] for k in ("method", "methods") if k in base}}
+        )
+        entries = [dict(entry) for entry in found.methods or ({"name": settings.DEFAULT_METHOD},)]
+    if members is not None:
+        ensembles = [entry for entry in entries if len(entries) == 1 or "members" in entry or names]
+        for entry in ensembles:
+            entry["members"] = members
+    return {"method": None, "preset": "", "methods": entries}
 
 
 def run(
@@ -52,7 +79,8 @@ def run(
     allow_leaks: o.AllowLeaks = False,
     threshold: o.Threshold = None,
     unit: o.Unit = None,
-    method: o.Method = None,
+    method: o.Methods = None,
+    preset: o.Preset = None,
     members: o.Members = None,
     rule: o.Rule = None,
     replicates: o.Replicates = None,
@@ -73,13 +101,12 @@ def run(
         "clusters": listed(cluster, "+,"), "slices": listed(slices), "baselines": listed(baseline),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
         "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
-        "method": {"name": method, "members": members},
         "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
     }  # fmt: skip
     base = settings.read(config) if config else {}
     if table is not None and base.get("table") != str(table):
         base.pop("table_sha256", None)  # it belongs to the table the settings name
-    chosen = settings.from_dict(settings.merge(base, given))
+    chosen = settings.from_dict({**settings.merge(base, given), **_methods(base, listed(method), preset, members)})
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     make_room(folder, overwrite=overwrite, marker="run.toml", resumes=True)
     with progress_bar() as progress:
@@ -156,12 +183,16 @@ def fit(
     given = {
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
-        "method": {"name": method, "members": members},
     }  # fmt: skip
     base = settings.read(config) if config else {}
-    base.pop("table_sha256", None)
-    chosen = settings.from_dict(settings.merge(base, given))
-    place = out or folder.parent / f"{folder.name}-{chosen.method_name}"
+    for name in ("table_sha256", "partition"):  # of the table that the folder was made of
+        base.pop(name, None)
+    words = _methods(base, (method,) if method else (), None, members)
+    chosen = settings.from_dict({**settings.merge(base, given), **words})
+    if len(chosen.methods) > 1:
+        raise SettingsError(f"expected one method to fit, found {len(chosen.methods)}. Name one with --method.")
+    name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
+    place = out or folder.parent / f"{folder.name}-{name}"
     with progress_bar() as progress:
         runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), overwrite=overwrite, progress=progress)
     say(f"fitted to {place}")

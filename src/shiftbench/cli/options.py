@@ -52,7 +52,11 @@ Baseline = Annotated[
 ]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
 Method = Annotated[str | None, typer.Option("--method", help="Method to fit [boosting].")]
-Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of the ensemble [10].")]
+Methods = Annotated[Many, typer.Option("--method", help="Method(s) to fit (repeat or a,b) [boosting].")]
+Preset = Annotated[
+    str | None, typer.Option("--preset", help="A named list of methods instead: quick (minutes), full (hours).")
+]
+Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of each ensemble.")]
 ErrorColumn = Annotated[str | None, typer.Option("--error", help="Column of errors >= 0 [error].")]
 Answer = Annotated[str | None, typer.Option("--answer", help="Column of answers, with --target instead of --error.")]
 Uncertainty = Annotated[

@@ -10,7 +10,9 @@ import polars as pl
 
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods.targets import labels
+from shiftbench.methods.targets import classes_of, labels
+from shiftbench.run import given
+from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 
 MOST_CLASSES = 50  # more are no classes unless each has five rows or more
@@ -24,24 +26,42 @@ class Data:
     settings: Settings
     rows_read: int
     notes: tuple[str, ...]
+    given: Given | None = None
 
 
 def prepare(settings: Settings) -> Data:
-    """Read the table, settle the task, drop and count the rows without a target."""
+    """Read the table or the partitions, settle the task, drop and count the rows without a target."""
     where = Path(settings.table).name
-    digest = _table_hash(settings)
-    frame = tables.read_table(settings.table)
+    frame, made, digest = _read(settings)
     named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
     task = task_of(frame[settings.target], settings)
-    kept = with_target(frame, settings.target, task, where=where)
-    if not kept.height:
-        found = f"none in {frame.height:,} rows"
+    frame, known = with_target(frame, settings.target, task, where=where)
+    if not frame.height:
+        found = f"none in {len(known):,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
     notes: tuple[str, ...] = ()
-    if dropped := frame.height - kept.height:
-        notes = (f"{dropped:,} of {frame.height:,} rows have no {settings.target!r} and were left out",)
-    return Data(kept, replace(settings, task=task, table_sha256=digest), frame.height, notes)
+    if dropped := len(known) - frame.height:
+        notes = (f"{dropped:,} of {len(known):,} rows have no {settings.target!r} and were left out",)
+    settings = replace(settings, task=task, table_sha256=digest)
+    if task == "classification" and not settings.classes:
+        settings = replace(settings, classes=classes_of(frame[settings.target]))
+    return Data(frame, settings, len(known), notes, made and made.filter(known))
+
+
+def _read(settings: Settings) -> tuple[pl.DataFrame, Given | None, str]:
+    """The records, where each belongs if the table is a folder of partitions, and the hash of either."""
+    folder = Path(settings.table)
+    if not folder.is_dir():
+        digest = _expected(settings, _table_hash(folder))
+        return tables.read_table(folder), None, digest
+    if settings.partition:
+        raise SettingsError(
+            f"{folder}: expected no rules of partition with a folder of partitions, found "
+            f"{', '.join(settings.partition)}. Drop these, or name the whole table."
+        )
+    frame, made = given.read(folder)
+    return frame, made, _expected(settings, made.manifest.hash)
 
 
 def task_of(target: pl.Series, settings: Settings) -> str:
@@ -70,19 +90,24 @@ def task_of(target: pl.Series, settings: Settings) -> str:
     return "classification"
 
 
-def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> pl.DataFrame:
-    """The rows that have a target; classes as text."""
+def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> tuple[pl.DataFrame, pl.Series]:
+    """The rows that have a target, classes as text, and which rows of `frame` [N] these are."""
     if task == "regression":
-        return frame.filter(~np.isnan(tables.numbers(frame, target, where=where)))
-    frame = frame.with_columns(labels(frame, target, where=where))
-    return frame.filter(pl.col(target).is_not_null())
+        known = pl.Series(~np.isnan(tables.numbers(frame, target, where=where)))
+    else:
+        frame = frame.with_columns(labels(frame, target, where=where))
+        known = frame[target].is_not_null()
+    return (frame if known.all() else frame.filter(known)), known
 
 
-def _table_hash(settings: Settings) -> str:
+def _table_hash(table: Path) -> str:
     try:
-        found = files.sha256(settings.table)
+        return files.sha256(table)
     except OSError as error:
-        raise TableError(f"{settings.table}: expected a table, found none ({error.strerror}).") from None
+        raise TableError(f"{table}: expected a table, found none ({error.strerror}).") from None
+
+
+def _expected(settings: Settings, found: str) -> str:
     if settings.table_sha256 not in ("", found):
         raise SettingsError(
             f"{settings.table}: expected the table these settings were written for (sha256 "

@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench import features, keys
+from shiftbench import features, files, keys
 from shiftbench.errors import PartitionError, TableError
 from shiftbench.features import Features
 from shiftbench.partition import Manifest, Partition, Rules, leakage, partition, write_manifest
+from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 
 
@@ -50,10 +51,17 @@ def divide(
     return Divided(parts, manifest, tuple(notes))
 
 
-def choose_features(train: pl.DataFrame, settings: Settings, rules: Rules) -> tuple[Features, tuple[str, ...]]:
+def adopt(frame: pl.DataFrame, made: Given, folder: Path) -> Divided:
+    """Partitions as they were given; their manifest is kept beside the run."""
+    parts = Partition(frame, made.ids, made.assignment, dict(made.manifest.unused))
+    files.write_json(folder / "manifest.json", made.manifest.to_json())
+    return Divided(parts, made.manifest, ())
+
+
+def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str]) -> tuple[Features, tuple[str, ...]]:
     """The columns a model may see; refuses ones that give the target away unless the settings allow them."""
-    roles = [part for name in rules.columns() for part in keys.parts(name, train.columns)] + list(settings.clusters)
-    chosen = features.choose(train, target=settings.target, exclude=roles, drop=settings.drop, keep=settings.keep)
+    named = [part for name in roles for part in keys.parts(name, train.columns)] + list(settings.clusters)
+    chosen = features.choose(train, target=settings.target, exclude=named, drop=settings.drop, keep=settings.keep)
     task = settings.task or "regression"
     messages = tuple(
         f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "

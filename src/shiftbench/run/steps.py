@@ -8,11 +8,12 @@ from pathlib import Path
 
 from shiftbench import methods, tables
 from shiftbench.errors import SettingsError, ShiftbenchWarning
-from shiftbench.partition import Rules, read_manifest
+from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.run.data import task_of, with_target
 from shiftbench.run.division import choose_features
-from shiftbench.run.systems import Progress, plan
+from shiftbench.run.given import roles
+from shiftbench.run.systems import Progress, own_settings, plan
 from shiftbench.settings import Settings
 
 
@@ -36,14 +37,13 @@ def fit_parts(
     tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
     task = task_of(frames[0][settings.target], settings)
     settings = replace(settings, task=task)
-    train, dev = (with_target(frame, settings.target, task, where=str(folder)) for frame in frames)
-    chosen, notes = choose_features(train, settings, Rules.from_settings(manifest.rules))
+    train, dev = (with_target(frame, settings.target, task, where=str(folder))[0] for frame in frames)
+    chosen, notes = choose_features(train, settings, roles(manifest.rules, train.columns))
     for note in notes:
         warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
-    module = methods.method(planned.method).load()
-    own = module.Settings.from_dict({"task": task, **planned.settings})
-    module.fit(
+    own = own_settings(planned, settings)
+    methods.method(planned.method).load().fit(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
         overwrite=overwrite, progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,19 @@ import numpy as np
 import polars as pl
 
 from shiftbench import methods
+from shiftbench.errors import SettingsError
 from shiftbench.features import Features
+from shiftbench.methods import presets
 from shiftbench.partition import Partition
 from shiftbench.predictions import Predictions
 from shiftbench.run.division import Divided
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.scored_table import cluster_codes, meet, slice_labels
-from shiftbench.settings import Settings
+from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 EVALUATED = [name for names in SPLITS.values() for name in names]
+BASELINES = ("mean", "majority", "column")
 
 Progress = Callable[[str, int, int], None]
 
@@ -36,8 +39,13 @@ class Planned:
 
     @property
     def place(self) -> str:
-        """The name as a file's: any other sign than letters, digits, dashes and underscores is written as its code."""
-        return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in self.name)
+        """The name as a file's."""
+        return place_of(self.name)
+
+
+def place_of(name: str) -> str:
+    """A name as a file's: any other sign than letters, digits, dashes and underscores is written as its code."""
+    return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in name)
 
 
 @dataclass(frozen=True)
@@ -51,18 +59,47 @@ class System:
 
 
 def plan(settings: Settings) -> list[Planned]:
-    """The method, then the constant baseline, then every column that is a forecast by itself."""
-    own = {name: value for name, value in settings.method.items() if name != "name"}
-    name = settings.method_name
-    if methods.method(name).name == "boosting":
-        own.setdefault("seed", settings.seed)
+    """The methods in their order, then the constant baseline, then every column that is a forecast by itself.
+
+    Raises:
+        SettingsError: if a method is made of others that do not come before it.
+    """
+    planned: list[Planned] = []
+    for entry in chosen_methods(settings):
+        planned.append(_planned(entry, settings, [before.name for before in planned]))
     constant = "majority" if settings.task == "classification" else "mean"
-    planned = [Planned(name, name, "ensemble", own), Planned(constant, constant, "baseline", {})]
+    planned.append(Planned(constant, constant, "baseline", {}))
     taken = {entry.name for entry in planned}
     for column in dict.fromkeys(settings.baselines):
         name = f"{column} (column)" if column in taken else column
         planned.append(Planned(name, "column", "baseline", {"column": column}))
     return planned
+
+
+def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
+    """The methods that the settings list, or those of their preset, or the default one."""
+    if settings.preset:
+        return presets.preset(settings.preset)
+    return settings.methods or ({"name": DEFAULT_METHOD},)
+
+
+def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]) -> Planned:
+    name, method = title(entry), methods.method(str(entry.get("name", DEFAULT_METHOD)))
+    own = {key: value for key, value in entry.items() if key not in ("name", "title")}
+    known = {place.name for place in fields(method.load().Settings)}
+    if "seed" in known:
+        own.setdefault("seed", settings.seed)
+    if "of" in known:
+        parts = [own["of"]] if isinstance(own.get("of"), str) else list(own.get("of", ()))
+        if late := [part for part in parts if part not in before]:
+            raise SettingsError(
+                f"{name}: expected to be made of methods that come before it ({', '.join(before) or 'none'}), found "
+                f"{', '.join(map(repr, late))}. Change the order, or the names in `of`."
+            )
+        places = [place_of(part) for part in parts]
+        own["of"] = places[0] if isinstance(own.get("of"), str) else places
+    role: Role = "baseline" if method.name in BASELINES else "ensemble"
+    return Planned(name, method.name, role, own)
 
 
 def fit_and_predict(
@@ -75,10 +112,11 @@ def fit_and_predict(
     *,
     cores: int,
     say: Progress,
+    before: Mapping[str, System],
 ) -> System:
-    """Fit a system (or find it fitted) and predict the evaluated records."""
+    """Fit a system (or find it fitted) and predict the evaluated records; `before` are the systems that it may use."""
     module = methods.method(planned.method).load()
-    own = module.Settings.from_dict({"task": settings.task, **planned.settings})
+    own = own_settings(planned, settings)
     place = folder / "model" / planned.place
     say(f"fit {planned.name}", 0, 1)
     module.fit(
@@ -92,7 +130,11 @@ def fit_and_predict(
         progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )
     say(f"predict {planned.name}", 0, 1)
-    ensemble = module.predict(judged.frame, folder=place, cores=cores)
+    parts = [before[name].predicted.ensemble for name in getattr(own, "of", ()) if name in before]
+    if combined := getattr(module, "of_predictions", None):  # made of what is known already
+        ensemble = combined(parts, own)
+    else:
+        ensemble = module.predict(judged.frame, folder=place, cores=cores)
     record = {
         "method": planned.method,
         "settings": own.to_dict(),
@@ -102,6 +144,13 @@ def fit_and_predict(
     predicted = Predictions(judged.ids.to_numpy(), ensemble, record)
     predicted.save(folder / "predictions" / f"{planned.place}.parquet")
     return System(planned, own.to_dict(), module.about(judged.frame, folder=place), predicted)
+
+
+def own_settings(planned: Planned, settings: Settings) -> Any:
+    """The settings of a system's method, checked."""
+    classes = {"classes": settings.classes} if settings.classes else {}
+    module = methods.method(planned.method).load()
+    return module.Settings.from_dict({"task": settings.task, **classes, **planned.settings})
 
 
 @dataclass(frozen=True)

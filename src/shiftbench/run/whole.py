@@ -8,16 +8,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shiftbench import methods
 from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
-from shiftbench.partition import Rules
+from shiftbench.partition import PARTITIONS, Partition, Rules
 from shiftbench.report.content import Report
+from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
-from shiftbench.run.division import Divided, choose_features, divide, rules_of
-from shiftbench.run.systems import SPLITS, Judged, Progress, System, fit_and_predict, plan
+from shiftbench.run.division import Divided, adopt, choose_features, divide, rules_of
+from shiftbench.run.systems import (
+    EVALUATED,
+    SPLITS,
+    Judged,
+    Progress,
+    System,
+    chosen_methods,
+    fit_and_predict,
+    own_settings,
+    plan,
+)
 from shiftbench.settings import Settings
 
 RETOLD = {"unit", "threshold", "slices", "assessment"}  # settings of the report alone
@@ -44,26 +54,65 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     folder = Path(folder)
     say("read", 0, 1)
     data = prepare(settings)
-    rules = rules_of({"seed": settings.seed, **settings.partition})
-    settings = written_out(data.settings, rules)
+    settings, rules, roles = _ruled(data)
+    settings = written_out(settings)
     new = not folder.exists()
     claim(settings, folder)
     say("partition", 0, 1)
     try:
-        made = divide(data.frame, rules, folder / "partition", source=settings.table, clusters=settings.clusters)
-        chosen, notes = choose_features(made.parts.frame("train"), settings, rules)
+        made = _divided(data, rules, folder / "partition")
+        chosen, notes = choose_features(made.parts.frame("train"), settings, roles)
     except ShiftbenchError:
         if new:  # a refused run leaves nothing behind
             shutil.rmtree(folder)
         raise
     judged = Judged.of(data.frame, made.parts)
-    systems = [
-        fit_and_predict(planned, made, chosen, judged, settings, folder, cores=cores, say=say)
-        for planned in plan(settings)
+    systems: dict[str, System] = {}
+    for planned in plan(settings):
+        systems[planned.place] = fit_and_predict(
+            planned, made, chosen, judged, settings, folder, cores=cores, say=say, before=systems
+        )
+    report = _report(settings, data, judged, made, chosen, list(systems.values()), cores=cores, say=say)
+    warnings = (*data.notes, *made.notes, *notes, *_unseen(made.parts, settings), *report.warnings)
+    return Outcome(folder, replace(report, warnings=warnings), settings)
+
+
+def _ruled(data: Data) -> tuple[Settings, Rules | None, tuple[str, ...]]:
+    """The settings with their rules written out, the rules if there are any, and the columns with a role."""
+    settings = data.settings
+    if data.given is not None:
+        return settings, None, given.roles(data.given.manifest.rules, data.frame.columns)
+    rules = rules_of({"seed": settings.seed, **settings.partition})
+    return replace(settings, partition=rules.to_settings()), rules, tuple(rules.columns())
+
+
+def _divided(data: Data, rules: Rules | None, folder: Path) -> Divided:
+    if data.given is not None:
+        return adopt(data.frame, data.given, folder)
+    assert rules is not None
+    return divide(data.frame, rules, folder, source=data.settings.table, clusters=data.settings.clusters)
+
+
+def _unseen(parts: Partition, settings: Settings) -> list[str]:
+    """A note for every class that is evaluated and never occurs in train."""
+    if settings.task != "classification":
+        return []
+    counts = {name: dict(parts.frame(name)[settings.target].value_counts().iter_rows()) for name in PARTITIONS}
+    unseen = [name for name in settings.classes if not counts["train"].get(name)]
+    found = {name: sum(counts[part].get(name, 0) for part in EVALUATED) for name in unseen}
+    return [
+        f"class {name!r} never occurs in train: models give it probability 0 in {count:,} evaluated records of it"
+        for name, count in found.items()
+        if count
     ]
-    slices = settings.slices or tuple(
-        dict.fromkeys(name for name in (rules.group, rules.time, "+".join(settings.clusters)) if name)
-    )
+
+
+def _report(
+    settings: Settings, data: Data, judged: Judged, made: Divided, chosen: Features, systems: Sequence[System], *,
+    cores: int, say: Progress,
+) -> Report:  # fmt: skip
+    by_default = (*(made.manifest.rules.get(role) for role in ("group", "time")), "+".join(settings.clusters))
+    slices = settings.slices or tuple(dict.fromkeys(name for name in by_default if isinstance(name, str) and name))
     splits = [
         (
             judged.records(split, settings.clusters, slices),
@@ -78,19 +127,21 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
         rule=settings.assessment.rule,  # type: ignore[arg-type]
         intervals=settings.assessment.intervals(settings.seed, cores),
         **_units(settings),
-        recipe=_recipe(data, made, chosen, systems, rules),
+        recipe=_recipe(data, settings, made, chosen, systems),
     )
-    report = build(splits, options, progress=lambda done, total: say("assess", done, total))
-    report = replace(report, warnings=(*data.notes, *made.notes, *notes, *report.warnings))
-    return Outcome(folder, report, settings)
+    return build(splits, options, progress=lambda done, total: say("assess", done, total))
 
 
-def written_out(settings: Settings, rules: Rules) -> Settings:
-    """The settings with every default of rules and method in them, so that a later version repeats the run."""
-    planned = plan(settings)[0]
-    own = methods.method(planned.method).load().Settings.from_dict({"task": settings.task, **planned.settings})
-    values = {name: value for name, value in own.to_dict().items() if name != "task"}
-    return replace(settings, partition=rules.to_settings(), method={"name": planned.method, **values})
+def written_out(settings: Settings) -> Settings:
+    """The settings with every default of the methods in them, so that a later version repeats the run."""
+    entries = []
+    for planned, entry in zip(plan(settings), chosen_methods(settings), strict=False):
+        own = own_settings(planned, settings).to_dict()
+        if "of" in own:
+            own["of"] = entry["of"]
+        values = {name: value for name, value in own.items() if name not in ("task", "classes")}
+        entries.append({"name": planned.method, "title": planned.name, **values})
+    return replace(settings, preset="", methods=tuple(entries))
 
 
 def claim(settings: Settings, folder: Path) -> None:
@@ -125,16 +176,18 @@ def _units(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _recipe(data: Data, made: Divided, chosen: Features, systems: Sequence[System], rules: Rules) -> dict[str, Any]:
-    settings = data.settings
+def _recipe(
+    data: Data, settings: Settings, made: Divided, chosen: Features, systems: Sequence[System]
+) -> dict[str, Any]:
     return {
+        **({"track": dict(settings.track)} if settings.track else {}),
         "table": Path(settings.table).name,
         "table_sha256": settings.table_sha256,
         "target": settings.target,
         "rows": {"read": data.rows_read, "without_target": data.rows_read - data.frame.height},
         "manifest": made.manifest.hash,
         "partition": {
-            "rules": rules.to_settings(),
+            "rules": dict(made.manifest.rules),
             "counts": dict(made.parts.counts),
             "unused": dict(made.parts.unused),
         },
