@@ -38,6 +38,10 @@ class MissingExtraError(ShiftbenchError, ImportError):
     """An optional library is not installed; the message names the extra to install."""
 
 
+class FetchError(ShiftbenchError):
+    """An archive that cannot be had, or that is not what it should be."""
+
+
 class UnknownNameError(ShiftbenchError, LookupError):
     """A name that is not known; the message names the nearest known one and lists the rest."""
 

@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from shiftbench.cli import assessing, fitting
+from shiftbench.cli import assessing, benchmarking, fetching, fitting
 from shiftbench.cli.terminal import complain, note
 from shiftbench.errors import ShiftbenchError
 
@@ -33,7 +33,9 @@ for command in (
     fitting.predict,
     assessing.report,
     assessing.tables,
-    assessing.example,
+    benchmarking.example,
+    fetching.fetch,
+    benchmarking.prepare,
 ):
     app.command()(command)
 

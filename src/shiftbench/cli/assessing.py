@@ -163,22 +163,24 @@ def report(
     file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)],
     out: o.Out = None,
 ) -> None:
-    """Print a report again, and write it again in every format (after an upgrade, or elsewhere)."""
+    """Print all tables of a report, and write it again in every format (after an upgrade, or elsewhere)."""
     from shiftbench.report.content import Report
 
-    finish(Report.load(file), out or file.parent)
+    finish(Report.load(file), out or file.parent, brief=False)
 
 
 def tables(
-    track: Annotated[str | None, typer.Argument(help="weather, translation, motion, lesions or power.")] = None,
+    track: Annotated[str | None, typer.Argument(help="A track; without one, all are listed.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(help="Runs of ours to stand beside what is printed.")] = None,
     task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
     subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them to this file, too.")] = None,
 ) -> None:
-    """Results printed in the papers of the Shifts benchmark, with the table each stands in."""
+    """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
     from shiftbench import published
+    from shiftbench.cli import benchmarking
     from shiftbench.tables import write_table
 
     if track is None:
@@ -187,6 +189,11 @@ def tables(
         return
     if track not in published.tracks():
         raise UnknownNameError("track", track, published.tracks())
+    if runs:
+        if any((task, metric, model, subset)):
+            raise SettingsError("expected runs, or --task, --metric, --model and --subset, found both. Drop one.")
+        benchmarking.track_tables(track, runs, out)
+        return
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
         write_table(found, out)
@@ -204,22 +211,3 @@ def _print(frame: object) -> None:
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row))
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(table)
-
-
-def example(
-    what: Annotated[str, typer.Argument(help="What to make: table.")] = "table",
-    out: o.Out = None,
-    rows: Annotated[int, typer.Option("--rows", min=1000, help="Rows.")] = 20_000,
-    seed: o.Seed = None,
-    overwrite: o.Overwrite = False,
-) -> None:
-    """Make example data with known truth, and the settings to run it with."""
-    from shiftbench import example as made
-
-    if what != "table":
-        raise UnknownNameError("example", what, ["table"])
-    path = out or Path("table.parquet")
-    if path.exists() and not overwrite:
-        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
-    table, settings = made.write(path, rows=rows, seed=seed or 0)
-    say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shiftbench.cli import benchmarking
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
 from shiftbench.errors import SettingsError
@@ -58,7 +59,15 @@ def _methods(base: dict[str, Any], names: tuple[str, ...], preset: str | None, m
 
 
 def run(
-    table: Annotated[Path | None, typer.Argument(help="The table; default: the one the settings name.")] = None,
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="NAME_OR_PATH", help="A track, a table or a folder of partitions; default: as settings."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A track's data: prepared folder, archive, table.")
+    ] = None,
     target: o.Target = None,
     task: o.Task = None,
     time: o.Time = None,
@@ -81,6 +90,7 @@ def run(
     unit: o.Unit = None,
     method: o.Methods = None,
     preset: o.Preset = None,
+    experiment: benchmarking.Experiment = None,
     members: o.Members = None,
     rule: o.Rule = None,
     replicates: o.Replicates = None,
@@ -91,9 +101,28 @@ def run(
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """From a table to a report: partition, fit an ensemble, predict, assess beside baselines."""
+    """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines."""
     from shiftbench import run as runner
     from shiftbench import settings
+    from shiftbench.tracks import TRACKS
+
+    if table is not None and str(table) in TRACKS:
+        words = {
+            "--target": target, "--time": time, "--group": group, "--shifted": shifted, "--in-domain": in_domain,
+            "--shifted-if": shifted_if, "--fractions": fractions, "--gap": gap, "--by": by, "--shares": shares,
+            "--id": id_column, "--cluster": cluster, "--slice": slices, "--baseline": baseline, "--drop": drop,
+            "--keep": keep, "--threshold": threshold, "--unit": unit, "--method": method, "--config": config,
+        }  # fmt: skip
+        if foreign := [word for word, value in words.items() if value]:
+            raise SettingsError(f"a track settles {', '.join(foreign)}: expected no such option, found it. Drop it.")
+        benchmarking.run_track(
+            str(table), data, task=task, preset=preset, experiment=experiment, seed=seed, out=out, cores=cores,
+            overwrite=overwrite,
+            given={"members": members, "replicates": replicates, "kind": intervals, "rule": rule},
+        )  # fmt: skip
+        return
+    if data is not None or experiment is not None:
+        raise SettingsError("--data and --experiment: expected a track's name with them, found none. Name the track.")
 
     given = {
         "table": None if table is None else str(table),

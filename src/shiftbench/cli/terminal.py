@@ -95,13 +95,13 @@ def progress_bar() -> Iterator[Progress]:
         yield progress
 
 
-def finish(report: Report, folder: Path) -> None:
-    """Print a report, write it in every format, and say where it is."""
+def finish(report: Report, folder: Path, *, brief: bool = True) -> None:
+    """Print the main part of a report (or all of it), write it in every format, and say where it is."""
     from rich.console import Console
 
     from shiftbench.report import output, terminal
 
     width = shutil.get_terminal_size((100, 24)).columns
-    Console(width=width).print(terminal.render(report))
+    Console(width=width).print(terminal.render(report, brief=brief))
     written = output.write(report, folder)
     say(f"report: {written['html']}")

@@ -21,16 +21,19 @@ WIDEST_TEXT = 24
 BETWEEN = 2  # blanks between columns
 
 
-def render(report: Report) -> RenderableType:
-    """The report for `rich.console.Console.print`: it takes the width it is given, from 60 columns on."""
-    return _Rendered(report)
+def render(report: Report, *, brief: bool = False) -> RenderableType:
+    """The report for `rich.console.Console.print`: it takes the width it is given, from 60 columns on.
+
+    brief: only the verdict, the main table and the warnings.
+    """
+    return _Rendered(report, brief)
 
 
 class _Rendered:
     """Lays the tables out when the width is known."""
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
+    def __init__(self, report: Report, brief: bool) -> None:
+        self.report, self.brief = report, brief
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(clean(self.report.title), style="bold")
@@ -38,11 +41,15 @@ class _Rendered:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            if grid.kind != "systems" and grid.split in ("", split):
+            wanted = grid.kind in ("answers", "joint") if self.brief else grid.kind != "systems"
+            if wanted and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
         yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
+        if self.brief:
+            yield Text("\nSlices, comparisons, measures, recipe: in the report, or by `shiftbench report`.", style="dim")
+            return
         yield from _listing("Recipe", _recipe(self.report))
 
 

@@ -55,10 +55,10 @@ def _read(settings: Settings) -> tuple[pl.DataFrame, Given | None, str]:
     if not folder.is_dir():
         digest = _expected(settings, _table_hash(folder))
         return tables.read_table(folder), None, digest
-    if settings.partition:
+    if said := [name for name, value in settings.partition.items() if value not in (None, (), {}, [])]:
         raise SettingsError(
-            f"{folder}: expected no rules of partition with a folder of partitions, found "
-            f"{', '.join(settings.partition)}. Drop these, or name the whole table."
+            f"{folder}: expected no rules of partition with a folder of partitions, found {', '.join(said)}. "
+            "Drop these, or name the whole table."
         )
     frame, made = given.read(folder)
     return frame, made, _expected(settings, made.manifest.hash)

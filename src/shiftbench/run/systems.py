@@ -23,7 +23,6 @@ from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 EVALUATED = [name for names in SPLITS.values() for name in names]
-BASELINES = ("mean", "majority", "column")
 
 Progress = Callable[[str, int, int], None]
 
@@ -98,8 +97,7 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
             )
         places = [place_of(part) for part in parts]
         own["of"] = places[0] if isinstance(own.get("of"), str) else places
-    role: Role = "baseline" if method.name in BASELINES else "ensemble"
-    return Planned(name, method.name, role, own)
+    return Planned(name, method.name, method.role, own)
 
 
 def fit_and_predict(

@@ -1,0 +1,170 @@
+"""Commands of a benchmark's tracks: example, prepare, and what `run` and `tables` do when they are given a track."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shiftbench.cli import options as o
+from shiftbench.cli.terminal import cores_or_all, finish, make_room, note, progress_bar, say
+from shiftbench.errors import SettingsError, UnknownNameError
+
+if TYPE_CHECKING:
+    from shiftbench.settings import Settings
+    from shiftbench.track import Prepared, Progress, Track
+
+Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
+Experiment = Annotated[
+    str | None, typer.Option("--experiment", help="Which of the track's partitions [the canonical one].")
+]
+ClimateTable = Annotated[
+    Path | None, typer.Option("--climate", help="Table of climates by coordinates, where the data lack them.")
+]
+
+
+def example(
+    what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = "table",
+    out: o.Out = None,
+    rows: Annotated[int, typer.Option("--rows", min=1000, help="Rows.")] = 20_000,
+    seed: o.Seed = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Make example data: a table with known truth, or data of the form of a track."""
+    from shiftbench import example as made
+    from shiftbench.tracks import TRACKS, track
+
+    if what not in ("table", *TRACKS):
+        raise UnknownNameError("example", what, ["table", *TRACKS])
+    path = out or Path(f"{what}.parquet")
+    if path.exists() and not overwrite:
+        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    if what == "table":
+        table, settings = made.write(path, rows=rows, seed=seed or 0)
+        say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
+        return
+    with progress_bar() as progress:
+        table = track(what).example(path, rows, seed or 0, progress)
+    say(f"table: {table}\nnext:  shiftbench run {what} --data {table}")
+
+
+def prepare(
+    name: Annotated[str, typer.Argument(metavar="TRACK", help="The track's name.", show_default=False)],
+    source: Source,
+    out: o.Out = None,
+    experiment: Experiment = None,
+    climate: ClimateTable = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Check a track's data, convert them to Parquet and divide them into partitions."""
+    from shiftbench.tracks import track
+
+    chosen = track(name)
+    folder = out or Path(f"shiftbench-{name}-data")
+    make_room(folder, overwrite=overwrite, marker="manifest.json")
+    with progress_bar() as progress:
+        prepared = chosen.prepare(
+            source, folder, experiment=_experiment(chosen, experiment), climate=climate, progress=progress
+        )
+    _say_prepared(prepared)
+    say(f"next: shiftbench run {name} --data {prepared.folder}")
+
+
+def _experiment(track: Track, name: str | None) -> str:
+    if name is None:
+        return track.experiments[0]
+    if name not in track.experiments:
+        raise UnknownNameError("experiment", name, track.experiments)
+    return name
+
+
+def _say_prepared(prepared: Prepared) -> None:
+    for entry in prepared.notes:
+        note(f"note: {entry}")
+    for part, count in prepared.counts.items():
+        say(f"{part:9}{count:>12,}")
+    say(f"data: {prepared.folder} ({prepared.origin})")
+
+
+def run_track(
+    name: str, data: Path | None, *, task: str | None, preset: str | None, experiment: str | None, seed: int | None,
+    given: dict[str, Any], out: Path | None, cores: int, overwrite: bool,
+) -> None:  # fmt: skip
+    """`shiftbench run TRACK`: prepare the data if need be, then run every task, then the paper's tables."""
+    from shiftbench import run as runner
+    from shiftbench.tracks import track
+
+    chosen = track(name)
+    tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
+    if not tasks:
+        raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
+    if preset is not None and preset not in chosen.presets:
+        raise UnknownNameError("preset", preset, chosen.presets)
+    if data is None:
+        raise SettingsError(
+            f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
+            f"or get the official ones with `shiftbench fetch {name}`."
+        )
+    folder = out or Path(f"shiftbench-{name}")
+    make_room(folder, overwrite=overwrite, marker="track.toml", resumes=True)
+    reports = []
+    with progress_bar() as progress:
+        prepared = _prepared(chosen, data, folder, experiment, progress)
+        for entry in tasks:
+            settings = chosen.settings(prepared, entry, preset=preset or chosen.presets[0], seed=seed or 0)
+            outcome = runner.run(
+                _with_words(settings, given), folder / entry.name, cores=cores_or_all(cores), progress=progress
+            )
+            reports.append(outcome.report)
+    for entry, report in zip(tasks, reports, strict=True):
+        finish(report, folder / entry.name / "report")
+    say(f"tables: {chosen.paper(reports, folder / 'tables')}")
+
+
+def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
+    """The track's settings with what the command line says of methods and of the assessment."""
+    members = given.pop("members")
+    words = {key: value for key, value in given.items() if value is not None}
+    settings = replace(settings, assessment=replace(settings.assessment, **words))
+    if members is None:
+        return settings
+    methods = [{**entry, "members": members} if "members" in entry else entry for entry in settings.methods]
+    return replace(settings, methods=tuple(methods))
+
+
+def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:
+    """The prepared folder that `data` is, or one that is made of it inside the run's folder, once."""
+    from shiftbench import files
+
+    if (data / "manifest.json").is_file():
+        if experiment is not None:
+            raise SettingsError(
+                f"{data}: expected data that are not divided yet with --experiment, found a prepared folder. "
+                f"Name the experiment to `shiftbench prepare {track.name}`."
+            )
+        prepared = track.open_prepared(data)
+    else:
+        chosen = _experiment(track, experiment)
+        place = folder / f"data-{chosen}"
+        if (place / "manifest.json").is_file():
+            prepared = track.open_prepared(place)
+        else:
+            prepared = track.prepare(data, place, experiment=chosen, climate=None, progress=progress)
+    files.write_text(folder / "track.toml", f'# A run of the track {track.name}.\ndata = "{prepared.origin}"\n')
+    return prepared
+
+
+def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
+    """`shiftbench tables TRACK RUN…`: the paper's tables and figures with the runs beside what is printed."""
+    from rich.console import Console
+
+    from shiftbench.report import finding
+    from shiftbench.tracks import track
+
+    chosen = track(name)
+    reports = finding.load(runs)
+    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.shown(reports))
+    say(f"written: {chosen.paper(reports, out or Path(f'shiftbench-{name}-tables'))}")

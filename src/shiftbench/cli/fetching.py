@@ -1,0 +1,122 @@
+"""The command that downloads a track's official archives."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shiftbench.cli.terminal import Progress, note, say
+from shiftbench.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from shiftbench.fetch import Archive
+
+What = Annotated[str | None, typer.Option("--what", help="Which archive; --list names them [the first].")]
+To = Annotated[
+    Path | None, typer.Option("--to", help="Folder for it [$SHIFTBENCH_DATA or the user's cache, then the track].")
+]
+Accept = Annotated[bool, typer.Option("--accept-licence", help="You have read the licence and accept it.")]
+Url = Annotated[str | None, typer.Option("--url", help="Take the archive from this address.")]
+Listing = Annotated[bool, typer.Option("--list", help="Only list the archives, their addresses and their licence.")]
+Verify = Annotated[bool, typer.Option("--verify", help="Hash a file that is there already again.")]
+Unpack = Annotated[bool, typer.Option("--unpack", help="Also unpack it into a folder beside it.")]
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="TRACK", help="The track's name.", show_default=False)],
+    what: What = None,
+    to: To = None,
+    accept_licence: Accept = False,
+    url: Url = None,
+    listing: Listing = False,
+    verify: Verify = False,
+    unpack: Unpack = False,
+) -> None:
+    """Download an official archive of a track; goes on where an interrupted download stopped."""
+    from shiftbench import fetch as fetching
+
+    archives = _archives(name)
+    if listing:
+        _list(archives)
+        return
+    archive = _chosen(archives, what)
+    if url is not None:
+        archive = replace(archive, url=url)
+    folder = to or fetching.default_folder() / name
+    accepted = accept_licence or fetching.accepted(archive, folder) or _accepts(archive)
+    with _bytes_bar() as progress:
+        fetched = fetching.fetch(archive, folder, accept_licence=accepted, verify=verify, progress=progress)
+    known = "recorded now; compared with from here on" if fetched.new else "as recorded"
+    say(f"file:   {fetched.path}\nsize:   {fetched.size:,} bytes\nsha256: {fetched.sha256} ({known})")
+    if unpack:
+        place = folder / archive.file.split(".")[0]
+        fetching.unpack(fetched.path, place)
+        say(f"folder: {place}")
+    if archive.then:
+        say(f"next:   {archive.then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")
+
+
+def _archives(name: str) -> tuple[Archive, ...]:
+    from shiftbench.tracks import TRACKS
+
+    if name not in TRACKS:
+        raise UnknownNameError("track", name, TRACKS)
+    found: tuple[Archive, ...] = importlib.import_module(f"shiftbench.tracks.{name}.archives").ARCHIVES
+    return found
+
+
+def _chosen(archives: tuple[Archive, ...], what: str | None) -> Archive:
+    known = {archive.name: archive for archive in archives}
+    if what is None:
+        return archives[0]
+    if what not in known:
+        raise UnknownNameError("archive", what, known)
+    return known[what]
+
+
+def _list(archives: tuple[Archive, ...]) -> None:
+    width = max(len(archive.name) for archive in archives)
+    for archive in archives:
+        say(f"{archive.name:{width}}  {archive.about}\n{'':{width}}  {archive.url}\n{'':{width}}  {_terms(archive)}")
+
+
+def _terms(archive: Archive) -> str:
+    return f"licence {archive.licence.name}, {archive.licence.url}"
+
+
+def _accepts(archive: Archive) -> bool:
+    """Show the licence to whoever sits at the terminal, and ask; no one there accepts nothing."""
+    if not sys.stdin.isatty():
+        return False
+    note(f"{archive.name}: {archive.about}\n{_terms(archive)}\nIt asks you to {archive.licence.asks}")
+    return typer.confirm("Do you accept it?", err=True)
+
+
+@contextmanager
+def _bytes_bar() -> Iterator[Progress]:
+    """Bytes, speed and time left on stderr; silent where stderr is no terminal."""
+    from rich import progress as bar
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    columns = (
+        bar.TextColumn("{task.description}"), bar.BarColumn(), bar.DownloadColumn(), bar.TransferSpeedColumn(),
+        bar.TimeRemainingColumn(),
+    )  # fmt: skip
+    with bar.Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+        rows: dict[str, bar.TaskID] = {}
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in rows:  # what was here before counts as done, not as fast
+                rows[stage] = bars.add_task(stage, total=total or None, completed=done)
+            bars.update(rows[stage], completed=done, total=total or None)
+
+        yield progress

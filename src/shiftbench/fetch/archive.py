@@ -1,0 +1,74 @@
+"""What is known of an archive before a byte of it is here: its address, its licence, perhaps its size and hash."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from shiftbench.errors import FetchError
+
+SCHEMES = ("http", "https")
+
+
+@dataclass(frozen=True)
+class Licence:
+    """The licence that data come under: its name, its address, and what it asks in a sentence."""
+
+    name: str
+    url: str
+    asks: str
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file that can be fetched.
+
+    Attributes:
+        name: what users call it.
+        url: its address, http or https.
+        file: the name it is kept under; its ending (.tar, .tar.gz, .tgz, .zip) says what its bytes must look like.
+        licence: must be accepted before it is fetched.
+        about: what is in it.
+        size: in bytes, if published.
+        sha256: in hexadecimal, if published; otherwise it is recorded on first use.
+        then: the command that uses the file, with {path} and {folder} for where it is.
+
+    Raises:
+        FetchError: if `url` is no http(s) address or `file` is more than a plain name.
+    """
+
+    name: str
+    url: str
+    file: str
+    licence: Licence
+    about: str
+    size: int | None = None
+    sha256: str | None = None
+    then: str | None = None
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not _is_address(self.url):
+            problems.append(
+                f"{self.url!r}: expected an address such as https://host/archive.tar (http or https; spaces and other "
+                "characters outside ASCII written as %20), found another. Correct the address."
+            )
+        if not re.fullmatch(r"\w[\w.+-]*", self.file, re.ASCII):
+            problems.append(
+                f"{self.file!r}: expected a plain file name (letters, digits, '.', '-', '+'), found another. "
+                "Rename the file."
+            )
+        if self.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
+            problems.append(f"{self.sha256!r}: expected a SHA-256 as 64 hexadecimal digits in lower case. Correct it.")
+        if problems:
+            raise FetchError(*problems)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises if it is no number
+    except ValueError:
+        return False
+    return parts.scheme in SCHEMES and bool(parts.hostname) and re.fullmatch(r"[!-~]+", url) is not None

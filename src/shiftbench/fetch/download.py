@@ -1,0 +1,261 @@
+"""One file over HTTP into `NAME.part`: goes on where an earlier try ended, if the server still has the same file.
+
+`NAME.part.json` says where the part comes from. A part is only continued under If-Range with the ETag or the date the
+server gave with it, so that two versions of a file are never glued together (RFC 9110, sections 13.1.5 and 14).
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import re
+import shutil
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from http.client import HTTPMessage
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from shiftbench import files
+from shiftbench.errors import FetchError
+from shiftbench.fetch import container
+from shiftbench.fetch.archive import SCHEMES, Archive
+
+CHUNK = 1 << 20
+LONGEST_WAIT_S = 60.0
+PASSING = {408, 425, 429, 500, 502, 503, 504}
+"""Answers that another try may better."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often to try again without a byte gained, the first wait (then doubled), and how long to wait for a byte."""
+
+    tries: int = 6
+    wait_s: float = 1.0
+    timeout_s: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+PATIENCE = Patience()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which version of which file a part belongs to; `size` is that of the whole, None if the server does not say."""
+
+    url: str
+    size: int | None
+    etag: str | None
+    last_modified: str | None
+
+    @property
+    def validator(self) -> str | None:
+        """What If-Range takes: an ETag unless it is weak, else the date."""
+        strong = self.etag is not None and not self.etag.startswith("W/")
+        return self.etag if strong else self.last_modified
+
+
+class _BrokenError(Exception):
+    """This try came to nothing; the next may do better."""
+
+
+class _StaleError(_BrokenError):
+    """What is kept is no start of what the server has now."""
+
+
+def download(archive: Archive, part: Path, *, patience: Patience, progress: Progress) -> Origin:
+    """Bring `part` to its full size, in as many tries as it takes while they bring something.
+
+    Raises:
+        FetchError: if the server refuses, the tries are used up, what comes is of another kind or size, or the disk is
+            too small. What has come so far stays for the next call, unless it is of no use.
+    """
+    failures, most = 0, _kept(part, archive.url)[1]
+    while True:
+        try:
+            return _try(archive, part, patience.timeout_s, progress)
+        except _BrokenError as broken:
+            failures = 0 if _length(part) > most else failures + 1
+            most = max(most, _length(part))
+            if isinstance(broken, _StaleError):
+                forget(part)
+            if failures >= patience.tries:
+                raise FetchError(
+                    f"{archive.url}: expected the file within {patience.tries} tries, found {broken}. "
+                    f"Try again later ({_length(part):,} bytes are kept in {part}), or name another address."
+                ) from None
+            patience.sleep(min(patience.wait_s * 2 ** max(failures - 1, 0), LONGEST_WAIT_S))
+
+
+def forget(part: Path) -> None:
+    """Remove a part and the note of its origin."""
+    part.unlink(missing_ok=True)
+    _note(part).unlink(missing_ok=True)
+
+
+def _try(archive: Archive, part: Path, timeout_s: float, progress: Progress) -> Origin:
+    origin, done = _kept(part, archive.url)
+    if origin is not None and origin.size == done:
+        return origin
+    with _answer(archive.url, origin, done, timeout_s) as response:
+        if origin is not None and response.status == 206:
+            origin = _continued(response.headers, origin, done)
+            pieces = _pieces(response, origin.size, done)
+            _foresee(archive, origin.size, done, part)
+        elif response.status == 200:
+            origin, done = _origin(archive.url, response.headers), 0
+            pieces = _pieces(response, origin.size, done)
+            _foresee(archive, origin.size, done, part)
+            head = _head(pieces, origin.size)
+            container.check_head(head, archive.file, archive.url)
+            forget(part)  # first the old bytes, then the new note: a note never goes with bytes of another origin
+            files.write_json(_note(part), asdict(origin))
+            pieces = itertools.chain([head], pieces)
+        else:
+            raise FetchError(f"{archive.url}: expected the file (status 200), found status {response.status}.")
+        _append(pieces, part, done, origin.size, progress)
+    return origin
+
+
+def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
+    """What an earlier try left that can be continued: its origin and its length."""
+    try:
+        origin, done = Origin(**json.loads(_note(part).read_text("utf-8"))), _length(part)
+        fits = origin.size is None or done <= origin.size
+    except (OSError, ValueError, TypeError):  # no note, or none of ours
+        return None, 0
+    continues = origin.validator is not None or done == origin.size
+    return (origin, done) if done and fits and continues and origin.url == url else (None, 0)
+
+
+def _origin(url: str, headers: HTTPMessage) -> Origin:
+    said = headers.get("Content-Length", "")
+    size = int(said) if said.isdecimal() else None
+    return Origin(url, size, headers.get("ETag"), headers.get("Last-Modified"))
+
+
+def _answer(url: str, origin: Origin | None, done: int, timeout_s: float) -> http.client.HTTPResponse:
+    headers = {"User-Agent": "shiftbench", "Accept-Encoding": "identity"}
+    if origin is not None:
+        headers |= {"Range": f"bytes={done}-", "If-Range": str(origin.validator)}
+    opener = urllib.request.build_opener(_Redirects)
+    try:
+        response: http.client.HTTPResponse = opener.open(
+            urllib.request.Request(url, headers=headers), timeout=timeout_s
+        )
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise _refusal(url, error) from None
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError):
+            raise FetchError(f"{url}: expected a server with a valid certificate, found: {error}.") from None
+        raise _BrokenError(f"no connection ({error})") from None
+    return response
+
+
+def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
+    """What an error status means: worth another try, or the end."""
+    if error.code in PASSING:
+        return _BrokenError(f"status {error.code} {error.reason}")
+    if error.code == 416:
+        return _StaleError("a file that ends before the part that is here")
+    if 300 <= error.code < 400:
+        place = error.headers.get("Location", "nowhere")
+        return FetchError(
+            f"{url}: expected the file, found a redirect to {place} that is not followed (only http and https, not "
+            "from https to http, not in circles). Name the right address."
+        )
+    return FetchError(
+        f"{url}: expected the file, found status {error.code} {error.reason}. "
+        "It may have moved: look for its present address and name that."
+    )
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        old, new = req.type, urlsplit(newurl).scheme
+        if new not in SCHEMES or (old, new) == ("https", "http"):
+            raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _continued(headers: HTTPMessage, origin: Origin, done: int) -> Origin:
+    """The origin of the rest that is sent: the same file, from byte `done` on; otherwise the part is given up."""
+    said = headers.get("Content-Range", "")
+    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", said.strip())
+    size = int(match[2]) if match and match[2] != "*" else origin.size
+    same = headers.get("ETag", origin.etag) == origin.etag
+    if match is None or int(match[1]) != done or origin.size not in (None, size) or not same:
+        raise _StaleError(f"the rest of another file (asked from byte {done:,} on, got Content-Range {said!r})")
+    return replace(origin, size=size)
+
+
+def _foresee(archive: Archive, size: int | None, done: int, part: Path) -> None:
+    """The size the server states is the published one, and there is room for what is still to come."""
+    if None not in (archive.size, size) and archive.size != size:
+        raise FetchError(
+            f"{archive.url}: expected {archive.size:,} bytes as published, found {size:,}. The file there is "
+            "another: name the address of the right one."
+        )
+    missing, free = (size or archive.size or 0) - done, shutil.disk_usage(part.parent).free
+    if missing > free:
+        raise FetchError(
+            f"{part.parent}: expected {missing:,} free bytes for what is still to come, found {free:,}. "
+            "Make room, or name a folder on another disk."
+        )
+
+
+def _head(pieces: Iterator[bytes], size: int | None) -> bytes:
+    """Enough of the first bytes to see what they are."""
+    head = b""
+    while len(head) < container.HEAD and (piece := next(pieces, b"")):
+        head += piece
+    if not head or (size is not None and len(head) < min(size, container.HEAD)):
+        raise _BrokenError(_ended(len(head), size))
+    return head
+
+
+def _append(pieces: Iterable[bytes], part: Path, done: int, size: int | None, progress: Progress) -> None:
+    with part.open("ab") as file:
+        for piece in pieces:
+            file.write(piece)
+            done += len(piece)
+            progress("download", done, size or 0)
+    if size is not None and done != size:
+        raise _BrokenError(_ended(done, size))
+
+
+def _ended(done: int, size: int | None) -> str:
+    return f"an end after {done:,} of {'some' if size is None else f'{size:,}'} bytes"
+
+
+def _pieces(response: http.client.HTTPResponse, size: int | None, done: int) -> Iterator[bytes]:
+    """What the server sends, as it comes, never more than it promised."""
+    missing = None if size is None else size - done
+    while missing is None or missing > 0:
+        try:
+            piece = response.read1(CHUNK if missing is None else min(CHUNK, missing))
+        except (OSError, http.client.HTTPException) as error:
+            raise _BrokenError(f"a broken connection ({error!r})") from None
+        if not piece:
+            return
+        missing = None if missing is None else missing - len(piece)
+        yield piece
+
+
+def _note(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
+
+
+def _length(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0

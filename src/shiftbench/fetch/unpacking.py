@@ -1,0 +1,144 @@
+"""Taking an archive apart without trusting it: only plain files, only below the folder, whole or nothing."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO
+
+from shiftbench.errors import FetchError, UnknownNameError
+from shiftbench.fetch import container
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file inside an archive; `fault` says why it may not be unpacked, if so."""
+
+    name: str
+    size: int
+    open: Callable[[], IO[bytes] | None]
+    fault: str | None = None
+
+
+def unpack(archive: Path, folder: Path, members: Iterable[str] | None = None) -> list[Path]:
+    """Unpack a .tar, .tar.gz, .tgz or .zip into a new folder; owners, modes and times are not taken over.
+
+    Args:
+        archive: the file.
+        folder: where to; must not exist yet, or be empty.
+        members: names of the files to unpack; all by default.
+
+    Returns:
+        The files written, in the archive's order.
+
+    Raises:
+        FetchError: if the archive is cut off or holds a link, a device, an absolute path, a path through `..` or one
+            name twice; if the disk is too small; or if `folder` has something in it. Nothing is unpacked then.
+        UnknownNameError: if a member is not there.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FetchError(f"{folder}: expected a new or empty folder to unpack into, found another. Choose a new one.")
+    with _opened(archive) as found:
+        chosen = _chosen(found, members)
+        _check(archive, chosen)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _foresee(folder.parent, sum(member.size for member in chosen))
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+            place = Path(temporary) / "whole"
+            place.mkdir()
+            for member in chosen:
+                _write(member, place / member.name)
+            if folder.exists():
+                folder.rmdir()
+            place.rename(folder)
+    return [folder / member.name for member in chosen]
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[list[Member]]:
+    """The members of an archive, while it is open; whatever goes wrong in reading it is a FetchError."""
+    try:
+        match container.kind(archive.name):
+            case "tar" | "tar.gz":
+                with tarfile.open(archive, "r:*") as tar:
+                    yield [_of_tar(tar, info) for info in tar if not info.isdir()]
+            case "zip":
+                with zipfile.ZipFile(archive) as packed:
+                    yield [_of_zip(packed, info) for info in packed.infolist() if not info.is_dir()]
+            case _:
+                raise FetchError(f"{archive}: expected a .tar, .tar.gz, .tgz or .zip, found another ending.")
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise container.cut_off(archive, error) from None
+    except (OSError, RuntimeError, NotImplementedError) as error:  # an encrypted zip, a method unknown, a full disk
+        raise FetchError(f"{archive}: expected to unpack it, found: {error}. Nothing was unpacked.") from None
+
+
+def _of_tar(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
+    fault = None if info.isreg() else f"a link to {info.linkname!r}" if info.linkname else "a device"
+    return Member(info.name, info.size, lambda: tar.extractfile(info), fault or _fault(info.name))
+
+
+def _of_zip(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    link = (info.external_attr >> 16) & 0o170000 == 0o120000
+    return Member(info.filename, info.file_size, lambda: packed.open(info), "a link" if link else _fault(info.filename))
+
+
+def _fault(name: str) -> str | None:
+    """Why a path is not one below the folder, on any system."""
+    paths = PurePosixPath(name), PureWindowsPath(name)
+    if any(path.is_absolute() or path.anchor for path in paths):
+        return "an absolute path"
+    if any(".." in path.parts for path in paths):
+        return "a path that leads out of the folder"
+    return None if PurePosixPath(name).parts else "no name"
+
+
+def _chosen(found: list[Member], names: Iterable[str] | None) -> list[Member]:
+    if names is None:
+        return found
+    wanted = set(names)
+    for name in sorted(wanted - {member.name for member in found}):
+        raise UnknownNameError("member", name, [member.name for member in found])
+    return [member for member in found if member.name in wanted]
+
+
+def _check(archive: Path, members: list[Member]) -> None:
+    problems = [
+        f"{archive}: expected plain files inside one folder, found {member.fault}: {member.name!r}. Do not trust it."
+        for member in members
+        if member.fault
+    ]
+    seen: set[PurePosixPath] = set()
+    for member in members:
+        path = PurePosixPath(member.name)
+        if path in seen:
+            problems.append(f"{archive}: expected each file once, found {member.name!r} twice. Do not trust it.")
+        seen.add(path)
+    if problems:
+        raise FetchError(*problems)
+
+
+def _foresee(folder: Path, size: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise FetchError(
+            f"{folder}: expected {size:,} free bytes to unpack into, found {free:,}. Make room, or choose another disk."
+        )
+
+
+def _write(member: Member, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = member.open()
+    if source is None:
+        raise EOFError(f"{member.name} is not there")
+    with source, path.open("xb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
+        if file.tell() != member.size:
+            raise EOFError(f"{member.name}: expected {member.size:,} bytes, found {file.tell():,}")

@@ -1,0 +1,1 @@
+"""The weather track: temperature and precipitation class from three forecast models, for stations worldwide."""

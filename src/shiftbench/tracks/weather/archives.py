@@ -1,0 +1,34 @@
+"""The official archives of the weather data: where they were, and on what terms they may be used.
+
+Their publishers give neither sizes to the byte nor hashes, so both are recorded on first use.
+"""
+
+from __future__ import annotations
+
+from shiftbench.fetch import Archive, Licence
+
+BASE = "https://storage.yandexcloud.net/yandex-research/shifts/weather/"
+LICENCE = Licence(
+    "CC BY-NC-SA 4.0",
+    "https://creativecommons.org/licenses/by-nc-sa/4.0/",
+    "name the authors (Malinin et al., Shifts, 2021), use it for no commercial purpose, and pass on what you make of "
+    "it under the same licence.",
+)
+
+
+def _archive(name: str, file: str, about: str, then: str | None) -> Archive:
+    return Archive(name, BASE + file, file, LICENCE, about, then=then)
+
+
+_ONE = "shiftbench prepare weather {path}"
+_BOTH = "shiftbench prepare weather {folder}"
+ARCHIVES: tuple[Archive, ...] = (
+    _archive("canonical", "canonical-partitioned-dataset.tar", "all five partitions, about 7.5 GB", _ONE),
+    _archive("train-dev", "canonical-trn-dev-data.tar", "train, dev_in and dev_out; `eval` has the rest", _BOTH),
+    _archive("eval", "canonical-eval-data.tar", "eval_in and eval_out; `train-dev` has the rest", _BOTH),
+    _archive(
+        "full", "full-dataset.tar", "all 10 million rows before they were divided; this address is less certain", _ONE
+    ),
+    _archive("baseline-models", "baseline-models.tar", "the paper's ten CatBoost models", None),
+)
+"""What can be fetched, the usual choice first."""

@@ -1,0 +1,278 @@
+"""Pictures of the paper's tables: robustness, retention curves, measures, and other training sets.
+
+Printed values stand beside as hollow markers where the unit is that of print. matplotlib is imported when the first
+picture is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shiftbench import files, plots
+from shiftbench.report import canvas, curve_figures
+from shiftbench.report.content import METRICS, Curve, Report, System
+from shiftbench.report.grid import ARROWS
+from shiftbench.report.style import COLOURS, DPI, GREY, MARKERS, SUBSET_LOOKS, short
+from shiftbench.report.view import SPLITS
+from shiftbench.tracks.weather.paper.layouts import READINGS
+from shiftbench.tracks.weather.paper.rows import FIRST, TASKS, Run, of
+from shiftbench.tracks.weather.paper.table import UNITS, Cell, Row, Table
+from shiftbench.tracks.weather.paper.tables import CELSIUS, tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADLINE = {"regression": "rmse", "classification": "accuracy"}
+DRAWN = ("in", "full", "shifted")
+NOT_COMPARABLE = "Data other than the official ones: printed values are for orientation."
+WIDE_SPAN = 6  # largest over smallest value from which an axis is logarithmic
+
+
+def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+    """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
+
+    For each task: `robustness` (Table 9); `error_retention_eval`, `f1_retention_eval` and `measures_eval` (Table 11),
+    the same of `dev`; `training_sets` (Table 13) where a run is of another experiment than A.
+
+    Raises:
+        TableError: if no report is of regression or classification.
+    """
+    every = list(reports)
+    runs, made = of(every), tables(every)
+    paths: list[Path] = []
+    with canvas.settings():
+        for task in TASKS:
+            mine = [run for run in runs if run.report.task == task]
+            own = [table for table in made if table.task == task]
+            for name, figure in _drawn(mine, own):
+                paths += _save(figure, Path(folder) / f"{task}_{name}.png")
+    return paths
+
+
+def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Figure]]:
+    first = [run for run in runs if run.experiment == FIRST]
+    by_number = {number: [table for table in made if table.number == f"Table {number}"] for number in (9, 11, 13)}
+    robustness = _robustness(by_number[9], first) if any(map(_filled, by_number[9])) else None
+    if robustness is not None:
+        yield "robustness", robustness
+    yield from _retention(first)
+    for table in by_number[11]:
+        for dataset in dict.fromkeys(column.dataset for column in table.columns):
+            if _filled(table, dataset):
+                yield f"measures_{dataset}", _measures(table, dataset, first)
+    if any(run.experiment != FIRST for run in runs) and any(map(_filled, by_number[13])):
+        yield "training_sets", _training_sets(by_number[13], runs)
+
+
+def _save(figure: Figure, path: Path) -> list[Path]:
+    with files.replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+    return [path, files.write_text(path.with_suffix(".svg"), plots.svg(figure, path.stem))]
+
+
+# --- robustness -----------------------------------------------------------------------------------------------------
+
+
+def _robustness(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
+    """A panel a dataset, a row a system: in-domain, all and shifted, with intervals."""
+    metric = HEADLINE[made[0].task]
+    comparable = _comparable(runs)
+    cells = [[_cell(t, place, metric, subset) for t in made for subset in DRAWN] for place in range(len(made[0].rows))]
+    kept = [place for place, row in enumerate(cells) if any(_drawable(cell, comparable) for cell in row)]
+    if not kept:
+        return None
+    texts = _row_texts([made[0].rows[place] for place in kept])
+    figure, axes = canvas.panels(len(made), width=4.4, height=0.5 * len(kept) + 1.0, below=0.35)
+    for panel, table in zip(axes, made, strict=True):
+        for row, place in enumerate(kept):
+            for number, subset in enumerate(DRAWN):
+                color, _, marker = SUBSET_LOOKS[subset]
+                cell = _cell(table, place, metric, subset)
+                _dot(panel, cell, row + 0.25 * (number - 1), color, marker, comparable=comparable)
+        panel.set(title=SPLITS[table.columns[0].dataset].capitalize(), xlabel=_axis(table, metric, runs))
+    if metric == "rmse":
+        _logarithmic(axes)
+    for panel in axes:
+        _rows(panel, texts if panel is axes[0] else [""] * len(texts))
+    handles = canvas.subset_handles(DRAWN, marker=True)
+    for entry in handles:
+        entry.set_linestyle("-")
+    _close(figure, handles, runs)
+    return figure
+
+
+def _drawable(cell: Cell, comparable: bool) -> bool:
+    return cell.value is not None or (comparable and bool(cell.printed))
+
+
+def _logarithmic(axes: Sequence[Any]) -> None:
+    """Logarithmic x axes for all panels, if their values span much."""
+    values = [x for panel in axes for line in panel.get_lines() for x in line.get_xdata()]
+    if 0 < WIDE_SPAN * min(values) < max(values):
+        for panel in axes:
+            canvas.log_axis(panel.xaxis, values)
+
+
+def _filled(table: Table, dataset: str = "") -> bool:
+    """Whether a table, or one dataset of it, has a number of ours."""
+    kept = [place for place, column in enumerate(table.columns) if dataset in ("", column.dataset)]
+    return any(row[place].value is not None for row in table.cells for place in kept)
+
+
+def _cell(table: Table, place: int, metric: str, subset: str) -> Cell:
+    places = [(column.metric, column.subset) for column in table.columns]
+    return table.cells[place][places.index((metric, subset))]
+
+
+# --- retention ------------------------------------------------------------------------------------------------------
+
+
+def _retention(runs: Sequence[Run]) -> Iterable[tuple[str, Figure]]:
+    """Retention curves of all systems on the same records; runs on other records have pictures of their own."""
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.data, []).append(run)
+    for number, group in enumerate(groups.values(), 1):
+        merged = _merged(group)
+        for split in merged.splits:
+            for kind in ("error_retention", "f1_retention"):
+                figure = curve_figures.retention(merged, split, kind=kind)
+                if figure is not None:
+                    figure.suptitle(f"{merged.title}: {SPLITS.get(split, split)}", fontsize="medium")
+                    yield f"{kind}_{split}" + (f"_{number}" if len(groups) > 1 else ""), figure
+
+
+def _merged(runs: Sequence[Run]) -> Report:
+    """The systems of runs on the same records as one report, by their names in the paper."""
+    systems: list[System] = []
+    curves: list[Curve] = []
+    for run in runs:
+        suffix = f", {run.name}" if len(runs) > 1 else ""
+        named = {name: run.title(name) + suffix for name in run.slots}
+        systems += [replace(entry, name=named[entry.name]) for entry in run.report.systems if entry.name in named]
+        curves += [replace(entry, system=named[entry.system]) for entry in run.report.curves if entry.system in named]
+    title = " · ".join(run.name for run in runs)
+    return replace(runs[0].report, title=title, systems=tuple(systems), curves=tuple(curves))
+
+
+# --- measures -------------------------------------------------------------------------------------------------------
+
+
+def _measures(table: Table, dataset: str, runs: Sequence[Run]) -> Figure:
+    """A panel a score, a row a measure, a marker a system."""
+    found = {row.measure for row in table.rows}
+    measures = [reading.title for reading in READINGS[table.task] if reading.title in found]
+    columns = [place for place, column in enumerate(table.columns) if column.dataset == dataset]
+    systems = [name for name in dict.fromkeys(_name(table, row) for row in table.rows) if _has(table, name)]
+    figure, axes = canvas.panels(len(columns), width=4.2, height=0.5 * len(measures) + 0.9, below=0.6)
+    for panel, number in zip(axes, columns, strict=True):
+        for row, cells in zip(table.rows, table.cells, strict=True):
+            if (name := _name(table, row)) in systems:
+                place = systems.index(name)
+                offset = 0.62 * ((place + 0.5) / len(systems) - 0.5)
+                color, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+                _dot(panel, cells[number], measures.index(row.measure) + offset, color, marker)
+        panel.set(xlabel=_axis(table, table.columns[number].metric, runs))
+        _rows(panel, measures if panel is axes[0] else [""] * len(measures))
+    axes[0].set_title(SPLITS[dataset].capitalize(), loc="left")
+    handles = [
+        canvas.handle(short(name, 40), color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)])
+        for place, name in enumerate(systems)
+    ]
+    _close(figure, handles, runs)
+    return figure
+
+
+def _name(table: Table, row: Row) -> str:
+    several = len({other.run for other in table.rows if other.run}) > 1
+    return f"{row.system}, {row.run}" if several and row.run else row.system
+
+
+def _has(table: Table, name: str) -> bool:
+    rows = [cells for row, cells in zip(table.rows, table.cells, strict=True) if _name(table, row) == name]
+    return any(cell.value is not None or cell.printed for cells in rows for cell in cells)
+
+
+# --- other training sets ----------------------------------------------------------------------------------------------
+
+
+def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
+    """A panel a dataset: the error of the CatBoost ensemble over the experiments, in-domain and shifted."""
+    metric, letters = HEADLINE[made[0].task], "ABCD"
+    figure, axes = canvas.panels(len(made), width=3.6, height=3.0, below=0.35)
+    for panel, table in zip(axes, made, strict=True):
+        for subset in ("in", "shifted"):
+            color, dash, marker = SUBSET_LOOKS[subset]
+            look = {"color": color, "linestyle": dash, "marker": marker}
+            found = {
+                row.experiment: _cell(table, place, metric, subset)
+                for place, row in enumerate(table.rows)
+                if row.system == "CatBoost ensemble"
+            }
+            ours = [found[letter].value if letter in found else None for letter in letters]
+            panel.plot(range(4), [float("nan") if value is None else value for value in ours], **look)
+            if _comparable(runs):
+                theirs = [found[letter].printed[0].value for letter in letters]
+                panel.plot(range(4), theirs, **look, markerfacecolor="white", alpha=0.6, linewidth=0.8)
+        panel.set_xticks(range(4), letters)
+        panel.set(title=SPLITS[table.columns[0].dataset].capitalize(), xlabel="Training set (Table 12)")
+    axes[0].set_ylabel(_axis(made[0], metric, runs))
+    _close(figure, canvas.subset_handles(("in", "shifted"), marker=True), runs)
+    return figure
+
+
+# --- shared ---------------------------------------------------------------------------------------------------------
+
+
+def _comparable(runs: Sequence[Run]) -> bool:
+    """Whether printed values can stand on the axis of ours: classes always, temperatures in °C."""
+    return all(run.report.task != "regression" or run.report.target_unit in CELSIUS for run in runs)
+
+
+def _axis(table: Table, metric: str, runs: Sequence[Run]) -> str:
+    unit = next(UNITS[column.unit] for column in table.columns if column.metric == metric)
+    if metric == "rmse" and not _comparable(runs):
+        unit = next(run.report.target_unit for run in runs if run.report.target_unit not in CELSIUS)
+    return f"{METRICS[metric].title} {ARROWS[METRICS[metric].better]}{canvas.unit_text(unit)}"
+
+
+def _dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparable: bool = True) -> None:
+    """Ours filled with its interval, print hollow below it."""
+    if comparable:
+        for value in cell.printed:
+            panel.plot(value.value, row, marker=marker, color=color, markerfacecolor="white", markersize=6, zorder=2)
+    if cell.value is None:
+        return
+    if cell.low is not None and cell.high is not None:
+        panel.plot((cell.low, cell.high), (row, row), color=color, linewidth=1.6, solid_capstyle="butt")
+    elif cell.std is not None:
+        ends = (cell.value - cell.std, cell.value + cell.std)
+        panel.plot(ends, (row, row), color=color, linewidth=1.6, solid_capstyle="butt")
+    panel.plot(cell.value, row, marker=marker, color=color, markersize=5, zorder=3)
+
+
+def _row_texts(rows: Sequence[Row]) -> list[str]:
+    several = len({row.run for row in rows if row.run}) > 1
+    return [short(row.system) + (f"\n{short(row.run)}" if several and row.run else "") for row in rows]
+
+
+def _rows(panel: Any, texts: Sequence[str]) -> None:
+    panel.set_yticks(range(len(texts)), texts, fontsize="small")
+    panel.set_ylim(len(texts) - 0.5, -0.5)
+    panel.tick_params(axis="y", length=0)
+    panel.grid(visible=False, axis="y")
+    for row in range(1, len(texts)):
+        panel.axhline(row - 0.5, color="#e3e3e3", linewidth=0.6)
+
+
+def _close(figure: Figure, handles: list[Any], runs: Sequence[Run]) -> None:
+    """The legend, with a word on hollow markers and on data that do not compare."""
+    if _comparable(runs):
+        handles = [*handles, canvas.handle("printed", color=GREY, marker="o", markerfacecolor="white", linestyle="")]
+    columns, _ = canvas.legend_grid([entry.get_label() for entry in handles], figure.get_size_inches()[0])
+    canvas.legend(figure, handles, columns)
+    if _comparable(runs) and not all(run.official for run in runs):
+        figure.suptitle(NOT_COMPARABLE, fontsize="small", color=GREY)

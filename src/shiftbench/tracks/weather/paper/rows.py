@@ -1,0 +1,167 @@
+"""What stands in a row: the systems of the paper, the systems of one's own runs, and which belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from shiftbench import published
+from shiftbench.errors import UnknownNameError
+from shiftbench.report.content import Report, Score, System
+from shiftbench.report.view import clean
+
+TASKS = ("regression", "classification")
+PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
+FIRST = "A"  # the experiment of the canonical partition
+SINGLE = " (single)"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A system of the paper, as its printed results name it."""
+
+    model: str
+    ensemble: str
+
+    @property
+    def title(self) -> str:
+        """The system in words: "FT-Transformer MC dropout"; the combination comes as an ensemble only."""
+        kind = "" if "+" in self.model else WORDS.get(self.ensemble, self.ensemble)
+        return f"{self.model} {kind}".rstrip()
+
+
+WORDS = {"mcdp": "MC dropout", "none": ""}
+SLOTS = {
+    ("boosting", True): Slot("CatBoost", "single"),
+    ("boosting", False): Slot("CatBoost", "ensemble"),
+    ("ft_transformer", True): Slot("FT-Transformer", "single"),
+    ("ft_transformer", False): Slot("FT-Transformer", "ensemble"),
+    ("mc_dropout", False): Slot("FT-Transformer", "mcdp"),
+    ("combination", False): Slot("CatBoost+FT-Transformer", "ensemble"),
+    ("majority", False): Slot("majority class", "none"),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A report, what its recipe says of the data, and a name that no other run of the tables has."""
+
+    name: str
+    report: Report
+
+    @cached_property
+    def track(self) -> dict[str, Any]:
+        """What the recipe says of the track; empty for a run on a table of another kind."""
+        found = self.report.recipe.get("track")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def origin(self) -> str:
+        """Where the records came from: "official", or in words."""
+        return clean(self.track.get("origin") or f"another table ({self.name})")
+
+    @property
+    def official(self) -> bool:
+        """Whether the records are the official ones, so that printed values compare."""
+        return self.origin == "official"
+
+    @property
+    def experiment(self) -> str:
+        """The training set by its letter in Table 12."""
+        return clean(self.track.get("experiment") or FIRST)
+
+    @property
+    def data(self) -> tuple[object, ...]:
+        """What runs on the same records share."""
+        return (self.report.task, self.origin, self.experiment, self.report.counts)
+
+    @cached_property
+    def slots(self) -> dict[str, Slot | None]:
+        """The slot of each system; None for systems that the paper does not have.
+
+        Members of a method alone are left out, unless the paper has them: those of TabM, of dropout and of a
+        combination are not models that one would train alone.
+        """
+        found = {}
+        for system in self.report.systems:
+            slot = SLOTS.get((self._method(system), system.role == "single"))
+            if slot is not None or system.role != "single":
+                found[system.name] = slot
+        return found
+
+    def _method(self, system: System) -> str:
+        name = system.name.removesuffix(SINGLE) if system.role == "single" else system.name
+        systems = self.report.recipe.get("systems")
+        settings = systems.get(name) if isinstance(systems, dict) else None
+        return str(settings.get("method")) if isinstance(settings, dict) else ""
+
+    def named(self, slot: Slot) -> list[str]:
+        """The systems that fill a slot."""
+        return [name for name, filled in self.slots.items() if filled == slot]
+
+    def title(self, system: str) -> str:
+        """What the paper calls a system, or its own name."""
+        slot = self.slots[system]
+        return slot.title if slot else system
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, ...], Score]:
+        return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in self.report.scores}
+
+    def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
+        """The score of a system at a place (dataset, subset, metric), by its headline measure if none is named."""
+        measures = (measure,) if measure else ("", self.report.measure_of(system))
+        found = (self._scores.get((system, *place, name)) for name in measures)
+        return next((score for score in found if score is not None), None)
+
+
+def of(reports: Iterable[Report]) -> list[Run]:
+    """The reports that tables can be made of, under names that tell them apart.
+
+    Raises:
+        TableError: if there is none.
+    """
+    every = list(reports)
+    usable = [report for report in every if report.task in TASKS]
+    if not usable:
+        found = ", ".join(sorted({report.task for report in every})) or "no report"
+        raise TableError(
+            f"expected a report of regression or classification, found: {found}. Name a run of this track."
+        )
+    titles = [clean(report.title) for report in usable]
+    return [
+        Run(title if titles.count(title) == 1 else f"{title} ({titles[: place + 1].count(title)})", report)
+        for place, (title, report) in enumerate(zip(titles, usable, strict=True))
+    ]
+
+
+def printed(number: str, *, version: str = "full", task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
+    """The printed values of one weather table, "Table 9" say, as in `shiftbench.published.results`.
+
+    Args:
+        number: "Table 9".
+        version: "v1" for the first version of the paper, "full" for the full paper (all its readings).
+        task, dataset: only those.
+
+    Raises:
+        UnknownNameError: if there is no such version, or no values of this table.
+    """
+    if version not in PAPERS:
+        raise UnknownNameError("version of the paper", version, PAPERS)
+    every = published.results(track="weather", task=task, dataset=dataset)
+    every = every.filter(pl.col("source").str.starts_with(PAPERS[version]))
+    own = pl.col("source").str.split(", ").list.last()
+    found = every.filter(own == number)
+    if found.is_empty():
+        raise UnknownNameError("table", number, every.select(own.unique()).to_series())
+    return found
+
+
+def turned(score: Score) -> Score:
+    """A ROC-AUC of the same values with the other sign: 1 - x."""
+    ends = [None if end is None else 1.0 - end for end in (score.high, score.low)]
+    return replace(score, value=1.0 - score.value, low=ends[0], high=ends[1])

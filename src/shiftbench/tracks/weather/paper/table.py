@@ -1,0 +1,147 @@
+"""A table of the paper as plain values: what stands in each cell, ours and in print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shiftbench.report.content import METRICS, SUBSETS, Score
+from shiftbench.report.digits import MISSING, Digits, digits_of, half_width
+from shiftbench.report.grid import ARROWS
+from shiftbench.report.view import SPLITS, finite
+
+UNITS = {"degC": "°C", "degC^2": "°C²", "error rate": "", "fraction": "", "%": "%"}
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One value in print: its text digit by digit, where it stands, and what is known against it.
+
+    turned: the text is 100 minus the value in print, whose sign was wrong.
+    """
+
+    text: str
+    std: str
+    source: str
+    flags: tuple[str, ...] = ()
+    turned: bool = False
+
+    @property
+    def value(self) -> float:
+        """The number, in the unit of the column."""
+        return float(self.text)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric on a subset of a dataset, in the unit of print; `unit` as `shiftbench.published` writes it."""
+
+    dataset: str
+    subset: str
+    metric: str
+    unit: str
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Where a report keeps it."""
+        return (self.dataset, self.subset, self.metric)
+
+    @property
+    def factor(self) -> float:
+        """What turns a score into this unit."""
+        return 100.0 if self.unit == "%" else 1.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system, by its name in the paper if it has one; `own` and `run` are its names in one's own report."""
+
+    system: str
+    own: str = ""
+    run: str = ""
+    measure: str = ""
+    experiment: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Our score in the unit of its column (None if the run lacks it), and the values in print, if any."""
+
+    value: float | None = None
+    std: float | None = None
+    low: float | None = None
+    high: float | None = None
+    printed: tuple[Printed, ...] = ()
+    best: bool = False
+
+    @classmethod
+    def of(cls, score: Score | None, column: Column, printed: tuple[Printed, ...], *, best: bool = False) -> Cell:
+        """A score and its interval, scaled to the column."""
+        if score is None or not finite(score.value):
+            return cls(printed=printed)
+        value, std, low, high = (
+            number * column.factor if finite(number) else None
+            for number in (score.value, score.std, score.low, score.high)
+        )
+        return cls(value, std, low, high, printed, best)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table. `cells` has a row a row and a cell a column; `words` replaces them in tables without numbers."""
+
+    number: str
+    paper: str
+    title: str
+    caption: str
+    label: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = ()
+    cells: tuple[tuple[Cell, ...], ...] = ()
+    task: str = ""
+    notes: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    words: tuple[tuple[str, ...], ...] = ()
+    marks: dict[str, str] = field(default_factory=dict)  # flag → the letter behind a printed value
+
+    @property
+    def heading(self) -> str:
+        """Number, version and title."""
+        return f"{self.number}, {self.paper}: {self.title}"
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The headings of all columns, that of the rows first; every number has two: ours, printed."""
+        several = len({column.dataset for column in self.columns}) > 1
+        pairs = [(_head(column, several), f"{_head(column, several)}, printed") for column in self.columns]
+        return (self.label, *(text for pair in pairs for text in pair), *self.heads)
+
+    def digits(self, place: int) -> Digits:
+        """How our numbers of a column are written."""
+        cells = [row[place] for row in self.cells]
+        values = [cell.value for cell in cells if cell.value is not None]
+        return digits_of(values, [half_width(cell.low, cell.high, cell.std) for cell in cells])
+
+    def ours(self, row: int, place: int) -> tuple[str, str]:
+        """Our number, and its interval or ± std."""
+        cell, digits = self.cells[row][place], self.digits(place)
+        if cell.value is None:
+            return MISSING, ""
+        return digits.cell(cell.value, low=cell.low, high=cell.high, std=cell.std)
+
+    def in_print(self, row: int, place: int) -> str:
+        """The values in print, with a letter for each thing known against one."""
+        texts = []
+        for value in self.cells[row][place].printed:
+            letters = "".join(self.marks[flag] for flag in value.flags if flag in self.marks)
+            spread = f" ± {value.std}" if value.std else ""
+            texts.append(f"{value.text}{spread}{'*' if value.turned else letters}")
+        return " / ".join(texts) or MISSING
+
+
+def _head(column: Column, several: bool) -> str:
+    metric, unit = METRICS[column.metric], UNITS[column.unit]
+    where = SUBSETS[column.subset].lower()
+    if several:
+        where = SPLITS[column.dataset] if column.subset == "full" else f"{SPLITS[column.dataset]}, {where}"
+    title = metric.title.replace("%", " %") if metric.name == "f1_at_95" else metric.title
+    return f"{title} {ARROWS[metric.better]}{f' ({unit})' if unit else ''}, {where}"

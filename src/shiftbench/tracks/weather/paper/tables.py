@@ -1,0 +1,302 @@
+"""Filling the tables of the paper: which rows each has, ours from the runs, theirs from print, and what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import polars as pl
+
+from shiftbench import published
+from shiftbench.report.content import Report, Score
+from shiftbench.report.digits import MISSING
+from shiftbench.report.view import SPLITS, best
+from shiftbench.tracks.weather.paper.layouts import EXPERIMENTS, LAYOUTS, RANDOM, READINGS, Layout, Reading
+from shiftbench.tracks.weather.paper.rows import FIRST, PAPERS, TASKS, Run, Slot, of, printed, turned
+from shiftbench.tracks.weather.paper.table import Cell, Column, Printed, Row, Table
+
+LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
+WRONG_SIGN = "roc_auc_confidence_low"
+SECOND_PRINTING = "macro_f1_version_000"
+QUIET = {"macro_f1_version_003", SECOND_PRINTING, "ocr_decimal_restored"}  # one note tells these
+CHANCE = 0.5  # the ROC-AUC of a random order, by definition
+CELSIUS = {"", "°C", "degC", "C", "celsius"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row before its cells are filled."""
+
+    row: Row
+    slot: Slot | None
+    run: Run | None
+    reading: Reading | None = None
+
+    def score(self, column: Column, values: tuple[Printed, ...]) -> Score | None:
+        """Our score for a column, with the sign of its reading."""
+        if self.run is None:
+            return None
+        if self.reading is None:
+            return self.run.score(self.row.own, column.place)
+        if self.reading.measure == RANDOM and column.metric == "roc_auc":
+            known = self.run.score(self.row.own, column.place)
+            return known and replace(known, value=CHANCE, low=None, high=None)
+        found = self.run.score(self.row.own, column.place, self.reading.measure)
+        wrong = self.reading.sign == "printed" and any(WRONG_SIGN in value.flags for value in values)
+        return turned(found) if found is not None and wrong else found
+
+
+Lookup = dict[tuple[str | None, ...], tuple[Printed, ...]]
+
+
+def tables(reports: Iterable[Report]) -> list[Table]:
+    """The tables of the paper, in its order, for the tasks that the reports have.
+
+    Tables 1 to 11 take the runs on the canonical training set (experiment A), Tables 12 and 13 all of them.
+
+    Raises:
+        TableError: if no report is of regression or classification.
+    """
+    runs, made = of(reports), []
+    for layout in LAYOUTS:
+        if layout.rows == "experiments":
+            made.append(_training_sets(runs))
+        frame = printed(layout.number, version=layout.version)
+        for task in TASKS:
+            mine = [run for run in runs if run.report.task == task]
+            mine = [run for run in mine if layout.rows == "experiments" or run.experiment == FIRST]
+            here = frame.filter(pl.col("task") == task)
+            if mine and here.height:
+                parts = here.partition_by("dataset", maintain_order=True) if layout.by_dataset else [here]
+                made += [_table(layout, mine, part) for part in parts]
+    return made
+
+
+def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
+    task = runs[0].report.task
+    columns = tuple(_columns(frame))
+    lookup = _lookup(frame)
+    lines = list(_lines(layout, runs, frame))
+    values = [[_values(lookup, line, column) for column in columns] for line in lines]
+    scores = [
+        [line.score(column, here) for column, here in zip(columns, row, strict=True)]
+        for line, row in zip(lines, values, strict=True)
+    ]
+    leaders = [_leaders(layout, lines, [row[place] for row in scores]) for place in range(len(columns))]
+    cells = tuple(
+        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(columns))
+        for r in range(len(lines))
+    )
+    marks = _marks(value for row in values for here in row for value in here)
+    where = f"{task}, {SPLITS[columns[0].dataset]}" if layout.by_dataset else task
+    return Table(
+        number=layout.number,
+        paper=PAPERS[layout.version],
+        title=f"{layout.title} ({where})",
+        caption=f"{layout.caption} {_origins(runs)}",
+        label={"systems": "System", "measures": "Measure", "experiments": "Training set"}[layout.rows],
+        rows=tuple(line.row for line in lines),
+        columns=columns,
+        cells=cells,
+        task=task,
+        notes=tuple(_notes(layout, runs, cells, marks)),
+        marks=marks,
+    )
+
+
+def _marks(values: Iterable[Printed]) -> dict[str, str]:
+    """A letter for every flag that a note explains, in order of appearance."""
+    flags = dict.fromkeys(flag for value in values for flag in value.flags if flag not in QUIET)
+    return dict(zip(flags, LETTERS, strict=False))
+
+
+def _columns(frame: pl.DataFrame) -> Iterator[Column]:
+    """Datasets, then metrics, then subsets, in the order of print."""
+    datasets, metrics, subsets = (list(dict.fromkeys(frame[axis])) for axis in ("dataset", "metric", "subset"))
+    rows = frame.select("dataset", "metric", "subset", "unit").unique().rows()
+    rows.sort(key=lambda row: (datasets.index(row[0]), metrics.index(row[1]), subsets.index(row[2])))
+    return (Column(dataset, subset, metric, unit) for dataset, metric, subset, unit in rows)
+
+
+def _lookup(frame: pl.DataFrame) -> Lookup:
+    """The printed values of each cell: two where two versions of the paper differ."""
+    found: Lookup = {}
+    for row in frame.iter_rows(named=True):
+        key = tuple(row[name] for name in ("model", "ensemble", "measure", "experiment", "dataset", "subset", "metric"))
+        flags = tuple(row["flag"].split(";")) if row["flag"] else ()
+        value = Printed(row["printed"], row["printed_std"] or "", row["source"], flags)
+        found[key] = (*found.get(key, ()), value)
+    return found
+
+
+def _values(lookup: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
+    if line.slot is None:
+        return ()
+    measure = line.reading.key if line.reading else None
+    values = lookup.get((line.slot.model, line.slot.ensemble, measure, line.row.experiment or None, *column.place), ())
+    if line.reading is None or line.reading.sign != "corrected":
+        return values
+    return tuple(_corrected(value) if WRONG_SIGN in value.flags else value for value in values)
+
+
+def _corrected(value: Printed) -> Printed:
+    return replace(value, text=str(Decimal(100) - Decimal(value.text)), turned=True)
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _lines(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
+    """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
+    slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
+    experiments = [row[0] for row in EXPERIMENTS] if layout.rows == "experiments" else [""]
+    for slot in slots:
+        readings = _readings(layout, frame, slot) if layout.rows == "measures" else [None]
+        for experiment in experiments:
+            own = [run for run in runs if experiment in ("", run.experiment)]
+            filled: list[tuple[Run | None, str]] = [(run, name) for run in own for name in run.named(slot)]
+            for run, name in filled or [(None, "")]:
+                yield from (_line(slot, run, name, reading, experiment) for reading in readings)
+    for run in runs:
+        for name, taken in run.slots.items():
+            if taken not in slots and (layout.rows != "experiments" or _repeated(run.title(name), runs)):
+                yield from _unprinted(layout, run, name)
+
+
+def _repeated(title: str, runs: Sequence[Run]) -> bool:
+    """Whether a system was trained on more than one training set."""
+    return len({run.experiment for run in runs if title in map(run.title, run.slots)}) > 1
+
+
+def _line(slot: Slot, run: Run | None, name: str, reading: Reading | None, experiment: str) -> Line:
+    row = Row(slot.title, name, run.name if run else "", reading.title if reading else "", experiment)
+    return Line(row, slot, run, reading)
+
+
+def _unprinted(layout: Layout, run: Run, name: str) -> Iterator[Line]:
+    """The rows of a system that this table of the paper does not have."""
+    title = run.title(name)
+    if layout.rows != "measures":
+        experiment = run.experiment if layout.rows == "experiments" else ""
+        yield Line(Row(title, name, run.name, experiment=experiment), None, run)
+        return
+    known = {score.measure for score in run.report.scores if score.system == name}
+    readings = [entry for entry in READINGS[run.report.task] if entry.sign != "printed" and entry.measure in known]
+    readings = [entry for entry in readings if entry.measure != RANDOM]
+    for reading in readings if layout.others and len(readings) > 1 else ():
+        yield Line(Row(title, name, run.name, reading.title), None, run, reading)
+
+
+def _readings(layout: Layout, frame: pl.DataFrame, slot: Slot) -> list[Reading | None]:
+    """The measures of a system in print, and the corrected ones beside them."""
+    mine = frame.filter(model=slot.model, ensemble=slot.ensemble)
+    keys = {"", *mine["measure"]}
+    wrong = mine["flag"].fill_null("").str.contains(WRONG_SIGN).any()
+    more = layout.others
+    shown = [entry for entry in READINGS[mine["task"][0]] if entry.key in keys or (more and entry.measure != RANDOM)]
+    return [entry for entry in shown if wrong or entry.sign != "printed"]
+
+
+def _leaders(layout: Layout, lines: Sequence[Line], scores: Sequence[Score | None]) -> set[int]:
+    """The rows that nothing beats: among the systems of a run, the measures of a system, or the training sets."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, (line, score) in enumerate(zip(lines, scores, strict=True)):
+        if score is not None and line.run is not None:
+            keys = {
+                "systems": (line.row.run,),
+                "measures": (line.row.run, line.row.own),
+                "experiments": (line.row.system, line.run.origin),
+            }
+            groups.setdefault(keys[layout.rows], []).append(place)
+    return {place for places in groups.values() for place in _best(layout, lines, scores, places)}
+
+
+def _best(
+    layout: Layout, lines: Sequence[Line], scores: Sequence[Score | None], places: Sequence[int]
+) -> Iterator[int]:
+    """The best rows of a group: by the paired tests of their report between its systems, by their intervals else."""
+    run = lines[places[0]].run
+    assert run is not None
+    # Means over single models have a spread, but no interval to be told apart by.
+    named = {place: score for place in places if (score := scores[place]) is not None and score.std is None}
+    if layout.rows == "systems":
+        report = run.report
+    else:
+        report = replace(run.report, ranks=())
+        named = {place: replace(score, system=str(place)) for place, score in named.items()}
+    winners = best(report, list(named.values()))
+    return (place for place, score in named.items() if score.system in winners)
+
+
+# --- what to know ---------------------------------------------------------------------------------------------------
+
+
+def _origins(runs: Sequence[Run]) -> str:
+    """Where our numbers come from, and whether print compares."""
+    texts = dict.fromkeys(
+        f"{'the official data' if run.official else run.origin}"
+        f"{', preset ' + str(run.track['preset']) if run.track.get('preset') else ''}"
+        for run in runs
+    )
+    ours = f"Ours: {'; '.join(texts)}."
+    if all(run.official for run in runs):
+        return ours
+    which = "Not the official data" if not any(run.official for run in runs) else "Not all are the official data"
+    return f"{ours} {which}: printed values stand beside for orientation and do not compare with ours."
+
+
+def _notes(
+    layout: Layout, runs: Sequence[Run], cells: Sequence[Sequence[Cell]], marks: dict[str, str]
+) -> Iterator[str]:
+    every = [cell for row in cells for cell in row]
+    if any(cell.best for cell in every):
+        within = {"systems": "its run", "measures": "its system", "experiments": "its system over the training sets"}
+        yield f"Bold: the best of {within[layout.rows]}, and all that cannot be told apart from it."
+    if any(cell.std is not None for cell in every):
+        yield "± is the standard deviation over single models; brackets hold confidence intervals."
+    if any(SECOND_PRINTING in value.flags for cell in every for value in cell.printed):
+        yield (
+            "Macro-F1 was printed in two versions: first that of the HTML text, second that of the appendices "
+            "(read by OCR; a lost decimal point is put back)."
+        )
+    if layout.rows == "measures":
+        yield from _measure_notes(runs[0].report.task, every)
+    for run in runs:
+        if run.report.task == "regression" and run.report.target_unit not in CELSIUS:
+            yield f"{run.name} measures in {run.report.target_unit}, the paper in °C."
+    meanings = published.flags()
+    yield from (f"{letter} {meanings[flag]}." for flag, letter in marks.items())
+
+
+def _measure_notes(task: str, cells: Sequence[Cell]) -> Iterator[str]:
+    if task == "regression":
+        yield (
+            "EPKL (published) is the expected pairwise cross-entropy, which the published code calls EPKL; "
+            "EPKL (corrected) has the entropies taken away."
+        )
+    if any(value.turned for cell in cells for value in cell.printed):
+        yield (
+            "The published code returns the confidence itself under the name of an uncertainty. Where a printed "
+            "ROC-AUC has that sign, the row 'sign as printed' turns ours likewise (1 − x); printed F1-AUCs have the "
+            "right one."
+        )
+        yield "* 100 minus the value in print."
+
+
+def _training_sets(runs: Sequence[Run]) -> Table:
+    """Table 12: what each experiment trains on, and which runs are of it."""
+    words = tuple(
+        (*rest, "; ".join(run.name for run in runs if run.experiment == letter) or MISSING)
+        for letter, *rest in EXPERIMENTS
+    )
+    return Table(
+        number="Table 12",
+        paper=PAPERS["full"],
+        title="Training sets of the experiments",
+        caption="What is trained on, what training is watched on, and which shift remains between them and evaluation.",
+        label="Experiment",
+        rows=tuple(Row("", experiment=letter) for letter, *_ in EXPERIMENTS),
+        heads=("Training set", "Development set", "Shift that remains", "Runs here"),
+        words=words,
+    )

@@ -1,0 +1,123 @@
+"""`shiftbench fetch TRACK`: the licence first, then the file, its hash and what to do next."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shiftbench
+from tests.web_server import WebServer, a_tar, rightly, running, simply
+
+BODY = a_tar()
+SHA256 = hashlib.sha256(BODY).hexdigest()
+FILE = "canonical-partitioned-dataset.tar"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[WebServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("SHIFTBENCH_DATA", str(tmp_path / "data"))
+    with running() as server:
+        server.answers = [rightly(BODY)]
+        yield server
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    typed = io.StringIO(answer + "\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", typed)
+
+
+def test_an_accepted_archive_is_fetched_and_the_next_command_named(shiftbench: Shiftbench, server, tmp_path) -> None:
+    said = shiftbench("fetch", "weather", "--accept-licence", "--url", server.url())
+    assert said.code == 0, said.err
+    path = tmp_path / "data" / "weather" / FILE
+    assert path.read_bytes() == BODY
+    lines = said.out.splitlines()
+    assert lines[0] == f"file:   {path}"
+    assert lines[1] == f"size:   {len(BODY):,} bytes"
+    assert lines[2].startswith(f"sha256: {SHA256} (recorded now")
+    assert lines[3] == f"next:   shiftbench prepare weather {path}"
+    again = shiftbench("fetch", "weather", "--url", server.url())
+    assert again.code == 0, again.err
+    assert "(as recorded)" in again.out
+    assert len(server.asked) == 1
+
+
+def test_to_chooses_the_folder_and_what_the_archive(shiftbench: Shiftbench, server, tmp_path) -> None:
+    words = ("--what", "baseline-models", "--to", "my models", "--accept-licence", "--url", server.url())
+    said = shiftbench("fetch", "weather", *words, "--unpack")
+    assert said.code == 0, said.err
+    assert (tmp_path / "my models/baseline-models.tar").read_bytes() == BODY
+    assert (tmp_path / "my models/baseline-models/folder/train.csv").stat().st_size == 100_000
+    assert "next:" not in said.out
+
+
+def test_a_place_with_spaces_is_quoted_in_the_next_command(shiftbench: Shiftbench, server) -> None:
+    said = shiftbench("fetch", "weather", "--to", "my data", "--accept-licence", "--url", server.url())
+    assert f"prepare weather 'my data/{FILE}'" in said.out
+
+
+def test_without_a_terminal_and_without_acceptance_it_refuses(shiftbench: Shiftbench, server, tmp_path) -> None:
+    said = shiftbench("fetch", "weather", "--url", server.url())
+    assert said.code == 2
+    assert "CC BY-NC-SA 4.0 (https://creativecommons.org/licenses/by-nc-sa/4.0/)" in said.err
+    assert "--accept-licence" in said.err
+    assert not server.asked
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(("answer", "code", "asked"), [("y", 0, 1), ("n", 2, 0), ("", 2, 0)])
+def test_at_a_terminal_it_shows_the_licence_and_asks(
+    answer, code, asked, shiftbench: Shiftbench, server, monkeypatch
+) -> None:
+    at_a_terminal(monkeypatch, answer)
+    said = shiftbench("fetch", "weather", "--url", server.url())
+    assert (said.code, len(server.asked)) == (code, asked)
+    assert "https://creativecommons.org/licenses/by-nc-sa/4.0/" in said.err
+    assert "for no commercial purpose" in said.err
+
+
+def test_list_names_every_archive_and_asks_no_one(shiftbench: Shiftbench, server) -> None:
+    said = shiftbench("fetch", "weather", "--list")
+    assert said.code == 0, said.err
+    for name in ("canonical", "train-dev", "eval", "full", "baseline-models"):
+        assert f"\n{name} " in "\n" + said.out
+    assert said.out.count("https://storage.yandexcloud.net/yandex-research/shifts/weather/") == 5
+    assert not server.asked
+
+
+def test_unknown_names_are_answered_with_the_known(shiftbench: Shiftbench, server) -> None:
+    said = shiftbench("fetch", "wether")
+    assert said.code == 2
+    assert "Did you mean 'weather'" in said.err
+    said = shiftbench("fetch", "weather", "--what", "canonicl")
+    assert said.code == 2
+    assert "Did you mean 'canonical'" in said.err
+
+
+def test_a_wrong_address_and_a_moved_archive_are_a_line_each(shiftbench: Shiftbench, server) -> None:
+    said = shiftbench("fetch", "weather", "--accept-licence", "--url", "file:///etc/passwd")
+    assert said.code == 2
+    assert "error: 'file:///etc/passwd': expected an address" in said.err
+    server.answers = [simply(404)]
+    said = shiftbench("fetch", "weather", "--accept-licence", "--url", server.url())
+    assert said.code == 2
+    assert "found status 404 Not Found" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_verify_hashes_again(shiftbench: Shiftbench, server, tmp_path) -> None:
+    words = ("fetch", "weather", "--accept-licence", "--url", server.url())
+    assert shiftbench(*words).code == 0
+    path = tmp_path / "data/weather" / FILE
+    assert shiftbench(*words, "--verify").code == 0
+    path.write_bytes(a_tar(fill=b"y"))
+    said = shiftbench(*words, "--verify")
+    assert said.code == 2
+    assert SHA256 in said.err
