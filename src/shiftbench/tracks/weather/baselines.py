@@ -42,6 +42,4 @@ def methods(preset: str, *, task: str) -> presets.Entries:
 def _paper(task: str) -> presets.Entries:
     printed = {**PAPER_BOOSTING[task], "early_stopping": PATIENCE}
     named = {"boosting", "virtual_boosting"}
-    return tuple(
-        {**entry, **printed} if entry["name"] in named else dict(entry) for entry in presets.preset("full")
-    )
+    return tuple({**entry, **printed} if entry["name"] in named else dict(entry) for entry in presets.preset("full"))

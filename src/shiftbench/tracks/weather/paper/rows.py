@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench import published
-from shiftbench.errors import UnknownNameError
+from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.report.content import Report, Score, System
 from shiftbench.report.view import clean
 

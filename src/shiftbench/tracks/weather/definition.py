@@ -1,0 +1,83 @@
+"""The weather track as one value: temperature and precipitation class after shifts in climate and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import TableError
+from shiftbench.report.content import Report
+from shiftbench.settings import Settings
+from shiftbench.track import Prepared, Progress, Task, Track
+from shiftbench.tracks.weather import baselines, memory, preparation, schema
+from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, META, TARGETS, TEMPERATURE
+
+TASKS = (
+    Task("regression", "2 m temperature", TEMPERATURE, "°C", 1.0),
+    Task("classification", "precipitation class", CLASS),
+)
+SLICES = (CLIMATE, "gfs_horizon_h", "topography_bathymetry")
+
+
+def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Settings:
+    """The settings of a run on a prepared folder: inputs are columns 7 to 129, stations are the clusters.
+
+    Raises:
+        TableError: if the data will not fit into memory.
+        UnknownNameError: if there is no such preset.
+    """
+    if said := memory.foresee(prepared.folder):
+        raise TableError(said)
+    return Settings(
+        table=str(prepared.folder),
+        target=task.target,
+        task=task.name,
+        unit=task.unit,
+        threshold=task.threshold,
+        clusters=(LATITUDE, LONGITUDE),
+        slices=SLICES,
+        drop=tuple(name for name in (*META, *TARGETS) if name != task.target),
+        classes=tuple(map(str, schema.CODES)) if task.name == "classification" else (),
+        seed=seed,
+        methods=baselines.methods(preset, task=task.name),
+        track={
+            "name": "weather",
+            "origin": prepared.origin,
+            "experiment": preparation.experiment_of(prepared.folder),
+            "preset": preset,
+        },
+    )
+
+
+def _example(path: Path, rows: int, seed: int, progress: Progress | None) -> Path:
+    from shiftbench.tracks.weather import example
+
+    return example.write(path, rows, seed, progress)
+
+
+def _paper(reports: Sequence[Report], folder: Path) -> Path:
+    from shiftbench.tracks.weather import paper
+
+    return paper.write(reports, folder)["markdown"]
+
+
+def _shown(reports: Sequence[Report]) -> Any:
+    from shiftbench.tracks.weather import paper
+
+    return paper.render(paper.tables(reports))
+
+
+TRACK = Track(
+    name="weather",
+    title="Weather",
+    tasks=TASKS,
+    presets=baselines.PRESETS,
+    experiments=("A", "B", "C", "D"),
+    example=_example,
+    prepare=preparation.prepare,
+    open_prepared=preparation.open_prepared,
+    settings=settings,
+    paper=_paper,
+    shown=_shown,
+)

@@ -1,0 +1,74 @@
+"""Random numbers and smooth random weather that are the same whichever rows are asked for together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[Any]
+
+DRAWS = 52  # uniform numbers kept for each row, so that row i begins at number 52·i of the stream
+WAVES = 8
+
+
+def setting(seed: int) -> np.random.Generator:
+    """The generator of what is drawn once for a table: stations, waves, runs of the models."""
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def normal(rng: np.random.Generator, size: int) -> Values:
+    """Normal numbers [size] from uniform ones: the algorithm of `standard_normal` may change between versions."""
+    first, second = rng.random(size), rng.random(size)
+    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second))
+
+
+class Chance:
+    """Independent normal numbers for the rows `start` … `stop - 1`: one column [N] after the other."""
+
+    def __init__(self, seed: int, start: int, stop: int) -> None:
+        # A far part of the seed's own stream: `setting` never gets there.
+        stream = np.random.PCG64(seed).jumped().advance(start * DRAWS)
+        uniform = np.ascontiguousarray(np.random.Generator(stream).random((stop - start, DRAWS)).T)
+        radius, angle = np.sqrt(-2 * np.log1p(-uniform[::2])), 2 * np.pi * uniform[1::2]
+        self._columns = iter((*(radius * np.cos(angle)), *(radius * np.sin(angle))))
+
+    def normal(self) -> Values:
+        """The next column; there are DRAWS of them."""
+        return next(self._columns)
+
+
+@dataclass(frozen=True)
+class Field:
+    """Weather that is alike near by and from one hour to the next: travelling waves, mean 0 and variance 1 in all.
+
+    zonal, meridional: wave numbers, in radians of phase per radian of longitude and latitude. frequency: in radians per
+    hour.
+    """
+
+    zonal: Values
+    meridional: Values
+    frequency: Values
+    phase: Values
+
+    def at(self, latitude: Values, longitude: Values, hours: Values) -> Values:
+        """The field at places (degrees) and hours since the start, each [N]."""
+        north, east = np.radians(latitude), np.radians(longitude)
+        total = np.zeros(len(hours))
+        for m, n, frequency, phase in zip(self.zonal, self.meridional, self.frequency, self.phase, strict=True):
+            total += np.cos(m * east + n * north - frequency * hours + phase)
+        return np.asarray(total * np.sqrt(2 / len(self.phase)))
+
+
+def field(rng: np.random.Generator, *, days: Sequence[float]) -> Field:
+    """A field whose waves pass in between `days[0]` and `days[1]` days."""
+    period = 24 * (days[0] + (days[1] - days[0]) * rng.random(WAVES))
+    return Field(
+        zonal=2 + np.floor(7 * rng.random(WAVES)),  # whole numbers: no seam at 180°
+        meridional=-8 + 16 * rng.random(WAVES),
+        frequency=2 * np.pi / period,
+        phase=2 * np.pi * rng.random(WAVES),
+    )

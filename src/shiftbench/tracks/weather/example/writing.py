@@ -1,0 +1,71 @@
+"""A table made piece by piece, written whole or not at all with one piece in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from shiftbench import files
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.tables import problem
+from shiftbench.track import Progress
+from shiftbench.tracks.weather import schema
+
+Blocks = Callable[[], Iterator[pl.DataFrame]]
+
+SUFFIXES = (".csv", ".parquet")
+STAGE = "example"
+ROW_GROUP = 131_072
+
+
+def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: Progress | None) -> Path:
+    """Write the blocks of a weather table as .csv or .parquet; `origin` goes into the metadata of Parquet.
+
+    progress: called with a stage, the rows written and the rows in all.
+
+    Raises:
+        SettingsError: if the suffix is another one.
+        TableError: if the file cannot be written.
+    """
+    if target.suffix not in SUFFIXES:
+        raise SettingsError(f"{target}: expected .csv or .parquet, found {target.suffix!r}. Choose another name.")
+    told = _told(made, rows, progress)
+    try:
+        with files.replacing(target) as temporary:
+            if target.suffix == ".csv":
+                _write_csv(temporary, told)
+            else:
+                _write_parquet(temporary, told, origin)
+    except (OSError, *problem.POLARS) as error:
+        raise TableError(
+            f"{target}: expected to write {rows:,} rows, found: {problem.first_line(error)}. "
+            "Check that the folder may be written to and has room; nothing was left behind."
+        ) from None
+    return target
+
+
+def _told(made: Blocks, rows: int, progress: Progress | None) -> Iterator[pl.DataFrame]:
+    done = 0
+    for block in made():
+        yield block
+        done += block.height
+        if progress is not None:
+            progress(STAGE, done, rows)
+
+
+def _write_csv(path: Path, blocks: Iterator[pl.DataFrame]) -> None:
+    with path.open("wb") as file:
+        for number, block in enumerate(blocks):
+            # The official files hold codes as floats: 10.0.
+            block.with_columns(pl.col(schema.CLASS).cast(pl.Float64)).write_csv(file, include_header=number == 0)
+
+
+def _write_parquet(path: Path, blocks: Iterator[pl.DataFrame], origin: str) -> None:
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        return blocks
+
+    frame = register_io_source(source, schema=schema.TYPES)
+    frame.sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP, metadata={"shiftbench": origin})

@@ -1,0 +1,194 @@
+"""The official weather tables to Parquet: in a stream, checked, compared with the published counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from shiftbench import files
+from shiftbench.errors import TableError
+from shiftbench.tables import problem
+from shiftbench.tracks.weather import schema
+from shiftbench.tracks.weather.checks import check_rows
+from shiftbench.tracks.weather.ranges import check_ranges
+from shiftbench.tracks.weather.reading import Progress, Reader
+from shiftbench.tracks.weather.sources import Source, sources
+
+ROW_GROUP = 100_000
+
+Climate = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any]
+"""Latitudes [N] and longitudes [N] in degrees → names of climates [N]."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A table in Parquet: `id` and the 129 columns, in the types of the schema.
+
+    counts: rows by climate, as "total", "tropical", …
+    official: whether the counts are the published ones of its partition.
+    warnings: what is odd. notes: how the counts compare with the published ones.
+    """
+
+    path: Path
+    partition: str | None
+    counts: dict[str, int]
+    official: bool
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.counts["total"]
+
+
+def convert(
+    source: Source | str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    id_prefix: str | None = None,
+    climate: Climate | None = None,
+    progress: Progress | None = None,
+) -> Converted:
+    """Write a table (CSV, packed or in a tar archive, or Parquet) as zstd Parquet; memory does not grow with its rows.
+
+    Args:
+        source: the table; a path must lead to a single one.
+        target: the Parquet file to write, whole or not at all.
+        id_prefix: ids are "prefix-1", "prefix-2", …; the row numbers from 1 if None.
+        climate: gives the climates of a table that has no such column; without it they stay missing.
+        progress: called with how much has been read and how much there is: bytes of CSV, rows of Parquet.
+
+    Raises:
+        TableError: with all that is wrong: a damaged file or lines, columns missing or doubled, text among numbers,
+            unknown classes, places that are none, whole columns in another unit. The columns of a file that has the
+            published number of rows (for the dump: about it) are what they are: their units are only warned of.
+    """
+    found = source if isinstance(source, Source) else _single(source)
+    reader = Reader(found, progress)
+    try:
+        with files.replacing(target) as temporary:
+            _write(reader, temporary, id_prefix=id_prefix, climate=climate)
+            return _checked(reader, temporary, Path(target))
+    except OSError as error:
+        raise TableError(
+            f"{target}: expected to write {found.label} as Parquet, found: {problem.first_line(error)}. "
+            "Check that the folder may be written to and has room; nothing was left behind."
+        ) from None
+
+
+def _single(path: str | os.PathLike[str]) -> Source:
+    found = sources(path).tables
+    if len(found) > 1:
+        names = ", ".join(source.label for source in found)
+        raise TableError(f"{path}: expected one table, found {len(found)}: {names}. Convert them one by one.")
+    return found[0]
+
+
+def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Climate | None) -> None:
+    """Stream the reader's batches into a Parquet file."""
+    failures: list[BaseException] = []
+
+    def batches(
+        columns: list[str] | None, _predicate: pl.Expr | None, _rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        try:
+            for frame in _completed(reader, id_prefix, climate):
+                yield frame if columns is None else frame.select(columns)
+        except BaseException as error:  # polars would raise it as one of its own
+            failures.append(error)
+            raise
+
+    types = {"id": pl.Int64() if id_prefix is None else pl.String(), **schema.TYPES}
+    try:
+        register_io_source(batches, schema=types).sink_parquet(
+            target, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True
+        )
+    except (OSError, *problem.POLARS) as error:
+        if failures:
+            raise failures[0] from None
+        raise OSError(problem.first_line(error)) from None
+
+
+def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -> Iterator[pl.DataFrame]:
+    """The batches with ids and climates, their values looked at."""
+    rows = 0
+    for line, frame in reader.batches():
+        if schema.CLIMATE not in frame.columns:
+            frame = frame.with_columns(_climates(frame, climate))
+        check_rows(frame, problems=reader.bad, warnings=reader.odd, line=line)
+        number = pl.int_range(rows + 1, rows + 1 + pl.len(), dtype=pl.Int64)
+        ids = number if id_prefix is None else pl.format("{}-{}", pl.lit(id_prefix), number)
+        rows += frame.height
+        yield frame.select(ids.alias("id"), *schema.NAMES)
+
+
+def _climates(frame: pl.DataFrame, climate: Climate | None) -> pl.Series:
+    names = pl.Series(schema.CLIMATE, [None] * frame.height, dtype=pl.String)
+    placed = (
+        frame.select(pl.col(schema.LATITUDE).is_between(-90, 90) & pl.col(schema.LONGITUDE).is_between(-180, 180))
+        .to_series()
+        .fill_null(False)
+    )
+    if climate is None or not placed.any():
+        return names
+    known = frame.filter(placed)
+    found = climate(known[schema.LATITUDE].to_numpy(), known[schema.LONGITUDE].to_numpy())
+    return names.scatter(placed.arg_true(), pl.Series(np.asarray(found).astype(str)))
+
+
+def _checked(reader: Reader, written: Path, target: Path) -> Converted:
+    """What was written, or all that is wrong with it."""
+    label, partition = reader.source.label, reader.source.partition
+    problems = reader.problems()
+    counts = _counts(written)
+    if not counts["total"] and not problems:
+        problems.append(f"{label}: expected rows, found none below the names. Was its writing cut off?")
+    published = schema.PARTITIONS.get(partition or "")
+    doubts = check_ranges(written, label=label)
+    if not _as_published(counts["total"], published):
+        problems += doubts.columns
+    if problems:
+        raise TableError(*problems)
+    return Converted(
+        target,
+        partition,
+        counts,
+        official=counts == published,
+        warnings=(*reader.warnings, *reader.odd.told(label), *doubts.columns, *doubts.values),
+        notes=_notes(partition, counts, published),
+    )
+
+
+def _as_published(rows: int, published: dict[str, int] | None) -> bool:
+    """Whether a table has the published size, which for the dump is only known in round numbers."""
+    if published is not None:
+        return rows == published["total"]
+    return abs(rows - schema.DUMP_ROWS) < schema.DUMP_ROWS / 10
+
+
+def _counts(written: Path) -> dict[str, int]:
+    grouped = pl.scan_parquet(written, glob=False).group_by(schema.CLIMATE).agg(pl.len()).collect(engine="streaming")
+    by_name = dict(grouped.iter_rows())
+    counts = {"total": sum(by_name.values()), **{name: by_name.pop(name, 0) for name in schema.CLIMATES}}
+    return counts | {name or "missing": count for name, count in by_name.items()}
+
+
+def _notes(partition: str | None, counts: dict[str, int], published: dict[str, int] | None) -> tuple[str, ...]:
+    """How the counts compare with the published ones; by climate only where they differ."""
+    if published is None:
+        return (f"dump: {counts['total']:,} rows, published about {schema.DUMP_ROWS:,}",)
+    notes = [f"{partition}: {counts['total']:,} rows, published {published['total']:,}"]
+    different = [name for name in counts if name != "total" and counts[name] != published.get(name, 0)]
+    if different:
+        shown = ", ".join(f"{name} {counts[name]:,} ({published.get(name, 0):,})" for name in different)
+        notes.append(f"{partition} by climate, published in brackets: {shown}")
+    return tuple(notes)

@@ -1,0 +1,81 @@
+"""Whether a run will fit into memory, told before anything is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+
+from shiftbench.tables import problem
+from shiftbench.tracks.weather.schema import FEATURES
+
+FEATURE_BYTES = 4
+COPIES = 3  # the table, the matrix of a method, and what the method makes of it
+RESERVE = 500 * 2**20  # bytes for the interpreter and its libraries
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def needed(rows: int, *, columns: int = len(FEATURES)) -> int:
+    """Bytes that a run on so many rows takes at its peak, with its working copies."""
+    return rows * columns * FEATURE_BYTES * COPIES + RESERVE
+
+
+def available() -> int | None:
+    """Bytes of memory that can be had: what the machine, or a container's limit, leaves; None where neither tells."""
+    found = [size for size in (_meminfo(), _cgroup()) if size is not None]
+    return min(found) if found else None
+
+
+def foresee(
+    data: int | str | os.PathLike[str], *, columns: int = len(FEATURES), memory: int | None = None
+) -> str | None:
+    """A sentence if a run on `data` does not fit into memory; None if it does, or nobody can tell.
+
+    Args:
+        data: a number of rows, a Parquet file, or a prepared folder, whose Parquet files are counted together.
+        columns: features that a model sees.
+        memory: bytes to be had; `available()` if None.
+
+    Raises:
+        TableError: if a Parquet file cannot be read.
+    """
+    rows = data if isinstance(data, int) else _rows(Path(data))
+    memory = available() if memory is None else memory
+    need = needed(rows, columns=columns)
+    if memory is None or need <= memory:
+        return None
+    return (
+        f"{rows:,} rows of {columns} features: expected to need about {need / 2**30:.1f} GiB of memory, found "
+        f"{memory / 2**30:.1f} GiB available. Take a larger machine, or fewer rows: at most "
+        f"{max(0, memory - RESERVE) // (needed(1, columns=columns) - RESERVE):,} fit."
+    )
+
+
+def _rows(path: Path) -> int:
+    """Rows of the partitions in a folder, by the footers of their files."""
+    files = [file for file in sorted(path.glob("*.parquet")) if file.name != "assignment.parquet"]
+    total = 0
+    for file in files if path.is_dir() else [path]:
+        with problem.reading(file, "Parquet"):
+            total += pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()
+    return total
+
+
+def _meminfo() -> int | None:
+    try:
+        lines = MEMINFO.read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0]) * 1024 if found else None
+
+
+def _cgroup() -> int | None:
+    """What the limit of a container (cgroup version 2) leaves; None where there is no limit."""
+    try:
+        limit, used = ((CGROUP / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
+        return None if limit == "max" else max(0, int(limit) - int(used))
+    except (OSError, ValueError):
+        return None

