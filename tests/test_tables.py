@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.tables import problem, source, writing
+from shiftbench.tables.rows import native_ids
 
 
 def written(folder: Path, data: bytes | str, name: str = "t.csv") -> Path:
@@ -479,6 +480,26 @@ def test_ids_are_text_and_row_numbers_stand_in_for_them() -> None:
     frame = pl.DataFrame({"n": [3, 1], "t": ["a", "b"]})
     assert tables.ids(frame, "n", where="t").to_list() == ["3", "1"]
     assert tables.ids(frame, None, where="t").to_list() == ["1", "2"]
+
+
+def test_native_ids_are_numbers_where_they_are_whole_numbers() -> None:
+    frame = pl.DataFrame({"n": pl.Series([3, 1], dtype=pl.Int16), "t": ["a", "b"], "z": ["07", "8"]})
+    assert native_ids(frame, "n", where="t").to_list() == [3, 1]
+    assert native_ids(frame, None, where="t").to_list() == [1, 2]
+    assert native_ids(frame, "t", where="t").to_list() == ["a", "b"]
+    assert native_ids(frame, "z", where="t").to_list() == ["07", "8"]
+    beyond = pl.DataFrame({"n": pl.Series([2**64 - 1, 5], dtype=pl.UInt64)})
+    assert native_ids(beyond, "n", where="t").to_list() == ["18446744073709551615", "5"]
+
+
+def test_rows_meet_by_id_as_numbers_or_as_text() -> None:
+    frame = pl.DataFrame({"id": [3, 1, 2]})
+    for wanted in (pl.Series([1, 2, 3]), ["1", "2", "3"], pl.Series(["1", "2", "3"])):
+        assert tables.line_up(frame, wanted, column="id", where="t")["id"].to_list() == [1, 2, 3]
+    texts = pl.DataFrame({"id": ["3", "1"]})
+    assert tables.line_up(texts, pl.Series([1, 3]), column="id", where="t")["id"].to_list() == ["1", "3"]
+    with pytest.raises(TableError, match=r"found none for 1 \(7\)"):
+        tables.line_up(frame, pl.Series([1, 2, 3, 7]), column="id", where="t")
 
 
 def test_all_that_is_wrong_with_ids_is_said_at_once() -> None:

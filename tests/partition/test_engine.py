@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -141,7 +143,46 @@ def test_without_shift_rules_there_are_three_partitions(table: pl.DataFrame) -> 
 
 def test_without_an_id_column_the_row_numbers_are_drawn(table: pl.DataFrame) -> None:
     numbered = table.select(id=pl.int_range(1, len(table) + 1).cast(pl.String))
-    assert by_id(partition(table, Rules(seed=9))) == by_id(partition(numbered, Rules(id="id", seed=9)))
+    found = by_id(partition(table, Rules(seed=9)))
+    assert {str(one): name for one, name in found.items()} == by_id(partition(numbered, Rules(id="id", seed=9)))
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Int16, pl.UInt32])
+def test_ids_that_are_numbers_stay_numbers_and_are_drawn_as_their_text(dtype: Any) -> None:
+    numbers = pl.Series("id", np.random.default_rng(3).permutation(3_000), dtype=dtype)
+    rules = Rules(id="id", seed=2, sizes={"dev_in": 40}, at_most={"eval_in": 30})
+    found, as_text = (partition(ids.to_frame(), rules) for ids in (numbers, numbers.cast(pl.String)))
+    assert found.ids.dtype == pl.Int64
+    assert found.assignment.equals(as_text.assignment)
+    assert found.ids_of("eval_in").cast(pl.String).equals(as_text.ids_of("eval_in"))
+
+
+def test_numbers_beyond_64_bits_are_ids_as_text() -> None:
+    frame = pl.DataFrame({"id": pl.Series([2**64 - 1 - number for number in range(300)], dtype=pl.UInt64)})
+    assert partition(frame, Rules(id="id")).ids.to_list() == [str(2**64 - 1 - number) for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [([1, 2, 3, 2], r"1 ids more than once: 2 in rows 2, 4"), ([1, None, 3], "found none in 1 of 3 rows, first row 2")],
+)
+def test_numbers_that_are_missing_or_repeated_are_refused(ids: list[int | None], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        partition(pl.DataFrame({"id": ids}), Rules(id="id"))
+
+
+def test_a_table_in_chunks_is_partitioned_as_one_piece(table: pl.DataFrame) -> None:
+    rules = Rules(id="id", time="date", gap="20d", group="climate", shifted=("snow",), at_most={"dev_out": 20})
+    chunks = pl.concat([table[:7], table[7:1_500], table[1_500:]], rechunk=False)
+    assert chunks["date"].n_chunks() == 3
+    assert by_id(partition(chunks, rules)) == by_id(partition(table, rules))
+
+
+def test_many_listed_groups_are_looked_up_as_few_are_compared(table: pl.DataFrame) -> None:
+    shifted = tuple(f"c{number:02}" for number in range(20))
+    few = table.with_columns(side=pl.when(pl.col("city").is_in(shifted)).then(pl.lit("out")).otherwise(pl.lit("in")))
+    many = partition(table, Rules(id="id", group="city", shifted=shifted))
+    assert by_id(many) == by_id(partition(few, Rules(id="id", group="side", shifted=("out",))))
 
 
 def test_records_that_are_added_move_none_of_the_old_ones(table: pl.DataFrame) -> None:
@@ -179,6 +220,50 @@ def test_sizes_are_exact_and_train_takes_the_surplus(table: pl.DataFrame) -> Non
     assert found.unused == {
         "more than dev_out was to have": int((table["climate"] == "snow").sum()) - 40 - found.counts["eval_out"]
     }
+
+
+def test_exact_shares_are_rounded_down_and_surplus_goes_to_train() -> None:
+    """The published weather split: 3,740,695 in-domain records, and 798 of dev_in too many."""
+    shares = {"train": 0.83642, "dev_in": 0.01358, "eval_in": 0.15}
+    frame = pl.select(id=pl.int_range(1, 3_740_696))
+    rules = Rules.from_settings({"id": "id", "shares": shares, "exact": True})
+    assert partition(frame, rules).counts == {
+        "train": 3_128_792, "dev_in": 50_798, "eval_in": 561_105, "dev_out": 0, "eval_out": 0
+    }  # fmt: skip
+    limited = partition(frame, dataclasses.replace(rules, at_most={"dev_in": 50_000}))
+    assert limited.counts == {"train": 3_129_590, "dev_in": 50_000, "eval_in": 561_105, "dev_out": 0, "eval_out": 0}
+    assert limited.unused == {}
+
+
+@pytest.mark.parametrize(
+    "shares", ["70/10/20", "33.3/33.3/33.4", "57.3/14.9/27.8", "100/0/0", "90/10/0", "0.29/0.57/0.14"]
+)
+@pytest.mark.parametrize("records", [100, 1_000, 2_900])
+def test_exact_shares_are_those_written_not_their_floating_neighbours(shares: str, records: int) -> None:
+    rules = Rules.from_settings({"shares": shares, "exact": True, "where": {"dev_out": "x < 0"}})
+    frame = pl.DataFrame({"x": np.r_[np.zeros(records), [-1.0]]})
+    written = [Fraction(share) for share in shares.split("/")]
+    expected = [int(share / sum(written) * records) for share in written]
+    expected[max(place for place in range(3) if written[place])] += records - sum(expected)
+    counts = partition(frame, rules).counts
+    assert [counts[name] for name in ("train", "dev_in", "eval_in")] == expected
+
+
+def test_exact_shares_take_the_smallest_hashes_first_dev_then_eval_then_train(table: pl.DataFrame) -> None:
+    found = partition(table, Rules(id="id", seed=6, exact=True, at_most={"dev_in": 100, "eval_in": 250}))
+    drawn = places(table["id"], 6)
+    ordered = sorted(drawn, key=lambda one: drawn[one])
+    assert set(found.ids_of("dev_in")) == set(ordered[:100])
+    assert set(found.ids_of("eval_in")) == set(ordered[300:550])
+    assert set(found.ids_of("train")) == {*ordered[100:300], *ordered[550:]}
+
+
+def test_records_that_a_condition_gave_to_dev_in_never_go_to_train(table: pl.DataFrame) -> None:
+    rules = Rules(id="id", exact=True, where={"dev_in": "climate == 'dry'"}, at_most={"dev_in": 50, "eval_in": 60})
+    found = partition(table, rules)
+    assert "dry" not in set(found.frame("train")["climate"])
+    assert found.counts["eval_in"] == 60
+    assert found.unused == {"more than dev_in was to have": int((table["climate"] == "dry").sum()) - 50}
 
 
 def test_a_size_beside_shares_leaves_the_others_their_share(table: pl.DataFrame) -> None:

@@ -56,6 +56,22 @@ def test_the_fast_hash_equals_its_plain_definition(texts: list[str], seed: int) 
     assert fast.tolist() == [plain_hash(text, seed) for text in texts]
 
 
+EDGES = [0, 9, 10, 99_999_999, 10**8, 10**16 - 1, 10**16, 2**63 - 1, -1, -(2**63)]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.sampled_from(EDGES), max_size=20), st.integers(0, RANGE - 1))
+@settings(max_examples=100, deadline=None)
+def test_a_whole_number_has_the_hash_of_its_decimal_text(numbers: list[int], seed: int) -> None:
+    for own in (numbers, [abs(number) % 2**63 for number in numbers]):
+        hashes = keyed_hash(pl.Series(own, dtype=pl.Int64), seed=seed)
+        assert hashes.tolist() == [plain_hash(str(number), seed) for number in own]
+
+
+def test_numbers_of_every_length_have_the_hash_of_their_text() -> None:
+    numbers = pl.Series([10**digits - less for digits in range(20) for less in (1, 0)], dtype=pl.UInt64)
+    assert np.array_equal(keyed_hash(numbers, seed=4), keyed_hash(numbers.cast(pl.String), seed=4))
+
+
 def test_slices_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pl.Series([f"{'x' * (number % 23)}{number}" for number in range(100)])
     whole = keyed_hash(texts, seed=3)
@@ -123,4 +139,14 @@ def test_the_smallest_hashes_are_taken_with_ties_by_id(values: list[int], data: 
     ids = data.draw(st.permutations([f"{number:03}" for number in range(len(values))]))
     found = smallest(np.array(values, np.uint64), pl.Series(ids), size)
     expected = sorted(range(len(values)), key=lambda place: (values[place], ids[place]))[:size]
-    assert found.tolist() == sorted(expected)
+    assert np.flatnonzero(found).tolist() == sorted(expected)
+
+
+def test_the_smallest_of_evenly_spread_hashes_are_those_that_a_sort_puts_first(rng: np.random.Generator) -> None:
+    hashes = rng.integers(0, RANGE - 1, 50_000, dtype=np.uint64)
+    ids = pl.Series(np.arange(100_000, 150_000))
+    rows = np.arange(50_000)[::-1].copy()
+    for size in (0, 1, 700, 49_999, 50_000, 60_000):
+        expected = np.zeros(50_000, np.bool_)
+        expected[np.argsort(hashes)[:size]] = True
+        assert np.array_equal(smallest(hashes, ids, size, rows=rows), expected)

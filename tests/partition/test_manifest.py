@@ -90,6 +90,29 @@ def test_a_digest_is_of_the_set_of_ids_and_no_other_set_has_it() -> None:
     assert digest(pl.Series([], dtype=pl.String)) == hashlib.sha256(b"").hexdigest()
 
 
+def test_the_digest_of_numbers_is_of_64_bits_each_and_never_that_of_texts() -> None:
+    data = b"".join(number.to_bytes(8, "little", signed=True) for number in (-1, -7, 2, 10))
+    assert digest(pl.Series([10, -7, 2])) == hashlib.sha256(data).hexdigest()
+    assert digest(pl.Series([10, 2])) != digest(pl.Series(["10", "2"]))
+    texts = ["aaa", "bbbbb"]  # lengths 3 and 5, and eight bytes: three numbers but for the mark before them
+    numbers = [3, 5, int.from_bytes(b"aaabbbbb", "little")]
+    assert digest(pl.Series(texts)) != digest(pl.Series(numbers))
+
+
+def test_ids_that_are_numbers_are_kept_as_numbers(tmp_path: Path, table: pl.DataFrame) -> None:
+    numbered = table.with_columns(id=pl.int_range(pl.len()).reverse())
+    parts = partition(numbered, RULES)
+    written = write_manifest(tmp_path, parts, RULES)
+    assert verify(tmp_path) == ()
+    assignment = tables.read_table(tmp_path / "assignment.parquet")
+    assert assignment["id"].to_list() == list(range(399, -1, -1))
+    moved = assignment.with_columns(pl.col("id") + pl.when(pl.col("partition") == "train").then(400).otherwise(0))
+    tables.write_table(moved, tmp_path / "assignment.parquet")
+    assert any("ids of train" in problem for problem in verify(tmp_path))
+    shuffled = partition(numbered.sample(fraction=1.0, shuffle=True, seed=4), RULES)
+    assert Manifest.of(shuffled, RULES).hash == written.hash
+
+
 @pytest.mark.parametrize("name", ["assignment.parquet", "train.parquet", "leakage.json"])
 def test_a_file_that_was_changed_or_lost_is_reported(tmp_path: Path, parts: Partition, name: str) -> None:
     write_manifest(tmp_path, parts, RULES, leakage=Leakage(()), frames=True)

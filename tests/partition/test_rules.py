@@ -29,6 +29,7 @@ EVERYTHING: dict[str, Any] = {
         EVERYTHING,
         {"time": "date", "fractions": [0.6, 0.1, 0.15, 0.15], "eval_first": True},
         {"group": "city", "shifted": ["a"], "by": "city"},
+        {"shares": {"train": 0.83642, "dev_in": 0.01358, "eval_in": 0.15}, "exact": True, "at_most": {"dev_in": 50}},
         {},
     ],
 )
@@ -37,6 +38,12 @@ def test_rules_survive_a_round_trip_through_json(settings: dict[str, Any]) -> No
     written = json.loads(json.dumps(rules.to_settings(), allow_nan=False))
     assert Rules.from_settings(written) == rules
     assert settings.items() <= written.items()
+
+
+def test_exact_is_written_only_where_it_is_on() -> None:
+    """Manifests of all times carry the rules in their hash."""
+    assert "exact" not in Rules().to_settings()
+    assert Rules(exact=True).to_settings() == {**Rules().to_settings(), "exact": True}
 
 
 def test_rules_are_read_from_toml() -> None:
@@ -122,6 +129,9 @@ def test_an_unknown_setting_names_its_nearest() -> None:
         ({"sizes": {"train": "5"}}, "sizes.train: expected a whole number"),
         ({"at_most": {"dev_out": 1.5}}, "at_most.dev_out: expected a whole number"),
         ({"by": "city", "sizes": {"dev_in": 3}}, "would cut the groups"),
+        ({"exact": 1}, "exact: expected true or false, found 1"),
+        ({"exact": True, "by": "city"}, "exact: expected neither sizes nor by with it, found by"),
+        ({"exact": True, "sizes": {"dev_out": 3}, "by": "city"}, "found sizes and by"),
         ({"dev_share": 1.5}, "dev_share: expected a number of 0 … 1"),
     ],
 )  # fmt: skip

@@ -30,7 +30,7 @@ def plain_cut(times: list[int], rank: float) -> float:
 )
 @settings(max_examples=300, deadline=None)
 def test_a_cut_is_the_change_of_time_nearest_to_its_fraction(times: list[int], fractions: tuple[float, ...]) -> None:
-    found = windows.cuts(np.array(times), fractions)
+    found = windows.cuts(pl.Series(times), fractions)
     ranks = np.cumsum(fractions)[:-1] * len(times)
     for cut, rank in zip(found, ranks, strict=True):
         best = abs(sum(time < plain_cut(times, rank) for time in times) - rank)
@@ -38,22 +38,22 @@ def test_a_cut_is_the_change_of_time_nearest_to_its_fraction(times: list[int], f
 
 
 def test_a_tie_between_two_cuts_goes_to_the_earlier() -> None:
-    assert windows.cuts(np.array([1, 1, 2, 2, 3, 3]), [0.5, 0.5]) == [2]
+    assert windows.cuts(pl.Series([1, 1, 2, 2, 3, 3]), [0.5, 0.5]) == [2]
 
 
 def test_distinct_times_are_cut_to_the_record() -> None:
-    times = np.random.default_rng(0).permutation(10_000)
+    times = pl.Series(np.random.default_rng(0).permutation(10_000))
     assert windows.cuts(times, [0.6, 0.1, 0.15, 0.15]) == [6_000, 7_000, 8_500]
 
 
 def test_row_order_never_moves_a_cut(rng: np.random.Generator) -> None:
     times = rng.integers(0, 50, 1_000)
     fractions = [0.6, 0.1, 0.15, 0.15]
-    assert windows.cuts(times, fractions) == windows.cuts(rng.permutation(times), fractions)
+    assert windows.cuts(pl.Series(times), fractions) == windows.cuts(pl.Series(rng.permutation(times)), fractions)
 
 
 def test_evaluation_first_exchanges_the_two_shifted_windows() -> None:
-    times = np.arange(100)
+    times = pl.Series(np.arange(100))
     straight = windows.edges(times, Rules(time="t", fractions=(0.5, 0.1, 0.3, 0.1)), pl.Int64())
     exchanged = windows.edges(times, Rules(time="t", fractions=(0.5, 0.1, 0.3, 0.1), eval_first=True), pl.Int64())
     assert straight == {"in_domain": (-math.inf, 50), "dev_out": (60, 90), "eval_out": (90, math.inf)}
@@ -98,7 +98,7 @@ def test_a_gap_of_the_wrong_kind_is_refused(gap: str | float, dtype: pl.DataType
 def test_a_time_is_read_as_it_is_shown(column: pl.Series) -> None:
     times = windows.physical(column)
     for time in times:
-        text = windows.shown(time.item(), column.dtype)
+        text = windows.shown(time, column.dtype)
         rules = Rules(time="t", windows={"in_domain": (text, None)})
         assert windows.edges(times, rules, column.dtype)["in_domain"] == (time, math.inf)
 
@@ -113,7 +113,7 @@ def test_a_time_is_read_as_it_is_shown(column: pl.Series) -> None:
 )
 def test_windows_that_contradict_are_refused(given: dict[str, tuple[object, object]], message: str) -> None:
     with pytest.raises(PartitionError, match=message):
-        windows.edges(np.arange(9), Rules(time="t", windows=given), pl.Int64())  # type: ignore[arg-type]
+        windows.edges(pl.Series(np.arange(9)), Rules(time="t", windows=given), pl.Int64())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_windows_that_contradict_are_refused(given: dict[str, tuple[object, obje
 def test_an_edge_that_is_no_date_is_refused_for_dates(edge: object, message: str) -> None:
     rules = Rules(time="t", windows={"in_domain": (None, edge)})  # type: ignore[dict-item]
     with pytest.raises(PartitionError, match=message):
-        windows.edges(np.arange(9), rules, DAY)
+        windows.edges(pl.Series(np.arange(9)), rules, DAY)
 
 
 def test_without_an_in_domain_window_it_ends_where_the_first_shifted_one_starts() -> None:
     rules = Rules(time="t", windows={"dev_out": (7, None), "eval_out": (5, 7)})
-    assert windows.edges(np.arange(9), rules, pl.Int64())["in_domain"] == (-math.inf, 5)
+    assert windows.edges(pl.Series(np.arange(9)), rules, pl.Int64())["in_domain"] == (-math.inf, 5)
 
 
 def test_a_gap_removes_shifted_records_on_both_sides() -> None:
-    bits = windows.inside(np.arange(10), {"in_domain": (4, 6)}, gap=2)
+    bits = windows.inside(pl.Series(np.arange(10)), {"in_domain": (4, 6)}, gap=2)
     assert [bool(bit & 2) for bit in bits] == [True] * 3 + [False] * 4 + [True] * 3
     assert [bool(bit & 1) for bit in bits] == [False] * 4 + [True] * 2 + [False] * 4
 

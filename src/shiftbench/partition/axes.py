@@ -20,6 +20,9 @@ from shiftbench.partition.settings import POPULATIONS, SHIFTED, Range
 
 Bits = npt.NDArray[np.uint8]
 
+MOST_COMPARED = 16
+SEEN_FIRST = 2**16
+
 BIT = {name: np.uint8(1 << place) for place, name in enumerate(POPULATIONS)}
 
 
@@ -46,35 +49,37 @@ def axes(frame: pl.DataFrame, rules: Rules) -> tuple[list[Axis], windows.Edges]:
             found += make(frame, rules)
         except ShiftbenchError as error:
             problems += error.problems
-    if rules.time is not None:
-        try:
-            times = windows.physical(frame[rules.time])
-            edges = windows.edges(times, rules, frame.schema[rules.time])
-            found.insert(0, _time(times, edges, rules, frame))
-        except PartitionError as error:
-            problems += error.problems
+    try:
+        timed, edges = _time(frame, rules)
+        found = timed + found
+    except PartitionError as error:
+        problems += error.problems
     if problems:
         raise PartitionError(*problems)
     return found, edges
 
 
-def _time(times: windows.Times, edges: windows.Edges, rules: Rules, frame: pl.DataFrame) -> Axis:
-    gap = 0.0 if rules.gap is None else windows.duration(rules.gap, frame.schema[rules.time or ""])
-    return Axis(f"time ({rules.time})", windows.inside(times, edges, gap), frozenset(edges) & frozenset(SHIFTED))
+def _time(frame: pl.DataFrame, rules: Rules) -> tuple[list[Axis], windows.Edges]:
+    if rules.time is None:
+        return [], {}
+    dtype = frame.schema[rules.time]
+    times = windows.physical(frame[rules.time])
+    edges = windows.edges(times, rules, dtype)
+    gap = 0.0 if rules.gap is None else windows.duration(rules.gap, dtype)
+    bits = windows.inside(times, edges, gap)
+    return [Axis(f"time ({rules.time})", bits, frozenset(edges) & frozenset(SHIFTED))], edges
 
 
 def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
     if rules.group is None:
         return []
     values = frame[rules.group].cast(pl.String)
-    known = frozenset(values.unique())
-    in_domain, dev, evaluation = (
-        frozenset(listed)
-        for listed in (rules.in_domain, rules.shifted_dev or rules.shifted, rules.shifted_eval or rules.shifted)
-    )
-    if unknown := sorted((in_domain | dev | evaluation) - known):
-        raise PartitionError(*(str(UnknownNameError(f"value of {rules.group}", value, known)) for value in unknown))
+    named = rules.in_domain, rules.shifted_dev or rules.shifted, rules.shifted_eval or rules.shifted
+    in_domain, dev, evaluation = (frozenset[str | None](own) for own in named)
+    listed = sorted({value for own in named for value in own})
+    _check_known(values, listed)
     ruled = frozenset(name for name, own in zip(SHIFTED, (dev, evaluation), strict=True) if own)
+    known: frozenset[str | None] = frozenset((None, *listed))  # None stands for all values that no rule lists
     if not ruled:
         ruled, dev, evaluation = frozenset(SHIFTED), known - in_domain, known - in_domain
     accepted = (
@@ -82,9 +87,27 @@ def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
         dev if "dev_out" in ruled else known,
         evaluation if "eval_out" in ruled else known,
     )
-    bits = {value: sum(1 << place for place, own in enumerate(accepted) if value in own) for value in known}
-    found = values.replace_strict(list(bits), list(bits.values()), return_dtype=pl.UInt8)
-    return [Axis(f"group ({rules.group})", found.to_numpy(), ruled)]
+    bits = {value: sum(1 << place for place, own in enumerate(accepted) if value in own) for value in (None, *listed)}
+    return [Axis(f"group ({rules.group})", _looked_up(values, bits), ruled)]
+
+
+def _check_known(values: pl.Series, listed: Sequence[str]) -> None:
+    seen = set(values.head(SEEN_FIRST).unique())
+    if unknown := [value for value in listed if value not in seen and not (values == value).any()]:
+        known = values.unique()
+        raise PartitionError(*(str(UnknownNameError(f"value of {values.name}", value, known)) for value in unknown))
+
+
+def _looked_up(values: pl.Series, bits: Mapping[str | None, int]) -> Bits:
+    """The bits of each of N values; those of None for a value that is not listed."""
+    others, listed = bits[None], {value: own for value, own in bits.items() if value is not None}
+    if len(listed) > MOST_COMPARED:
+        return values.replace_strict(listed, default=others, return_dtype=pl.UInt8).to_numpy()
+    # Comparing with a few values, one after the other, is faster than looking each value up.
+    chosen = pl.lit(others, pl.UInt8)
+    for value, own in listed.items():
+        chosen = pl.when(pl.col(values.name) == value).then(pl.lit(own, pl.UInt8)).otherwise(chosen)
+    return values.to_frame().select(chosen).to_series().to_numpy()
 
 
 def _condition(frame: pl.DataFrame, rules: Rules) -> list[Axis]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
-from shiftbench import keys, tables
+from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.partition import windows
+from shiftbench.partition import counting, windows
 from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.sampling import Draw, Sampler
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
+from shiftbench.tables.rows import native_ids
 
 DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes what is left
 FEW = 30
 FAR = 0.05
+UNUSED = np.uint8(255)
 
-CODE = {name: np.uint8(code) for code, name in enumerate(PARTITIONS, start=1)}  # 0 is unused
+NAMES = pl.Enum(PARTITIONS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +33,8 @@ class Partition:
     """A table's records and where they belong.
 
     table: the records [N], as they were given.
-    ids: [N] text, unique.
-    assignment: [N] name of the partition, or null for unused.
+    ids: [N] unique: Int64 where they are whole numbers, as row numbers are, text where not.
+    assignment: [N] name of the partition, or null for unused; held as an Enum of the five names.
     unused: how many records belong to none, by reason.
     windows: population → (start, end) of its window of time, start included, end not, None for open.
     warnings: what to know about the partitions; nothing here makes them wrong.
@@ -42,11 +47,13 @@ class Partition:
     windows: Mapping[str, tuple[Moment, Moment]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "assignment", self.assignment.cast(NAMES))
+
     @property
     def counts(self) -> dict[str, int]:
         """Records of each partition, all five."""
-        found = dict(self.assignment.drop_nulls().value_counts().iter_rows())
-        return {name: found.get(name, 0) for name in PARTITIONS}
+        return {name: int((self.assignment == name).sum()) for name in PARTITIONS}
 
     def frame(self, name: str) -> pl.DataFrame:
         """The records of a partition in the order of the table."""
@@ -74,19 +81,20 @@ def partition(frame: pl.DataFrame, rules: Rules) -> Partition:
             group values, overlapping rules, and every empty partition with what emptied it.
     """
     _check_columns(frame, rules)
-    ids = tables.ids(frame, rules.id, where="the table")
+    ids = native_ids(frame, rules.id, where="the table")
     found, edges = axes(frame, rules)
     fits = _agreed(found, frame.height)
     _check_overlap(fits, ids)
     sampler = Sampler(ids, None if rules.by is None else keys.key(frame, rules.by).cast(pl.String), rules.seed)
     drawn = {**_in_domain(frame, rules, fits, sampler), **_shifted(rules, fits, sampler)}
-    drawn, surplus = _cut(drawn, rules, sampler)
+    drawn, surplus = _cut(_to_train(drawn, rules, sampler) if rules.exact else drawn, rules, sampler)
     if problems := _empty(drawn, _asked(rules, found), found, fits):
         raise PartitionError(*problems)
-    codes = np.zeros(frame.height, np.uint8)
-    for code, name in enumerate(PARTITIONS, start=1):
+    codes = np.full(frame.height, UNUSED)
+    for code, name in enumerate(PARTITIONS):
         codes[drawn[name]] = code
-    assignment = pl.Series("partition", [None, *PARTITIONS], dtype=pl.String).gather(codes)
+    assignment = pl.Series("partition", codes)
+    assignment = assignment.set(assignment == UNUSED, None).cat.to(NAMES)
     dtype = frame.schema[rules.time] if rules.time else pl.Int64()
     shown = {name: (windows.shown(start, dtype), windows.shown(end, dtype)) for name, (start, end) in edges.items()}
     unused = _unused(codes, fits, found, surplus)
@@ -114,19 +122,24 @@ def _missing(column: pl.Series) -> int:
 
 
 def _agreed(found: list[Axis], records: int) -> Bits:
-    """The populations that all axes agree on; a shifted partition that no axis has a rule of gets nothing."""
-    everything = BIT["in_domain"]
-    for name in SHIFTED:
-        if any(name in axis.ruled for axis in found):
-            everything |= BIT[name]
-    fits = np.full(records, everything)
+    """The populations that all axes agree on, [N]."""
+    fits = np.full(records, _ruled(found))
     for axis in found:
         fits &= axis.bits
     return fits
 
 
+def _ruled(found: list[Axis]) -> np.uint8:
+    """The populations that records can belong to: in_domain, and what any axis has a rule of."""
+    everything = BIT["in_domain"]
+    for name in SHIFTED:
+        if any(name in axis.ruled for axis in found):
+            everything |= BIT[name]
+    return everything
+
+
 def _check_overlap(fits: Bits, ids: pl.Series) -> None:
-    both = np.flatnonzero((fits & BIT["in_domain"] > 0) & (fits > BIT["in_domain"]))
+    both = np.flatnonzero((fits & BIT["in_domain"]).view(np.bool_) & (fits > BIT["in_domain"]))
     if len(both):
         shown = ", ".join(repr(one) for one in ids.gather(both[:3]))
         raise PartitionError(
@@ -150,7 +163,9 @@ def _in_domain(frame: pl.DataFrame, rules: Rules, fits: Bits, sampler: Sampler) 
         left[rows] = False
     rows = np.flatnonzero(left)
     names = [name for name in DRAWN if name not in own]
-    if any(name in rules.sizes for name in names):
+    if rules.exact:
+        drawn |= sampler.to_sizes(rows, _exact_sizes(rules, names, len(rows)))
+    elif any(name in rules.sizes for name in names):
         drawn |= sampler.to_sizes(rows, _sizes(rules, names, len(rows)))
     elif total := sum(rules.shares[name] for name in names):
         drawn |= sampler.by_shares(rows, {name: rules.shares[name] / total for name in names})
@@ -165,6 +180,19 @@ def _sizes(rules: Rules, names: list[str], records: int) -> dict[str, int]:
     return sizes
 
 
+def _exact_sizes(rules: Rules, names: list[str], records: int) -> dict[str, int]:
+    """The shares of so many records, rounded down; the last of train, dev_in, eval_in with a share takes what is left.
+
+    A share is meant as it was written: the fraction nearest to it with a denominator up to 10^9.
+    """
+    shares = {name: Fraction(rules.shares[name]).limit_denominator(10**9) for name in names if rules.shares[name]}
+    sizes = {name: int(share / sum(shares.values()) * records) for name, share in shares.items()}
+    if sizes:
+        last = next(name for name in reversed(IN_DOMAIN) if name in sizes)
+        sizes[last] += records - sum(sizes.values())
+    return sizes
+
+
 def _shifted(rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
     drawn = {name: np.flatnonzero(fits == BIT[name]) for name in SHIFTED}
     both = np.flatnonzero(fits == BIT["dev_out"] | BIT["eval_out"])
@@ -172,6 +200,21 @@ def _shifted(rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
         divided = sampler.by_shares(both, {"dev_out": rules.dev_share, "eval_out": 1 - rules.dev_share})
         drawn = {name: np.sort(np.concatenate((drawn[name], divided[name]))) for name in SHIFTED}
     return drawn
+
+
+def _to_train(drawn: Draw, rules: Rules, sampler: Sampler) -> Draw:
+    """What dev_in and eval_in have over their `at_most` goes to train, if shares and no conditions made all of them."""
+    sampled = [name for name in IN_DOMAIN if name not in {*rules.where, *rules.ranges}]
+    over = [name for name in sampled if len(drawn[name]) > rules.at_most.get(name, len(drawn[name]))]
+    if "train" not in sampled:
+        return drawn
+    moved = dict(drawn)
+    for name in over:
+        if name != "train":
+            moved[name] = sampler.smallest(drawn[name], rules.at_most[name])
+            surplus = np.setdiff1d(drawn[name], moved[name], assume_unique=True)
+            moved["train"] = np.sort(np.concatenate((moved["train"], surplus)), kind="stable")
+    return moved
 
 
 def _cut(drawn: Draw, rules: Rules, sampler: Sampler) -> tuple[Draw, dict[str, int]]:
@@ -230,16 +273,18 @@ def _removals(found: list[Axis], bit: np.uint8, records: int) -> str:
 def _unused(codes: Bits, fits: Bits, found: list[Axis], surplus: Mapping[str, int]) -> dict[str, int]:
     """Records in no partition by reason; the counts sum to all of them."""
     reasons = {reason: count for reason, count in surplus.items() if count}
-    alone = int(np.count_nonzero((codes == 0) & (fits > 0))) - sum(reasons.values())
+    alone = int(np.count_nonzero((codes == UNUSED) & (fits > 0))) - sum(reasons.values())
     if alone:
         reasons["in-domain, but no condition of train, dev_in or eval_in fits"] = alone
-    nowhere = np.flatnonzero(fits == 0)
-    key = np.zeros(len(nowhere), np.uint16)  # three axes of three bits
-    for axis in found:
-        key = key * np.uint16(8) + axis.bits[nowhere]
-    for combined, count in enumerate(np.bincount(key)):
-        if count:
-            digits = [combined >> 3 * place & 7 for place in range(len(found))][::-1]
+    counts = np.zeros(8 ** len(found), np.int64)
+    for rows in counting.slices(len(fits)):
+        key = np.zeros(len(fits[rows]), np.uint16)  # three axes of three bits
+        for axis in found:
+            key = key * np.uint16(8) + axis.bits[rows]
+        counts += np.bincount(key, minlength=len(counts))
+    for combined, count in enumerate(counts):
+        digits = [combined >> 3 * place & 7 for place in range(len(found))][::-1]
+        if count and not functools.reduce(operator.and_, digits, int(_ruled(found))):
             reason = _reason({axis.name: digit for axis, digit in zip(found, digits, strict=True)})
             reasons[reason] = reasons.get(reason, 0) + int(count)
     return reasons
@@ -261,7 +306,7 @@ def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
     ]
     if rules.fractions is not None and rules.gap is None:
         for name, wanted in zip(BIT, (rules.fractions[0], *rules.fractions[2:]), strict=True):
-            share = float(np.mean(found[0].bits & BIT[name] > 0))
+            share = int(np.count_nonzero(found[0].bits & BIT[name])) / len(found[0].bits)
             if abs(share - wanted) > FAR:
                 warned.append(f"{name}: its window holds {share:.1%} of the records, not {wanted:.1%}: equal times.")
     if rules.by is not None:

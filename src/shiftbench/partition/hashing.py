@@ -1,4 +1,4 @@
-"""A keyed 64-bit hash of text, fully specified here, so that a draw is the same everywhere and for ever.
+"""A keyed 64-bit hash of ids, fully specified here, so that a draw is the same everywhere and for ever.
 
 With all arithmetic modulo 2^64,
 
@@ -10,6 +10,7 @@ the hash of a text of B bytes in UTF-8 under a seed is h after
     h = step(0, seed);  h = step(h, w) for each word w;  h = step(h, B)
 
 where the words are the bytes taken 8 at a time, least significant byte first, the last word filled with zeros.
+A whole number has the hash of its decimal text ("7", "-12"), so that it matters not in which form ids are kept.
 `mix` is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014). The hash spreads ids evenly; it keeps no secrets.
 """
 
@@ -22,15 +23,18 @@ import polars as pl
 from shiftbench.errors import PartitionError
 
 Hashes = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.intp]
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 TAILS = np.array([2 ** (8 * kept) - 1 for kept in range(9)], np.uint64)  # keeps the first 0 … 8 bytes of a word
 ROWS_AT_ONCE = 2**16
+MOST = 10**19 - 1  # the largest number whose digits are reckoned; 2^63 - 1 is below it
+FOUR_DIGITS = np.array([int.from_bytes(b"%04d" % number, "little") for number in range(10_000)], np.uint64)
 
 
-def keyed_hash(texts: pl.Series, *, seed: int) -> Hashes:
-    """The hash of each of N texts (none missing) under `seed`, uint64 [N].
+def keyed_hash(ids: pl.Series, *, seed: int) -> Hashes:
+    """The hash of each of N texts or whole numbers (none missing) under `seed`, uint64 [N].
 
     Raises:
         PartitionError: if the seed is not a whole number of 0 … 2^64 - 1.
@@ -38,27 +42,34 @@ def keyed_hash(texts: pl.Series, *, seed: int) -> Hashes:
     if not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise PartitionError(f"seed: expected a whole number of 0 … 2**64 - 1, found {seed!r}.")
     start = step(np.zeros(1, np.uint64), np.array([seed], np.uint64))
-    hashes = np.empty(len(texts), np.uint64)
+    hashed = _hashed_numbers if ids.dtype.is_integer() else _hashed
+    hashes = np.empty(len(ids), np.uint64)
     # Slices that fit into the cache; a single joined text of everything would not.
-    for first in range(0, len(texts), ROWS_AT_ONCE):
+    for first in range(0, len(ids), ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
-        hashes[rows] = _hashed(texts[rows], start)
+        hashes[rows] = hashed(ids[rows], start)
     return hashes
 
 
-def smallest(hashes: Hashes, ids: pl.Series, size: int) -> Positions:
-    """Positions of the `size` smallest of N hashes, ascending; equal hashes count in the order of their ids."""
-    if size >= len(hashes):
-        return np.arange(len(hashes))
-    if size == 0:
-        return np.arange(0)
-    last = np.partition(hashes, size - 1)[size - 1]
-    below, tied = np.flatnonzero(hashes < last), np.flatnonzero(hashes == last)
-    tied = tied[ids.gather(tied).arg_sort().to_numpy()]
-    return np.sort(np.concatenate((below, tied[: size - len(below)])))
+def smallest(hashes: Hashes, ids: pl.Series, size: int, *, rows: Positions | None = None) -> Flags:
+    """Which of N hashes are the `size` smallest, bool [N]; equal hashes count in the order of their ids as text.
+
+    rows: where the N records stand in `ids`; as they come if None.
+    """
+    if size >= len(hashes) or size == 0:
+        return np.full(len(hashes), size > 0)
+    # Hashes are spread evenly, so that nearly always those below this edge are enough to look through.
+    near = hashes[below(hashes, (size + 10 * size**0.5) / len(hashes))]
+    candidates = near if len(near) >= size else hashes
+    last = np.partition(candidates, size - 1)[size - 1]
+    chosen: Flags = hashes < last
+    tied = np.flatnonzero(hashes == last)
+    in_order = ids.gather(tied if rows is None else rows[tied]).cast(pl.String).arg_sort().to_numpy()
+    chosen[tied[in_order[: size - np.count_nonzero(chosen)]]] = True
+    return chosen
 
 
-def below(hashes: Hashes, share: float) -> npt.NDArray[np.bool_]:
+def below(hashes: Hashes, share: float) -> Flags:
     """Which of N hashes lie in the first `share` (0 … 1) of their range, bool [N]."""
     edge = int(share * 2**64)
     return np.ones(len(hashes), np.bool_) if edge >= 2**64 else hashes < np.uint64(edge)
@@ -82,6 +93,43 @@ def _hashed(texts: pl.Series, start: Hashes) -> Hashes:
         kept = TAILS[np.minimum(lengths[rows] - offset, 8)]
         hashes[rows] = step(hashes[rows], words[starts[rows] + offset] & kept)
     return step(hashes, lengths.astype(np.uint64))
+
+
+def _hashed_numbers(numbers: pl.Series, start: Hashes) -> Hashes:
+    """As `_hashed` of the decimal texts, by arithmetic."""
+    values = numbers.to_numpy()
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high > MOST:
+        return _hashed(numbers.cast(pl.String), start)
+    values = values.astype(np.uint64)
+    shortest, longest = len(str(low)), len(str(high))
+    if shortest == longest:
+        return _of_digits(values, shortest, start)
+    hashes = np.empty(len(values), np.uint64)
+    for digits in range(shortest, longest + 1):
+        # The least of `digits` digits; that of one digit is 0, not 1.
+        least = np.uint64(10 ** (digits - 1) if digits > 1 else 0)
+        rows = np.flatnonzero((values >= least) & (values < np.uint64(10**digits)))
+        hashes[rows] = _of_digits(values[rows], digits, start)
+    return hashes
+
+
+def _of_digits(values: Hashes, digits: int, start: Hashes) -> Hashes:
+    """The hashes of numbers [N] that all have so many digits; a word holds eight of them, from the left."""
+    hashes = start
+    for left in range(digits, 0, -8):
+        held = min(8, left)
+        part, values = _parted(values, 10 ** (left - held))
+        upper, lower = _parted(part, 10_000)
+        word = FOUR_DIGITS[upper] | FOUR_DIGITS[lower] << np.uint64(32)
+        hashes = step(hashes, word >> np.uint64(8 * (8 - held)))  # leading zeros lie in the lowest bytes
+    return step(hashes, np.array([digits], np.uint64))
+
+
+def _parted(values: Hashes, unit: int) -> tuple[Hashes, Hashes]:
+    """How many whole units numbers [N] hold, and what is left; numpy's own remainder is much slower."""
+    whole = values // np.uint64(unit)
+    return whole, values - whole * np.uint64(unit)
 
 
 def step(hashes: Hashes, words: Hashes) -> Hashes:

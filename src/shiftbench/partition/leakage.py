@@ -117,7 +117,7 @@ def _ids(partition: Partition) -> list[Finding]:
         return []
     repeated = assigned.filter(pl.col("id").is_duplicated())
     counts = dict(repeated.group_by("partition").len().sort("partition").iter_rows())
-    examples = tuple(repeated["id"].unique(maintain_order=True).head(MOST_EXAMPLES))
+    examples = tuple(map(str, repeated["id"].unique(maintain_order=True).head(MOST_EXAMPLES)))
     what = f"ids occur more than once: {_listed(counts)} records, such as {', '.join(examples)}."
     return [Finding("error", "ids", what, counts, examples)]
 
@@ -170,7 +170,7 @@ def _gap(times: pl.Series, partition: Partition, rules: Rules) -> list[Finding]:
         shifted = times.filter(partition.assignment == name)
         if shifted.is_empty() or in_domain.is_empty() or not (rules.fractions or name in rules.windows):
             continue
-        own, other = windows.physical(in_domain), windows.physical(shifted)
+        own, other = windows.physical(in_domain).to_numpy(), windows.physical(shifted).to_numpy()
         distance = max((other.min() - own.max()).item(), (own.min() - other.max()).item())
         broken = apart and (distance <= 0 or distance < wanted)
         what = f"{name} and the in-domain records are {_span(distance, times.dtype)} apart in time"

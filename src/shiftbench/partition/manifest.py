@@ -10,8 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -24,12 +23,12 @@ from shiftbench import files, tables
 from shiftbench.errors import PartitionError, ShiftbenchError, TableError
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.leakage import Leakage
+from shiftbench.partition.parts import FILES, Table, write_parts
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import PARTITIONS
 
 FORMAT = "shiftbench manifest 1"
 MANIFEST, ASSIGNMENT, LEAKAGE = "manifest.json", "assignment.parquet", "leakage.json"
-FRAMES = {name: f"{name}.parquet" for name in PARTITIONS}
 
 
 @dataclass(frozen=True)
@@ -109,11 +108,16 @@ class Manifest:
 
 
 def digest(ids: pl.Series) -> str:
-    """SHA-256 of a set of ids: their lengths in bytes (8 bytes each, least significant first), then their UTF-8.
+    """SHA-256 of a set of ids, text or whole numbers; all 64-bit numbers in it least significant byte first.
 
-    The ids are sorted by their bytes. With the lengths no two sets read alike.
+    Text: the lengths in bytes of all ids (64 bits each), then their UTF-8, the ids sorted by their bytes. With the
+    lengths no two sets read alike. Whole numbers: -1, which is no length, then the ids (64 bits each), sorted.
     """
     ordered = ids.sort()
+    if ids.dtype.is_integer():
+        summed = hashlib.sha256(np.int64(-1).astype("<i8").tobytes())
+        summed.update(ordered.to_numpy().astype("<i8", copy=False).data)
+        return summed.hexdigest()
     summed = hashlib.sha256(ordered.str.len_bytes().to_numpy().astype(np.dtype("<u8")).tobytes())
     for first in range(0, len(ordered), 2**20):
         summed.update(ordered[first : first + 2**20].str.join("").cast(pl.Binary)[0])
@@ -127,9 +131,14 @@ def write_manifest(
     *,
     source: str | os.PathLike[str] | None = None,
     leakage: Leakage | None = None,
-    frames: bool = False,
+    frames: bool | Table = False,
+    written: Sequence[str | os.PathLike[str]] = (),
 ) -> Manifest:
     """Write a partition's folder, the manifest last, and return the manifest.
+
+    frames: whether to write the records of each partition too; a Parquet file or a lazy table is what they are taken
+        from in a stream, see `write_parts`.
+    written: files of the folder that are there already and belong to it; the manifest names them too.
 
     Raises:
         TableError: if the folder cannot be written.
@@ -138,14 +147,14 @@ def write_manifest(
     manifest = Manifest.of(partition, rules, source=source)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        _clear(place)
+        _clear(place, {Path(file).name for file in written})
         assignment = pl.DataFrame({"id": partition.ids.alias("id"), "partition": partition.assignment})
-        written = [tables.write_table(assignment, place / ASSIGNMENT)]
+        held = [*map(Path, written), tables.write_table(assignment, place / ASSIGNMENT)]
         if leakage is not None:
-            written.append(files.write_json(place / LEAKAGE, leakage.to_json()))
-        if frames:
-            written += [tables.write_table(partition.frame(name), place / file) for name, file in FRAMES.items()]
-        manifest = dataclasses.replace(manifest, files={file.name: files.sha256(file) for file in written})
+            held.append(files.write_json(place / LEAKAGE, leakage.to_json()))
+        if frames is not False:
+            held += write_parts(place, partition, table=None if frames is True else frames)
+        manifest = dataclasses.replace(manifest, files={file.name: files.sha256(file) for file in held})
         files.write_json(place / MANIFEST, manifest.to_json())
     except OSError as error:
         raise TableError(
@@ -154,13 +163,13 @@ def write_manifest(
     return manifest
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, kept: Collection[str]) -> None:
     """Take an older manifest away first, then its files: never a manifest beside files of another partition."""
     if not (folder / MANIFEST).exists():
         return
-    for name in (MANIFEST, ASSIGNMENT, LEAKAGE, *FRAMES.values()):
-        with suppress(FileNotFoundError):
-            (folder / name).unlink()
+    for name in (MANIFEST, ASSIGNMENT, LEAKAGE, *FILES.values()):
+        if name not in kept:
+            (folder / name).unlink(missing_ok=True)
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> Manifest:

@@ -41,6 +41,10 @@ class Rules:
         "shifted" (dev_out and eval_out). A condition of train, dev_in or eval_in itself replaces its sampling.
     shares: of the in-domain records: the chance of an id to fall into each (also "70/10/20"). Every id is drawn
         alone, so adding records moves none of the old ones.
+    exact: meet the shares exactly: of n in-domain records a partition gets its share of n rounded down, and the last
+        of train, dev_in, eval_in that has a share gets what is left. The records with the smallest hashes go to
+        dev_in, the next to eval_in, the others to train; so records that are added may move old ones. What is then
+        over `at_most` of dev_in or eval_in goes to train. Not together with `sizes` or `by`.
     sizes: exact number of records of a partition, smallest hashes first. An in-domain partition without a size then
         gets its share rounded, and train without a size all that is left.
     at_most: partitions cut down to so many records, smallest hashes first.
@@ -64,6 +68,7 @@ class Rules:
     ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
     where: Mapping[str, str] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
+    exact: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
     at_most: Mapping[str, int] = field(default_factory=dict)
     by: str | None = None
@@ -98,8 +103,13 @@ class Rules:
         return cls(**values)
 
     def to_settings(self) -> dict[str, Any]:
-        """Plain values for TOML or JSON, defaults written out; `from_settings` gives equal rules back."""
+        """Plain values for TOML or JSON, defaults written out; `from_settings` gives equal rules back.
+
+        `exact` is written only where it is on, so that manifests from before there was such a rule keep their hash.
+        """
         values = {entry.name: _plain(getattr(self, entry.name)) for entry in dataclasses.fields(self)}
+        if not self.exact:
+            del values["exact"]
         return {name: value for name, value in values.items() if value not in ("", [], {})}
 
     def columns(self) -> list[str]:
@@ -132,6 +142,8 @@ def _disagreements(rules: Rules) -> list[str]:
         problems.append(f"expected a group column together with its in_domain or shifted values, found {found}.")
     if rules.shifted and (rules.shifted_dev or rules.shifted_eval):
         problems.append("expected shifted, or shifted_dev and shifted_eval, found both. Drop one.")
+    if rules.exact and (others := [name for name in ("sizes", "by") if getattr(rules, name)]):
+        problems.append(f"exact: expected neither sizes nor by with it, found {' and '.join(others)}. Drop one.")
     if rules.by and (cut := [name for name in IN_DOMAIN if name in rules.sizes]):
         problems.append(f"sizes of {', '.join(cut)}: exact sizes would cut the groups of by={rules.by!r}. Use shares.")
     return problems

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import PartitionError
+from shiftbench.partition import counting
 from shiftbench.partition.hashing import Hashes, Positions, below, keyed_hash, smallest
 
 Draw = dict[str, Positions]  # partition → positions [K] in the table, ascending
@@ -43,20 +44,28 @@ class Sampler:
             )
         drawn: Draw = {}
         hashes = self._hashes(rows)
+        taken, reached = np.zeros(len(rows), np.bool_), 0
         for name, size in sizes.items():
-            chosen = smallest(hashes, self.ids.gather(rows), size)
-            drawn[name] = rows[chosen]
-            rows, hashes = np.delete(rows, chosen), np.delete(hashes, chosen)
+            reached += size
+            within = smallest(hashes, self.ids, reached, rows=rows)
+            drawn[name] = rows[within & ~taken]
+            taken = within
         return drawn
 
     def smallest(self, rows: Positions, size: int) -> Positions:
         """The `size` rows with the smallest hashes."""
         if size >= len(rows):
             return rows
-        return rows[smallest(self._hashes(rows), self.ids.gather(rows), size)]
+        return rows[smallest(self._hashes(rows), self.ids, size, rows=rows)]
 
     def _hashes(self, rows: Positions) -> Hashes:
-        return keyed_hash(self.ids.gather(rows), seed=self.seed)
+        if not self.ids.dtype.is_integer():
+            return keyed_hash(self.ids.gather(rows), seed=self.seed)
+        numbers = self.ids.to_numpy()
+        hashes = np.empty(len(rows), np.uint64)
+        for part in counting.slices(len(rows)):  # so that no long column is made only to be hashed
+            hashes[part] = keyed_hash(pl.Series(numbers[rows[part]]), seed=self.seed)
+        return hashes
 
 
 def divided(hashes: Hashes, shares: Mapping[str, float]) -> Draw:

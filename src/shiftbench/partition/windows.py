@@ -14,10 +14,11 @@ from polars.datatypes import DataType
 
 from shiftbench.errors import PartitionError
 from shiftbench.expression import moment
+from shiftbench.partition import counting
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import POPULATIONS, SHIFTED, Moment
 
-Times = npt.NDArray[Any]  # [N] whole numbers (days, or ticks since 1970) or float64
+Times = pl.Series  # [N] whole numbers (days, or ticks since 1970) or float64
 Edges = dict[str, tuple[float, float]]  # population → (start, end) in the unit of Times; -inf and inf are open
 
 SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -36,7 +37,7 @@ def physical(times: pl.Series) -> Times:
             f"time column {times.name!r}: expected dates, times or numbers, found {value!r} in row {row}. "
             "Write dates as 2021-01-31, all of them."
         )
-    return times.to_physical().to_numpy()
+    return times.to_physical()
 
 
 def _first_foreign(times: pl.Series) -> tuple[int, object]:
@@ -64,17 +65,16 @@ def cuts(times: Times, fractions: Sequence[float]) -> list[float]:
     never come apart. Of all such cuts it is the one nearest to the fraction in records, the earlier of two.
     """
     ranks = np.cumsum(fractions)[:-1] * len(times)
-    places = np.minimum(ranks.astype(np.intp), len(times) - 1)
-    found = np.partition(times, np.unique(places))
-    return [_nearest(times, found[place], rank) for place, rank in zip(places, ranks, strict=True)]
+    places = np.minimum(ranks.astype(np.intp), len(times) - 1).tolist()
+    found = counting.standing_at(times, places)
+    return [_nearest(times, *place, rank=rank) for place, rank in zip(found, ranks, strict=True)]
 
 
-def _nearest(times: Times, value: Any, rank: float) -> float:
-    first, last = np.count_nonzero(times < value), np.count_nonzero(times <= value)
+def _nearest(times: Times, value: Any, first: int, last: int, *, rank: float) -> float:
     if rank - first <= last - rank:
-        return float(value) if times.dtype.kind == "f" else int(value)
-    later = times[times > value]
-    return later.min().item() if len(later) else math.inf
+        return float(value) if times.dtype.is_float() else int(value)
+    later: Any = times.filter(times > value).min()
+    return math.inf if later is None else later
 
 
 def edges(times: Times, rules: Rules, dtype: DataType) -> Edges:
@@ -155,17 +155,22 @@ def inside(times: Times, windows: Mapping[str, tuple[float, float]], gap: float)
 
     Shifted records that are nearer than `gap` to the in-domain records in time fit none.
     """
-    bits = np.zeros(len(times), np.uint8)
-    for place, name in enumerate(POPULATIONS):
-        start, end = windows.get(name, (-math.inf, math.inf))
-        fits = np.ones(len(times), np.bool_)
-        if start > -math.inf:
-            fits &= times >= start
-        if end < math.inf:
-            fits &= times < end
-        if name == "in_domain":
-            own = times[fits]
-        elif gap and len(own):
-            fits &= (times >= own.max() + gap) | (times <= own.min() - gap)
-        bits |= fits.view(np.uint8) << np.uint8(place)
+    spans = [windows.get(name, (-math.inf, math.inf)) for name in POPULATIONS]
+    edges = sorted({edge for span in spans for edge in span if not math.isinf(edge)})
+    # All times between two neighbouring edges fit the same populations.
+    fitting = [
+        sum(1 << place for place, (start, end) in enumerate(spans) if start <= since < end)
+        for since in (-math.inf, *edges)
+    ]
+    table = np.array(fitting, np.uint8)
+    bits = np.empty(len(times), np.uint8)
+    for rows, part in counting.parts(times):
+        passed = np.zeros(len(part), np.uint8)
+        for edge in edges:
+            passed += part >= edge
+        bits[rows] = table[passed]
+    own: Any = times.filter(pl.Series((bits & 1).view(np.bool_)))
+    if gap and len(own):
+        near = (times < own.max() + gap) & (times > own.min() - gap)
+        bits[near.to_numpy()] &= np.uint8(1)
     return bits

@@ -48,7 +48,7 @@ class _Rendered:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
         yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
         if self.brief:
-            yield Text("\nSlices, comparisons, measures, recipe: in the report, or by `shiftbench report`.", style="dim")
+            yield Text("\nSlices, comparisons, recipe: in the report, or by `shiftbench report`.", style="dim")
             return
         yield from _listing("Recipe", _recipe(self.report))
 

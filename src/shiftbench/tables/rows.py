@@ -19,6 +19,17 @@ def ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
     Raises:
         TableError: if the column is absent or not text or whole numbers, or an id is missing, empty or used twice.
     """
+    return native_ids(frame, column, where=where).cast(pl.String)
+
+
+def native_ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
+    """The ids [N] of the rows: Int64 where they are whole numbers, as row numbers are, and text where not.
+
+    Ten million numbers take a tenth of the room and of the time of their texts.
+
+    Raises:
+        TableError: as `ids`.
+    """
     found, problems = _ids(frame, column, where)
     if problems:
         raise TableError(*problems)
@@ -38,8 +49,10 @@ def line_up(
     Raises:
         TableError: naming duplicated, missing and (unless `extra="drop"`) surplus ids together.
     """
-    wanted = pl.Series("id", wanted_ids, dtype=pl.String)
+    wanted = pl.Series("id", wanted_ids)
     found, problems = _ids(frame, column, where)
+    if not wanted.dtype.is_integer() or not found.dtype.is_integer():  # numbers meet numbers, all else meets as text
+        wanted, found = wanted.cast(pl.String), found.cast(pl.String)
     if not _is_unique(wanted):
         repeated = problem.listed(_repeated(wanted))
         problems.append(f"{where}: expected each wanted id once, found {repeated} more than once.")
@@ -61,14 +74,14 @@ def line_up(
 
 def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series, list[str]]:
     if column is None:
-        return pl.Series("id", np.arange(1, frame.height + 1)).cast(pl.String), []
+        return pl.int_range(1, frame.height + 1, eager=True).alias("id"), []
     require(frame, [column], where=where)
     dtype = frame[column].dtype
     if dtype.is_float() or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         wanted = f"{where}: column {column!r}: expected ids as text or whole numbers"
         raise TableError(f"{wanted}, found {dtype}. Write them as text.")
-    found = frame[column].cast(pl.String).alias("id")
-    empty = found.fill_null("").str.strip_chars() == ""
+    found = _native(frame[column]).alias("id")
+    empty = found.is_null() if found.dtype.is_integer() else _is_blank(found)
     problems = []
     if empty.any():
         problems.append(
@@ -84,7 +97,23 @@ def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series
     return found, problems
 
 
+def _native(column: pl.Series) -> pl.Series:
+    if column.dtype.is_integer():
+        numbers = column.cast(pl.Int64, strict=False)
+        if numbers.null_count() == column.null_count():  # not so beyond 64 bits
+            return numbers
+    return column.cast(pl.String)
+
+
+def _is_blank(texts: pl.Series) -> pl.Series:
+    return texts.is_null() | (texts.str.strip_chars().str.len_bytes() == 0).fill_null(value=True)
+
+
 def _is_unique(values: pl.Series) -> bool:
+    if values.dtype.is_integer() and not values.null_count():
+        numbers = values.to_numpy()
+        if (numbers[1:] > numbers[:-1]).all():
+            return True
     # Distinct hashes are distinct values, and counting integers is faster than counting text.
     return values.hash().n_unique() == len(values) or values.n_unique() == len(values)
 

@@ -111,4 +111,5 @@ def _found(values: Marks, ranks: Whole, side: Side) -> Marks:
     down = (ranks >> LATITUDE & (2**28 - 1)) // CELL
     along = (ranks >> DISTANCE) // CELL - down
     rows, columns = np.indices(ranks.shape)
-    return values[np.clip(rows - 1 + up * down, 0, ROWS - 1), (columns + right * along) % COLUMNS]
+    found: Marks = values[np.clip(rows - 1 + up * down, 0, ROWS - 1), (columns + right * along) % COLUMNS]
+    return found

@@ -107,10 +107,16 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Path | None, s
         keys = tables.read_table(whole, columns=KEYS)
         _require_climates(keys, converted)
         split = partitions.split(keys, experiment)
-        leaks = leakage(keys, split.partition, split.rules, clusters=[STATION])
+        # The class is no feature, and an experiment shares times or climates on purpose.
+        leaks = leakage(keys.drop(CLASS), split.partition, partitions.canonical_rules(id="id"), clusters=[STATION])
         origin = example or ("official" if partitions.official(split.counts) else f"table {source.name}")
         records = _with_added(whole, split)
-        notes = _notes(found, [converted], split.partition.warnings, [item.what for item in leaks.findings])
+        notes = _notes(
+            found,
+            [converted],
+            split.partition.warnings,
+            [item.what for item in leaks.findings if item.severity == "warning" and experiment == "A"],
+        )
         _write_data(folder, origin, notes)
         say("write partitions", 0, 1)
         write_manifest(folder, split.with_added(), split.rules, leakage=leaks, frames=records, written=[folder / DATA])
