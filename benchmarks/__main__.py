@@ -26,7 +26,7 @@ from shiftbench import files
 from shiftbench.errors import UnknownNameError
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "benchmarks.json"
-LIBRARIES = ("shiftbench", "numpy", "polars", "catboost")
+LIBRARIES = ("shiftbench", "numpy", "polars", "catboost", "torch")
 
 
 def main(names: list[str]) -> int:

@@ -46,6 +46,34 @@ def test_a_column_answers_as_it_stands_with_the_mean_squared_residual_as_varianc
     )
 
 
+def test_a_forecast_in_another_unit_is_converted(tmp_path):
+    kelvin = {"train": TRAIN.with_columns(forecast=2 * (pl.col("forecast") + 273.15)), "dev": DEV}
+    own = {"column": "forecast", "scale": 0.5, "offset": -273.15}
+    column.fit(**kelvin, target="y", settings=column.Settings("regression", **own), folder=tmp_path)
+    rows = ROWS.with_columns(forecast=2 * (pl.col("forecast") + 273.15))
+    says = column.predict(rows, folder=tmp_path)
+    np.testing.assert_allclose(says.mean, [[7.0, 3.0]])
+    np.testing.assert_allclose(says.variance, [[(1 + 0 + 4 + 0) / 4] * 2])
+    assert column.about(rows, folder=tmp_path) == (
+        "the column forecast in another unit (0.5 × forecast − 273.15); "
+        "1 of 2 values were missing and became the training mean 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "own", "message"),
+    [
+        ("regression", {"scale": 0}, "scale: expected a finite number other than 0, found 0"),
+        ("regression", {"offset": np.nan}, "offset: expected a finite number, found nan"),
+        ("regression", {"scale": "half"}, "scale: expected a finite number other than 0, found 'half'"),
+        ("classification", {"offset": 1.0}, r"expected none for labels, found 1\.0 and 1\.0"),
+    ],
+)
+def test_a_conversion_that_is_none_is_an_error(task, own, message):
+    with pytest.raises(SettingsError, match=message):
+        column.Settings(task, column="forecast", **own)
+
+
 def test_a_column_of_labels_is_certain_and_filled_with_the_majority(tmp_path):
     says = fitted(column, tmp_path, "classification", target="kind", column="guess")
     assert says.classes == ("dry", "wet")

@@ -15,7 +15,7 @@ import pytest
 from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
-from shiftbench.methods import boosting, workers
+from shiftbench.methods import boosting, catboost_data, workers
 from tests.methods.conftest import Parts
 
 SETTINGS = boosting.Settings("regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10)
@@ -182,6 +182,17 @@ def test_unseen_categories_and_missing_values_are_answered(parts, undisturbed):
     assert (says.variance > 0).all()
 
 
+def test_blocks_of_rows_change_nothing_and_errors_name_the_row_of_the_table(parts, undisturbed, monkeypatch):
+    whole = boosting.predict(parts.rows, folder=undisturbed)
+    monkeypatch.setattr(catboost_data, "BLOCK_ROWS", 90)
+    pieces = boosting.predict(parts.rows, folder=undisturbed)
+    np.testing.assert_array_equal(pieces.mean, whole.mean)
+    np.testing.assert_array_equal(pieces.variance, whole.variance)
+    odd = parts.rows.with_columns(b=parts.rows["b"].scatter([200, 399], np.inf))
+    with pytest.raises(TableError, match=r"'b': .* found inf in row 201 \(2 such\)"):
+        boosting.predict(odd, folder=undisturbed)
+
+
 def test_catboost_names_the_columns_of_the_table(parts, undisturbed):
     model = catboost.CatBoost().load_model(str(undisturbed / "member_00.cbm"))
     assert sorted(model.feature_names_) == sorted(["a", "b", "noisy", "colour"])
@@ -231,10 +242,31 @@ def test_a_full_disk_is_told_with_the_room_needed(parts, tmp_path, monkeypatch):
     def full(*arguments, **named):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(boosting.np, "savez", full)
+    monkeypatch.setattr(catboost_data.np, "savez", full)
     with pytest.raises(SettingsError, match=r"expected room for [\d,]+ bytes .* No space left on device"):
         fit(parts, tmp_path / "fit")
     assert set(contents(tmp_path / "fit")) == {"settings.json"}
+
+
+@pytest.mark.parametrize(
+    ("task", "paper"),
+    [
+        ("regression", {"members": 10, "iterations": 20_000, "depth": 8, "learning_rate": 0.3}),
+        ("classification", {"members": 10, "iterations": 10_000, "depth": 6, "learning_rate": 0.4}),
+    ],
+)
+def test_the_settings_of_the_paper_are_in_range(task, paper):
+    settings = boosting.Settings.from_dict({"task": task, **paper})
+    assert settings.to_dict().items() >= paper.items()
+
+
+def test_a_gpu_that_is_not_there_is_told_before_anything_is_written(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr("catboost.utils.get_gpu_device_count", lambda: 0)
+    with pytest.raises(SettingsError, match=r"expected a GPU that CatBoost can use, found 0.*gpu = false"):
+        fit(parts, tmp_path / "fit", boosting.Settings("regression", members=1, gpu=True))
+    assert not (tmp_path / "fit").exists()
+    with pytest.raises(SettingsError, match="gpu: expected true or false, found 1"):
+        boosting.Settings("regression", gpu=1)
 
 
 def test_choosing_a_method_imports_no_library():

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from shiftbench.errors import UnknownNameError
 
@@ -57,25 +57,36 @@ class MethodModule(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """A method's name, what it is, the tasks it is for, and the module that holds it."""
+    """A method's name, what it is, the tasks it is for, and the module that holds it.
+
+    role: "ensemble" where each member is a model that could stand alone, "model" where only all members together
+    mean something, "baseline" for what is no model.
+    """
 
     name: str
     title: str
     tasks: tuple[str, ...]
     module: str
+    role: Literal["ensemble", "model", "baseline"] = "ensemble"
 
     def load(self) -> MethodModule:
         """The method's module, imported now."""
         return cast(MethodModule, importlib.import_module(f"shiftbench.methods.{self.module}"))
 
 
+BOTH = ("regression", "classification")
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("boosting", "Ensemble of CatBoost models", ("regression", "classification"), "boosting"),
-        Method("mean", "Training mean", ("regression",), "constant"),
-        Method("majority", "Training class frequencies", ("classification",), "constant"),
-        Method("column", "A column of the table as it stands", ("regression", "classification"), "column"),
+        Method("boosting", "Ensemble of CatBoost models", BOTH, "boosting"),
+        Method("virtual_boosting", "Stages of one CatBoost model", BOTH, "virtual_boosting", "model"),
+        Method("ft_transformer", "Ensemble of FT-Transformers", BOTH, "ft_transformer"),
+        Method("mc_dropout", "Dropout of one FT-Transformer, drawn", BOTH, "mc_dropout", "model"),
+        Method("tabm", "TabM, an ensemble in one network", BOTH, "tabm", "model"),
+        Method("combination", "Fitted methods as one mixture", BOTH, "combination", "model"),
+        Method("mean", "Training mean", ("regression",), "constant", "baseline"),
+        Method("majority", "Training class frequencies", ("classification",), "constant", "baseline"),
+        Method("column", "A column of the table as it stands", BOTH, "column", "baseline"),
     )
 }
 

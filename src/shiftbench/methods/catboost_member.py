@@ -48,6 +48,21 @@ def library() -> ModuleType:
     return catboost  # type: ignore[no-any-return]
 
 
+def require_gpu() -> None:
+    """Check that CatBoost finds a GPU; asked to train on one that is not there, it fails only much later.
+
+    Raises:
+        SettingsError: if it finds none.
+    """
+    library()
+    from catboost.utils import get_gpu_device_count
+
+    if not (count := get_gpu_device_count()):
+        raise SettingsError(
+            f"gpu: expected a GPU that CatBoost can use, found {count}. Set gpu = false, or mend the CUDA driver."
+        )
+
+
 def loss(record: dict[str, Any]) -> str:
     """CatBoost's name of the loss that the fit minimises."""
     return "RMSEWithUncertainty" if record["classes"] is None else "MultiClass"
@@ -83,6 +98,7 @@ def train(folder: Path, record: dict[str, Any], pools: tuple[Any, Any], member: 
             "learning_rate": settings["learning_rate"],
             "od_wait": settings["early_stopping"],
             "random_seed": int(seed),
+            **record["options"],
         }
     )
     model.fit(pools[0], eval_set=pools[1])
@@ -131,6 +147,16 @@ def require(folder: Path, members: int) -> None:
     if problems := [text for m in range(members) if (text := problem(folder, m))]:
         advice = "Fit again with the same settings and data: only what is missing or damaged is trained."
         raise SettingsError(*(f"{folder}: {text}. {advice}" for text in problems))
+
+
+def trees(folder: Path, members: int) -> list[int]:
+    """How many trees each member has.
+
+    Raises:
+        SettingsError: naming every member that is missing, damaged, or of another fit.
+    """
+    require(folder, members)
+    return [note(folder, m)["trees"] for m in range(members)]
 
 
 def load(folder: Path, members: int) -> list[Any]:

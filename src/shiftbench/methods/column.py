@@ -1,11 +1,13 @@
 """A column of the table as it stands, for instance a forecast made elsewhere: the baseline that no training made.
 
 It has one member. A regression takes its constant variance from the residuals on train; a classification gives
-the column's label probability 1. Where the column is empty, the training mean or majority takes its place.
+the column's label probability 1. Where the column is empty, the training mean or majority takes its place. A
+forecast in another unit can be converted: `scale` times the column plus `offset`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +33,32 @@ VARIANCE_FLOOR = 1e-12
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """Settings of `column`: the task, the classes, and the column that is the answer."""
+    """Settings of `column`.
+
+    Attributes:
+        column: the column that is the answer.
+        scale: what its numbers are multiplied by, in a regression.
+        offset: what is then added, for instance -273.15 to a forecast in kelvin of a temperature in °C.
+    """
 
     column: str = ""
+    scale: float = 1.0
+    offset: float = 0.0
 
     def problems(self) -> list[str]:
         """Everything that is wrong with these values."""
         found = super().problems()
         if not isinstance(self.column, str) or not self.column:
             found.append(f"column: expected the name of a column, found {self.column!r}.")
+        for name, value in (("scale", self.scale), ("offset", self.offset)):
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not (number and math.isfinite(value)) or (name == "scale" and value == 0):
+                least = " other than 0" if name == "scale" else ""
+                found.append(f"{name}: expected a finite number{least}, found {value!r}.")
+        if self.task == "classification" and (self.scale, self.offset) != (1, 0):
+            found.append(
+                f"scale, offset: expected none for labels, found {self.scale} and {self.offset}. Leave them out."
+            )
         return found
 
 
@@ -66,7 +85,7 @@ def fit(
     record = {"method": "column", "settings": settings.to_dict(), "target": target, "records": train.height}
     if settings.task == "regression":
         values, _ = targets.numbers(train, dev, target=target)
-        record |= _regression(train, values, settings.column)
+        record |= _regression(train, values, settings)
     else:
         codes, _, names = targets.classes(train, dev, target=target, known=settings.classes)
         _labels(train, settings.column, names, where="train")
@@ -85,49 +104,53 @@ def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int |
         SettingsError: if `folder` holds no fit of this method.
     """
     record = fitted_folder.read(folder, "column")
-    column, fill = record["settings"]["column"], record["filled_with"]
+    settings, fill = Settings.from_dict(record["settings"]), record["filled_with"]
     if not frame.height:
         raise TableError("expected at least one record to predict, found none.")
-    if record["settings"]["task"] == "regression":
-        answers = _answers(frame, column, where="table")
+    if settings.task == "regression":
+        answers = _answers(frame, settings, where="table")
         mean = np.where(np.isnan(answers), fill, answers)[None]
         return Gaussian(mean=mean, variance=np.full(mean.shape, record["variance"]))
     names = record["classes"]
-    labels = _labels(frame, column, names, where="table").fill_null(fill)
+    labels = _labels(frame, settings.column, names, where="table").fill_null(fill)
     codes = labels.replace_strict({name: code for code, name in enumerate(names)}, return_dtype=pl.Int64)
     return Categorical(np.eye(len(names))[codes.to_numpy()][None], classes=tuple(names))
 
 
 def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
-    """Which column, and how many of its values in `frame` were missing and how they were filled."""
+    """Which column, how it was converted, how many of its values in `frame` were missing and what filled them."""
     record = fitted_folder.read(folder, "column")
-    column, fill = record["settings"]["column"], record["filled_with"]
-    if record["settings"]["task"] == "regression":
-        missing = int(np.isnan(_answers(frame, column, where="table")).sum())
+    settings, fill = Settings.from_dict(record["settings"]), record["filled_with"]
+    column = settings.column
+    if settings.task == "regression":
+        missing = int(np.isnan(_answers(frame, settings, where="table")).sum())
         what = f"the training mean {fill:.6g}"
     else:
         missing, what = targets.labels(frame, column, where="table").null_count(), f"the training majority {fill}"
     filled = f"; {missing:,} of {frame.height:,} values were missing and became {what}" if missing else ""
-    return f"the column {column} as it stands{filled}"
+    times = f"{settings.scale:.6g} × " if settings.scale != 1 else ""
+    plus = f" {'+' if settings.offset > 0 else '−'} {abs(settings.offset):.6g}" if settings.offset else ""
+    taken = f"in another unit ({times}{column}{plus})" if times or plus else "as it stands"
+    return f"the column {column} {taken}{filled}"
 
 
-def _regression(train: pl.DataFrame, values: Vector, column: str) -> dict[str, Any]:
-    answers = _answers(train, column, where="train")
+def _regression(train: pl.DataFrame, values: Vector, settings: Settings) -> dict[str, Any]:
+    answers = _answers(train, settings, where="train")
     known = ~np.isnan(answers)
     if not known.any():
-        raise TableError(f"train, {column}: expected numbers, found only missing values. Name another column.")
+        raise TableError(f"train, {settings.column}: expected numbers, found only missing values. Name another column.")
     residual = float(np.mean((answers[known] - values[known]) ** 2))
     floor = VARIANCE_FLOOR * float(values.var())
     return {"filled_with": float(values.mean()), "variance": max(residual, floor)}
 
 
-def _answers(frame: pl.DataFrame, column: str, *, where: str) -> Vector:
-    """The column as numbers [N], NaN where it is empty."""
-    answers = tables.numbers(frame, column, where=where)
+def _answers(frame: pl.DataFrame, settings: Settings, *, where: str) -> Vector:
+    """The column as numbers [N] in the unit of the target, NaN where it is empty."""
+    answers = settings.scale * tables.numbers(frame, settings.column, where=where) + settings.offset
     if infinite := int(np.isinf(answers).sum()):
         raise TableError(
-            f"{where}, {column}: expected finite numbers, found infinity in {infinite:,} of {len(answers):,} records. "
-            "Clip or empty these."
+            f"{where}, {settings.column}: expected finite numbers, found infinity in {infinite:,} of "
+            f"{len(answers):,} records. Clip or empty these."
         )
     return answers
 

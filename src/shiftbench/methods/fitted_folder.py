@@ -17,7 +17,7 @@ from shiftbench.errors import SettingsError
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
 # What fits leave in a folder; nothing else is ever deleted.
-OURS = (RECORD, "member_*.cbm", "member_*.json", "inputs.npz")
+OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "inputs.npz")
 
 
 def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = False) -> Path:

@@ -1,0 +1,205 @@
+"""What the CatBoost methods share: from tables to a folder of trained models, and from their outputs to an ensemble."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import features as columns
+from shiftbench import files
+from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.methods import catboost_member, fitted_folder, targets, workers
+from shiftbench.methods.catboost_member import Arrays
+from shiftbench.methods.settings import MethodSettings
+
+if TYPE_CHECKING:
+    from shiftbench.features import Features, Inputs
+    from shiftbench.methods import Progress
+
+# Smallest variance, in units of the variance of the training targets: a standard deviation of one millionth.
+VARIANCE_FLOOR = 1e-12
+BLOCK_ROWS = 1 << 18  # rows that are predicted at a time; with fewer, the calls themselves cost time
+
+Outputs = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be trained: the method, its settings, the number of models, and CatBoost's options beyond these."""
+
+    method: str
+    settings: MethodSettings
+    models: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(
+    plan: Plan,
+    parts: tuple[pl.DataFrame, pl.DataFrame],
+    *,
+    features: Features,
+    target: str,
+    folder: str | os.PathLike[str],
+    cores: int | None,
+    progress: Progress | None,
+    overwrite: bool,
+) -> Path:
+    """Train the models that are missing in `folder` on (train, dev_in); see `boosting.fit`."""
+    catboost_member.library()
+    cores = workers.available(cores)
+    if plan.options.get("task_type") == "GPU":
+        catboost_member.require_gpu()
+        cores = 1  # one after the other: each has the whole GPU
+    data, facts = _prepare(*parts, features, target, plan.settings)
+    record = {
+        "method": plan.method,
+        "settings": plan.settings.to_dict(),
+        "models": plan.models,
+        "options": dict(plan.options),
+        "target": target,
+        "features": features.to_json(),
+        "data": {"train": parts[0].height, "dev_in": parts[1].height, "sha256": fitted_folder.digest(data)},
+        "catboost": importlib.metadata.version("catboost"),
+        **facts,
+    }
+    place = fitted_folder.claim(folder, record, overwrite=overwrite)
+    _train_missing(place, data, plan.models, cores=cores, progress=progress)
+    return place
+
+
+def ensemble(
+    frame: pl.DataFrame, record: Mapping[str, Any], *, members: int, outputs: Callable[[Any], Iterable[Outputs]]
+) -> Gaussian | Categorical:
+    """What M members say about the N rows of `frame`, in the units and classes of the training targets.
+
+    Of a pool of n rows `outputs` gives, member by member, mean and variance of the standardised target [n, 2], or
+    the probabilities of the classes that occur in train [n, K]. Rows go through in blocks, so that besides the result
+    memory is needed for one block only. Variances are at least 1e-12 times the variance of the training targets.
+
+    Raises:
+        TableError: if `frame` has no rows, or lacks what the models need.
+    """
+    shape = (members, frame.height)
+    if not frame.height:
+        raise TableError("expected at least one record to predict, found none.")
+    if record["classes"] is None:
+        mean, variance = np.empty((2, *shape))
+        for rows, pool in _pools(frame, record):
+            for m, output in enumerate(outputs(pool)):
+                mean[m, rows] = output[:, 0] * record["scale"] + record["center"]
+                variance[m, rows] = np.maximum(output[:, 1], VARIANCE_FLOOR) * record["scale"] ** 2
+        return Gaussian(mean, variance)
+    probabilities = np.zeros((*shape, len(record["classes"])))
+    for rows, pool in _pools(frame, record):
+        for m, output in enumerate(outputs(pool)):
+            probabilities[m, rows][:, record["trained_classes"]] = output
+    return Categorical(probabilities, classes=tuple(record["classes"]))
+
+
+def _pools(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[slice, Any]]:
+    """Consecutive rows of `frame` as CatBoost pools, with their places."""
+    features = columns.Features.from_json(record["features"])
+    for start in range(0, frame.height, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, frame.height))
+        try:
+            inputs = columns.matrix(frame[rows], features)
+        except TableError:
+            columns.matrix(frame, features)  # says the same with the rows and counts of the whole table
+            raise
+        yield rows, catboost_member.pool(_arrays(inputs, "rows"), "rows")
+
+
+def _prepare(
+    train: pl.DataFrame, dev: pl.DataFrame, features: Features, target: str, settings: MethodSettings
+) -> tuple[Arrays, dict[str, Any]]:
+    """What the workers need of both partitions, and what `predict` must know of the targets."""
+    facts: dict[str, Any]
+    goals: Arrays
+    if settings.task == "regression":
+        y_train, y_dev = targets.numbers(train, dev, target=target)
+        # CatBoost's steps in log sigma depend on the unit of the target, and it holds targets as float32.
+        center, scale = float(y_train.mean()), float(y_train.std())
+        facts = {"classes": None, "center": center, "scale": scale}
+        goals = {"train": (y_train - center) / scale, "dev": (y_dev - center) / scale}
+    else:
+        codes, dev_codes, names = targets.classes(train, dev, target=target, known=settings.classes)
+        trained = np.unique(codes)
+        seen = np.isin(dev_codes, trained)
+        if not seen.any():
+            raise TableError(
+                f"dev_in, {target}: expected a class that occurs in train, found none. Change the partition."
+            )
+        dev = dev.filter(pl.Series(seen))
+        facts = {"classes": list(names), "trained_classes": trained.tolist()}
+        goals = {"train": np.searchsorted(trained, codes), "dev": np.searchsorted(trained, dev_codes[seen])}
+    inputs = {"train": columns.matrix(train, features), "dev": columns.matrix(dev, features)}
+    _require_variety(inputs["train"])
+    data: Arrays = {}
+    for part, goal in goals.items():
+        data |= {**_arrays(inputs[part], part), f"{part}_target": goal}
+    return data, facts
+
+
+def _require_variety(inputs: Inputs) -> None:
+    numeric = inputs.numeric
+    same = (numeric == numeric[0]) | (np.isnan(numeric) & np.isnan(numeric[0]))
+    if same.all() and all((column == column[0]).all() for column in inputs.categorical):
+        names = ", ".join([*inputs.numeric_names, *inputs.categorical_names])
+        found = f"only constant ones ({names})" if names else "none"
+        raise TableError(f"train: expected features that vary, found {found}. Keep more columns.")
+
+
+def _arrays(inputs: Inputs, part: str) -> Arrays:
+    """Inputs as named arrays; each text column as codes [N] and the texts they stand for."""
+    arrays: Arrays = {
+        f"{part}_numeric": inputs.numeric,
+        f"{part}_numeric_names": np.array(inputs.numeric_names, dtype=str),
+        f"{part}_categorical_names": np.array(inputs.categorical_names, dtype=str),
+    }
+    for place, column in enumerate(inputs.categorical):
+        texts, codes = np.unique(np.asarray(column, dtype=str), return_inverse=True)
+        arrays |= {f"{part}_texts_{place}": texts, f"{part}_codes_{place}": codes.astype(np.int32)}
+    return arrays
+
+
+def _train_missing(folder: Path, data: Arrays, total: int, *, cores: int, progress: Progress | None) -> None:
+    """Train the members that are not whole in `folder`, with the data in a file there while it lasts."""
+    missing = [m for m in range(total) if catboost_member.problem(folder, m)]
+    done = total - len(missing)
+    if progress and done:
+        progress(done, total, f"{done} of {total} members were trained before")
+
+    def count(member: int) -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(done, total, f"member {member}: {catboost_member.note(folder, member)['trees']} trees")
+
+    inputs = folder / catboost_member.INPUTS
+    try:
+        if missing:
+            _write_inputs(inputs, data)
+            workers.train("shiftbench.methods.catboost_member", str(folder), missing, cores=cores, done=count)
+    finally:
+        inputs.unlink(missing_ok=True)
+
+
+def _write_inputs(path: Path, data: Arrays) -> None:
+    try:
+        with files.replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, **data)
+    except OSError as error:
+        size = sum(array.nbytes for array in data.values())
+        raise SettingsError(
+            f"{path.parent}: expected room for {size:,} bytes of inputs while training, found: {error}. "
+            "Make room, or choose another folder."
+        ) from None

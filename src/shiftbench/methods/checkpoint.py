@@ -1,0 +1,100 @@
+"""The file that lets a training go on where it was cut off; damage is noticed, and whose file it is."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from shiftbench import files
+from shiftbench.errors import SettingsError, ShiftbenchWarning
+
+State = dict[str, Any]
+
+HASH_BYTES = 32
+
+
+def pack(state: Mapping[str, Any]) -> bytes:
+    """Tensors and plain values as bytes, after their SHA-256; equal states are equal bytes."""
+    buffer = io.BytesIO()
+    torch.save(dict(state), buffer)
+    content = buffer.getvalue()
+    return hashlib.sha256(content).digest() + content
+
+
+def unpack(packed: bytes) -> State | None:
+    """What `pack` was given, on the CPU; None if it is not that any more. Runs no code from the file."""
+    content = packed[HASH_BYTES:]
+    if hashlib.sha256(content).digest() != packed[:HASH_BYTES]:
+        return None
+    try:
+        state: State = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (RuntimeError, pickle.UnpicklingError):
+        return None
+    return state
+
+
+@dataclass
+class Checkpoint:
+    """Where the state of a training is kept, and when.
+
+    Attributes:
+        path: of the file; it is replaced whole.
+        fit: what tells this training from any other, for instance a hash of its data and settings.
+        every_s: seconds between two writings, so that they cost little whatever a step takes. When the state was
+            written makes no difference to what is learnt.
+    """
+
+    path: Path
+    fit: str
+    every_s: float = 60.0
+    _written: float = field(default_factory=time.monotonic, init=False, repr=False)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write again."""
+        return time.monotonic() - self._written >= self.every_s
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Write the state, whole or not at all."""
+        with files.replacing(self.path) as temporary:
+            temporary.write_bytes(pack({"fit": self.fit, "state": dict(state)}))
+        self._written = time.monotonic()
+
+    def load(self) -> State | None:
+        """The state as it was written; None if there is none, or (with a warning) a damaged one.
+
+        Raises:
+            SettingsError: if the file belongs to another training.
+        """
+        if not self.path.exists():
+            return None
+        whole = unpack(self.path.read_bytes())
+        if whole is None:
+            warnings.warn(
+                ShiftbenchWarning(
+                    f"{self.path}: expected the checkpoint as it was written, found a damaged file. "
+                    "The training begins again."
+                ),
+                stacklevel=2,
+            )
+            return None
+        if whole["fit"] != self.fit:
+            raise SettingsError(
+                f"{self.path}: expected a checkpoint of this training, found one of another. "
+                "Remove it, or choose another path."
+            )
+        state: State = whole["state"]
+        return state
+
+    def remove(self) -> None:
+        """Delete the file, if there is one: the training is done."""
+        self.path.unlink(missing_ok=True)
