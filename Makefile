@@ -7,16 +7,16 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) -e '.[boosting]'
+	$(PIP) -e '.[boosting,neural]'
 	touch $@
 
 .venv/dev: .venv/base
 	$(PIP) -e '.[all,dev]'
 	touch $@
 
-demo: .venv/base  ## example data made here -> partition -> 10 models -> report
-	$(BIN)/shiftbench example table --out demo/table.parquet --overwrite
-	$(BIN)/shiftbench run demo/table.parquet --config demo/table.toml --out demo/run
+demo: .venv/base  ## example weather data made here -> partitions -> models -> reports and tables of both tasks
+	$(BIN)/shiftbench example weather --rows 12000 --out demo/weather.parquet --overwrite
+	$(BIN)/shiftbench run weather --data demo/weather.parquet --out demo/weather --overwrite
 
 test: .venv/dev  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -23,6 +23,7 @@ import typer
 import shiftbench
 from shiftbench import example
 from shiftbench.cli import app
+from shiftbench.tracks import TRACKS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,6 +84,8 @@ def run(command: Command, seen: set[tuple[str, ...]]) -> None:
         return
     seen.add(tuple(command.words))
     words = [*command.words, *SMALLER.get(command.words[0], [])]
+    if command.words[0] == "run" and command.words[1] in TRACKS:
+        words += ["--method", "boosting"]
     done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 

@@ -126,13 +126,17 @@ def run_track(
 
 def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
     """The track's settings with what the command line says of methods and of the assessment."""
-    members = given.pop("members")
-    words = {key: value for key, value in given.items() if value is not None}
-    settings = replace(settings, assessment=replace(settings.assessment, **words))
-    if members is None:
-        return settings
-    methods = [{**entry, "members": members} if "members" in entry else entry for entry in settings.methods]
-    return replace(settings, methods=tuple(methods))
+    members, wanted = given["members"], given["methods"]
+    words = {key: given[key] for key in ("replicates", "kind", "rule") if given[key] is not None}
+    known = {str(entry["name"]) for entry in settings.methods}
+    if unknown := [name for name in wanted if name not in known]:
+        raise UnknownNameError("method of this preset", unknown[0], known)
+    methods = [
+        {**entry, "members": members} if members is not None and "members" in entry else entry
+        for entry in settings.methods
+        if not wanted or entry["name"] in (*wanted, "column")
+    ]
+    return replace(settings, methods=tuple(methods), assessment=replace(settings.assessment, **words))
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:

@@ -52,9 +52,12 @@ Baseline = Annotated[
 ]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
 Method = Annotated[str | None, typer.Option("--method", help="Method to fit [boosting].")]
-Methods = Annotated[Many, typer.Option("--method", help="Method(s) to fit (repeat or a,b) [boosting].")]
+Methods = Annotated[
+    Many, typer.Option("--method", help="Method(s) to fit (repeat or a,b); of a track's preset, only these.")
+]
 Preset = Annotated[
-    str | None, typer.Option("--preset", help="A named list of methods instead: quick (minutes), full (hours).")
+    str | None,
+    typer.Option("--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper."),
 ]
 Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of each ensemble.")]
 ErrorColumn = Annotated[str | None, typer.Option("--error", help="Column of errors >= 0 [error].")]

@@ -139,7 +139,7 @@ def fit_and_predict(
         "target": settings.target,
         "manifest": made.manifest.hash,
     }
-    predicted = Predictions(judged.ids, ensemble, record)
+    predicted = Predictions(judged.ids.to_numpy(), ensemble, record)
     predicted.save(folder / "predictions" / f"{planned.place}.parquet")
     return System(planned, own.to_dict(), module.about(judged.frame, folder=place), predicted)
 
