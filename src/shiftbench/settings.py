@@ -53,6 +53,7 @@ class Settings:
     methods: what is fitted, each a table with the method's `name`, the `title` of the system in the report (default:
     the name) and the method's own settings; a file may hold one as `[method]` instead of `[[methods]]`.
     preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
+    members: of every ensemble among the methods, instead of what these say.
     partition: the table of this name (`shiftbench.partition.Rules`); none where `table` is a folder of partitions.
     track: what the report's recipe should say of a benchmark's track: name, origin of the data, …
     table_sha256: what the table must be; written by a run, checked when it is repeated.
@@ -75,6 +76,7 @@ class Settings:
     preset: str = ""
     partition: Mapping[str, Any] = field(default_factory=dict)
     methods: tuple[Mapping[str, Any], ...] = ()
+    members: int | None = None
     track: Mapping[str, Any] = field(default_factory=dict)
     assessment: Assessment = field(default_factory=Assessment)
 
@@ -92,6 +94,8 @@ class Settings:
             problems.append(f"task: expected one of {', '.join(TASKS)}, found {self.task!r}.")
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             problems.append(f"seed: expected a whole number >= 0, found {self.seed!r}.")
+        if self.members is not None and (not isinstance(self.members, int) or isinstance(self.members, bool)):
+            problems.append(f"members: expected a whole number >= 1, found {self.members!r}.")
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and 0.0 <= self.threshold < float("inf")):
             problems.append(f"threshold: expected a finite number >= 0, found {self.threshold!r}.")

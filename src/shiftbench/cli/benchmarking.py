@@ -126,17 +126,14 @@ def run_track(
 
 def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
     """The track's settings with what the command line says of methods and of the assessment."""
-    members, wanted = given["members"], given["methods"]
+    wanted = given["methods"]
     words = {key: given[key] for key in ("replicates", "kind", "rule") if given[key] is not None}
     known = {str(entry["name"]) for entry in settings.methods}
     if unknown := [name for name in wanted if name not in known]:
         raise UnknownNameError("method of this preset", unknown[0], known)
-    methods = [
-        {**entry, "members": members} if members is not None and "members" in entry else entry
-        for entry in settings.methods
-        if not wanted or entry["name"] in (*wanted, "column")
-    ]
-    return replace(settings, methods=tuple(methods), assessment=replace(settings.assessment, **words))
+    methods = tuple(entry for entry in settings.methods if not wanted or entry["name"] in (*wanted, "column"))
+    assessment = replace(settings.assessment, **words)
+    return replace(settings, methods=methods, members=given["members"], assessment=assessment)
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:

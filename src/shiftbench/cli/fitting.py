@@ -32,30 +32,13 @@ def _number_or_text(value: str | None) -> str | float | None:
         return value
 
 
-def _methods(base: dict[str, Any], names: tuple[str, ...], preset: str | None, members: int | None) -> dict[str, Any]:
-    """What the command line and the settings file say together of methods: the words here win."""
-    from shiftbench import settings
-    from shiftbench.methods import presets
-
+def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
+    """What the command line says of methods, instead of what a settings file says of them."""
     if names and preset:
         raise SettingsError(f"expected --method or --preset, found both ({', '.join(names)}; {preset}). Drop one.")
-    if not names and not preset and members is None:
+    if not names and not preset:
         return {}
-    entries: list[Any]
-    if names:
-        entries = [{"name": name} for name in names]
-    elif preset or base.get("preset"):
-        entries = [dict(entry) for entry in presets.preset(preset or base["preset"])]
-    else:
-        found = settings.from_dict(
-            {"table": "-", "target": "-", **{k: base[k] for k in ("method", "methods") if k in base}}
-        )
-        entries = [dict(entry) for entry in found.methods or ({"name": settings.DEFAULT_METHOD},)]
-    if members is not None:
-        ensembles = [entry for entry in entries if len(entries) == 1 or "members" in entry or names]
-        for entry in ensembles:
-            entry["members"] = members
-    return {"method": None, "preset": "", "methods": entries}
+    return {"method": None, "methods": [{"name": name} for name in names], "preset": preset or ""}
 
 
 def run(
@@ -131,12 +114,13 @@ def run(
         "clusters": listed(cluster, "+,"), "slices": listed(slices), "baselines": listed(baseline),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
         "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
+        "members": members,
         "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
     }  # fmt: skip
     base = settings.read(config) if config else {}
     if table is not None and base.get("table") != str(table):
         base.pop("table_sha256", None)  # it belongs to the table the settings name
-    chosen = settings.from_dict({**settings.merge(base, given), **_methods(base, listed(method), preset, members)})
+    chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     make_room(folder, overwrite=overwrite, marker="run.toml", resumes=True)
     with progress_bar() as progress:
@@ -212,12 +196,12 @@ def fit(
 
     given = {
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
-        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
+        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None, "members": members,
     }  # fmt: skip
     base = settings.read(config) if config else {}
     for name in ("table_sha256", "partition"):  # of the table that the folder was made of
         base.pop(name, None)
-    words = _methods(base, (method,) if method else (), None, members)
+    words = _methods((method,) if method else (), None)
     chosen = settings.from_dict({**settings.merge(base, given), **words})
     if len(chosen.methods) > 1:
         raise SettingsError(f"expected one method to fit, found {len(chosen.methods)}. Name one with --method.")

@@ -76,10 +76,19 @@ def plan(settings: Settings) -> list[Planned]:
 
 
 def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
-    """The methods that the settings list, or those of their preset, or the default one."""
+    """The methods that the settings list, or those of their preset, or the default one; with as many members as said."""
+    entries = settings.methods or ({"name": DEFAULT_METHOD},)
     if settings.preset:
-        return presets.preset(settings.preset)
-    return settings.methods or ({"name": DEFAULT_METHOD},)
+        entries = presets.preset(settings.preset, task=settings.task or "regression")
+    if settings.members is None:
+        return entries
+    known = [methods.method(str(entry.get("name", DEFAULT_METHOD))) for entry in entries]
+    # Where no method is an ensemble of single models, members are whatever a method calls so.
+    counted = any(method.role == "ensemble" for method in known)
+    return tuple(
+        {**entry, "members": settings.members} if method.role == "ensemble" or not counted else entry
+        for entry, method in zip(entries, known, strict=True)
+    )
 
 
 def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]) -> Planned:

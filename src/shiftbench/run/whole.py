@@ -141,7 +141,7 @@ def written_out(settings: Settings) -> Settings:
             own["of"] = entry["of"]
         values = {name: value for name, value in own.items() if name not in ("task", "classes")}
         entries.append({"name": planned.method, "title": planned.name, **values})
-    return replace(settings, preset="", methods=tuple(entries))
+    return replace(settings, preset="", members=None, methods=tuple(entries))
 
 
 def claim(settings: Settings, folder: Path) -> None:

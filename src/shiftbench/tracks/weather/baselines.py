@@ -35,11 +35,13 @@ def methods(preset: str, *, task: str) -> presets.Entries:
     """
     if preset not in PRESETS:
         raise UnknownNameError("preset", preset, PRESETS)
-    chosen = presets.preset("quick") if preset == "quick" else _paper(task)
+    chosen = presets.preset("quick", task=task) if preset == "quick" else _paper(task)
     return (*chosen, *(FORECASTS if task == "regression" else ()))
 
 
 def _paper(task: str) -> presets.Entries:
     printed = {**PAPER_BOOSTING[task], "early_stopping": PATIENCE}
     named = {"boosting", "virtual_boosting"}
-    return tuple({**entry, **printed} if entry["name"] in named else dict(entry) for entry in presets.preset("full"))
+    return tuple(
+        {**entry, **printed} if entry["name"] in named else dict(entry) for entry in presets.preset("full", task=task)
+    )
