@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.terminal import cores_or_all, finish, make_room, note, progress_bar, say
+from shiftbench.cli.terminal import cores_or_all, make_room, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def run_track(
         )
     folder = out or Path(f"shiftbench-{name}")
     make_room(folder, overwrite=overwrite, marker="track.toml", resumes=True)
-    reports = []
+    reports, pages = [], []
     with progress_bar() as progress:
         prepared = _prepared(chosen, data, folder, experiment, progress)
         for entry in tasks:
@@ -119,9 +119,12 @@ def run_track(
                 _with_words(settings, given), folder / entry.name, cores=cores_or_all(cores), progress=progress
             )
             reports.append(outcome.report)
-    for entry, report in zip(tasks, reports, strict=True):
-        finish(report, folder / entry.name / "report")
-    say(f"tables: {chosen.paper(reports, folder / 'tables')}")
+            pages.append(write(outcome.report, folder / entry.name / "report"))
+        tables = chosen.paper(reports, folder / "tables")
+    for report, page in zip(reports, pages, strict=True):
+        show(report)
+        say(f"report: {page}\n")
+    say(f"tables: {tables}")
 
 
 def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:

@@ -97,11 +97,22 @@ def progress_bar() -> Iterator[Progress]:
 
 def finish(report: Report, folder: Path, *, brief: bool = True) -> None:
     """Print the main part of a report (or all of it), write it in every format, and say where it is."""
+    show(report, brief=brief)
+    say(f"report: {write(report, folder)}")
+
+
+def show(report: Report, *, brief: bool = True) -> None:
+    """Print the main part of a report, or all of it."""
     from rich.console import Console
 
-    from shiftbench.report import output, terminal
+    from shiftbench.report import terminal
 
     width = shutil.get_terminal_size((100, 24)).columns
     Console(width=width).print(terminal.render(report, brief=brief))
-    written = output.write(report, folder)
-    say(f"report: {written['html']}")
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write a report in every format; returns the page to open first."""
+    from shiftbench.report import output
+
+    return output.write(report, folder)["html"]
