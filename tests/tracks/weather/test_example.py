@@ -106,7 +106,7 @@ def test_values_are_the_ones_written_down_here():
     # Fixed once: a change of platform, numpy or code that moved a single value would move this hash.
     text = example.table(1_000, seed=7).write_csv()
     assert hashlib.sha256(text.encode()).hexdigest() == (
-        "507c2e9bcbf1487071e811517321f4f10b4d3c18ce85eddab1ac3435a2c01521"
+        "8a2367714a1071ec74aca3fac6c4700cbb9c5896c4b1a90e52f5bcd623041e31"
     )
 
 
@@ -360,6 +360,16 @@ def test_under_a_high_sun_forecasts_are_too_warm_in_domain_and_too_cold_in_snow(
 
     assert by_day(*IN_DOMAIN) > 0.4
     assert by_day("snow", "polar") < by_day(*IN_DOMAIN) - 0.7
+
+
+def test_what_forecasts_know_of_unsettled_air_tells_of_errors_and_of_the_shift(frame):
+    known = frame.drop_nulls("gfs_r_velocity")
+    shifted = known["climate"].is_in(["snow", "polar"]).to_numpy()
+    unsettled = -known["gfs_r_velocity"].to_numpy()
+    errors = (known["gfs_temperature_sea_interpolated"] - known["fact_temperature"]).to_numpy() ** 2
+    assert np.corrcoef(unsettled[~shifted], errors[~shifted])[0, 1] > 0.15
+    higher = np.searchsorted(np.sort(unsettled[~shifted]), unsettled[shifted]) / np.count_nonzero(~shifted)
+    assert 0.65 < higher.mean() < 0.95  # the area under the ROC curve
 
 
 def test_temperatures_are_drawn_from_the_known_truth(frame):

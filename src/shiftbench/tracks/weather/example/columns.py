@@ -114,7 +114,7 @@ def gfs(seen: Sky, said: Forecast, draws: Chance) -> Columns:
         "gfs_precipitable_water": 1.6 * vapour + 4 * sky.cover(said.cloud),
         "gfs_precipitations": said.fallen / STEP_H,
         "gfs_pressure": said.ground / MMHG,
-        "gfs_r_velocity": -0.12 * said.cloud + 0.05 * draws.normal(),
+        "gfs_r_velocity": 0.3 - 0.12 * said.cloud - 0.3 * seen.unrest + 0.04 * draws.normal(),
         "gfs_a_vorticity": 1.4584e-4 * np.sin(np.radians(seen.at.latitude)) - 2e-8 * (said.sea_level - SEA_LEVEL_PA),
         "gfs_soil_temperature": _soil(seen, said),
         "gfs_u_wind": west,

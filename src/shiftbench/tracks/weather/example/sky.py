@@ -16,7 +16,8 @@ STEP_H = 3  # between two observations of a station, and between two steps of a 
 # By climate: tropical, dry, mild temperate, snow, polar.
 DAILY_C = np.array([4.5, 7.5, 5.0, 5.5, 2.5])  # half the daily range under a high sun and a clear sky
 WEATHER_C = np.array([0.9, 2.8, 3.4, 4.6, 4.4])  # what comes and goes with the weather
-NOISE_C = np.array([0.8, 1.1, 0.9, 1.3, 1.5])  # what no forecast knows: showers, valleys, the thermometer
+UNREST = np.array([-0.35, -0.05, -0.05, 0.6, 0.75])  # logarithm of how unsettled the air is, as a rule
+NOISE_C = 0.85  # what no forecast knows: showers, valleys, the thermometer
 CLOUDY = np.array([0.25, -0.9, 0.05, 0.2, 0.1])
 WET = np.array([1.1, 1.3, 1.35, 1.4, 1.6])  # how cloudy it is when precipitation begins
 
@@ -107,6 +108,7 @@ class Sky:
     """The weather of records [N]: at the forecast step before, at the next one, and what was observed in between.
 
     hours: since 1 September 2018, UTC. fraction: how far between the steps. west, south: wind at 10 m in m/s.
+    unrest: about 1; forecasts and stations err more where it is higher, and the forecasts know it nearly.
     mean, sd: the normal distribution of which `temperature` (°C) was drawn. code: the class, by its official code.
     """
 
@@ -118,6 +120,7 @@ class Sky:
     sun: Values
     west: Values
     south: Values
+    unrest: Values
     mean: Values
     sd: Values
     temperature: Values
@@ -152,10 +155,11 @@ def sky(world: World, at: Stations, steps: Values, draws: Chance) -> Sky:
     sun = air.sun_elevation(at.latitude, at.longitude, hours)
     west, south = _wind(world, at, hours)
     clear_night = (1 - cover(now.cloud)) * (sun < 0)
-    sd = NOISE_C[at.climate] * (0.75 + 0.6 * clear_night + 0.04 * np.hypot(west, south))
+    unrest = np.exp(UNREST[at.climate] + 0.5 * world.doubt.at(at.latitude, at.longitude, hours))
+    sd = NOISE_C * unrest**0.8 * (0.85 + 0.2 * clear_night + 0.04 * np.hypot(west, south))
     temperature = now.temperature + sd * draws.normal()
     return Sky(
-        at, hours, at.offset / STEP_H, before, after, sun, west, south,
+        at, hours, at.offset / STEP_H, before, after, sun, west, south, unrest,
         mean=now.temperature, sd=sd, temperature=temperature, code=_code(at, now.cloud, temperature, draws),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from shiftbench.tracks.weather import schema
 
 Blocks = Callable[[], Iterator[pl.DataFrame]]
 
-SUFFIXES = (".csv", ".parquet")
+BYTES = {".csv": 800, ".parquet": 300}  # of a row, rather too few
 STAGE = "example"
 ROW_GROUP = 131_072
 
@@ -28,12 +29,13 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
 
     Raises:
         SettingsError: if the suffix is another one.
-        TableError: if the file cannot be written.
+        TableError: if the file cannot be written, or the disk has no room for it.
     """
-    if target.suffix not in SUFFIXES:
+    if target.suffix not in BYTES:
         raise SettingsError(f"{target}: expected .csv or .parquet, found {target.suffix!r}. Choose another name.")
     told = _told(made, rows, progress)
     try:
+        _require_room(target, rows)
         with files.replacing(target) as temporary:
             if target.suffix == ".csv":
                 _write_csv(temporary, told)
@@ -45,6 +47,16 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None
     return target
+
+
+def _require_room(target: Path, rows: int) -> None:
+    folder = next(place for place in target.absolute().parents if place.exists())
+    needed, free = rows * BYTES[target.suffix], shutil.disk_usage(folder).free
+    if needed > free:
+        raise TableError(
+            f"{target}: expected about {needed / 1e6:,.1f} MB of room for {rows:,} rows, found {free / 1e6:,.1f} MB. "
+            "Ask for fewer, or write them elsewhere."
+        )
 
 
 def _told(made: Blocks, rows: int, progress: Progress | None) -> Iterator[pl.DataFrame]:
