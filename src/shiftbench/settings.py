@@ -17,7 +17,15 @@ from shiftbench.retention import checked_rule
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
 TASKS = ("regression", "classification")
 KINDS = {int: "a whole number", float: "a number such as 0.95", str: "text"}
-PLAIN = {"table": str, "target": str, "unit": str, "preset": str, "table_sha256": str, "allow_leaks": bool}
+PLAIN = {
+    "table": str,
+    "target": str,
+    "title": str,
+    "unit": str,
+    "preset": str,
+    "table_sha256": str,
+    "allow_leaks": bool,
+}
 LISTS = ("clusters", "slices", "baselines", "drop", "keep", "classes")
 DEFAULT_METHOD = "boosting"
 
@@ -44,12 +52,15 @@ class Assessment:
 class Settings:
     """What a run of `shiftbench run` is made of.
 
-    table: path of the table (in a TOML file: relative to that file). target: the column to predict.
+    table: path of the table, or of a folder of partitions (in a TOML file: relative to that file).
+    target: the column to predict. unit: of the target.
     task: "regression" or "classification"; None: as the target's type says.
-    unit: of the target. threshold: the largest acceptable error (squared error in a regression).
+    title: of the report; default: target and table.
+    threshold: the largest acceptable error (squared error in a regression).
     clusters: columns whose combinations are resampled together. slices: columns to break scores down by.
     baselines: columns that are forecasts by themselves. drop, keep: names or globs of columns that are no features, or
     must be. allow_leaks: go on where a column gives the target away.
+    classes: all classes of a classification, in the order of the probabilities; default: those of the table, sorted.
     methods: what is fitted, each a table with the method's `name`, the `title` of the system in the report (default:
     the name) and the method's own settings; a file may hold one as `[method]` instead of `[[methods]]`.
     preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
@@ -62,6 +73,7 @@ class Settings:
     table: str = ""
     target: str = ""
     task: str | None = None
+    title: str = ""
     unit: str = ""
     threshold: float | None = None
     clusters: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ from shiftbench.run.systems import (
 )
 from shiftbench.settings import Settings
 
-RETOLD = {"unit", "threshold", "slices", "assessment"}  # settings of the report alone
+RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings of the report alone
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _report(
         if any(made.parts.counts[name] for name in names)
     ]
     options = Options(
-        title=f"{settings.target} · {Path(settings.table).name}",
+        title=settings.title or f"{settings.target} · {Path(settings.table).name}",
         task=settings.task or "",
         rule=settings.assessment.rule,  # type: ignore[arg-type]
         intervals=settings.assessment.intervals(settings.seed, cores),

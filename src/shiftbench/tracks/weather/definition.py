@@ -32,6 +32,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     return Settings(
         table=str(prepared.folder),
         target=task.target,
+        title=f"Weather, {task.title}: {prepared.origin}",
         task=task.name,
         unit=task.unit,
         threshold=task.threshold,
