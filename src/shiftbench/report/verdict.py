@@ -24,7 +24,8 @@ from shiftbench.report.view import (
     split_title,
 )
 
-MOST_OTHERS = 6  # from here on the other systems share one sentence
+MOST_OTHERS = 4  # systems beside the leading one that get sentences of their own
+MOST_NAMED = 3  # systems in one list
 
 
 def verdict(report: Report) -> list[str]:
@@ -204,25 +205,43 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
 
 
 def _leaders(case: _Case) -> Iterator[str]:
+    """Who leads by the headline metric and, where several models stand together, by the joint metrics."""
     shifted = any(key[2] == "shifted" for key in case.scores)
-    names = [system.name for system in case.report.systems if system.role != "single"]
-    lowest = case.metric.better == "min"
     for subset in ("shifted", "in") if shifted else ("full",):
-        scores = [score for name in names if (score := case.score(name, subset)) is not None]
-        if len(scores) < 2:
-            continue
-        top = (min if lowest else max)(scores, key=lambda score: score.value)
-        leaders = best(case.report, scores)
-        alike = [clean(name) for name in names if name in leaders and name != top.system]
-        sentence = (
-            f"{'Lowest' if lowest else 'Highest'} {case.title} {WHERE[subset]}: "
-            f"{clean(top.system)}, {case.quantity(top)}"
-        )
-        if not leaders:
-            sentence += "; no system can be told apart from it"
-        elif alike:
-            sentence += f"; {_listed(alike)} cannot be told apart from it"
-        yield f"{sentence}."
+        if found := _leader(case, case.metric, subset):
+            top, rest = found
+            yield f"{_extreme(case.metric)} {case.title} {WHERE[subset]}: {top}{rest}."
+    if sum(system.role in ("ensemble", "model") for system in case.report.systems) < 2:
+        return
+    for metric in (METRICS["r_auc"], METRICS["f1_auc"]):
+        subsets = ("in", "shifted", "full") if shifted else ("full",)
+        led = [(subset, found) for subset in subsets if (found := _leader(case, metric, subset))]
+        if led:
+            told = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
+            yield f"{_extreme(metric)} {_in_sentence(metric_title(metric, case.report))}: {_in_sentence(told)}."
+
+
+def _extreme(metric: Metric) -> str:
+    return "Lowest" if metric.better == "min" else "Highest"
+
+
+def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
+    """The system with the best score, and which cannot be told apart from it; None if fewer than two have one."""
+    names = [system.name for system in case.report.systems if system.role != "single"]
+    scores = [score for name in names if (score := case.score(name, subset, metric.name)) is not None]
+    if len(scores) < 2:
+        return None
+    top = (min if metric.better == "min" else max)(scores, key=lambda score: score.value)
+    leaders = best(case.report, scores)
+    alike = [clean(name) for name in names if name in leaders and name != top.system]
+    rest = ""
+    if not leaders:
+        rest = "; no system can be told apart from it"
+    elif len(alike) > MOST_NAMED:
+        rest = f"; {len(alike)} of the {len(scores) - 1} others cannot be told apart from it"
+    elif alike:
+        rest = f"; {_listed(alike)} cannot be told apart from it"
+    return f"{clean(top.system)}, {case.quantity(top)}", rest
 
 
 def _others(case: _Case, systems: list[System]) -> Iterator[str]:

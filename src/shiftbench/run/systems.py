@@ -76,7 +76,7 @@ def plan(settings: Settings) -> list[Planned]:
 
 
 def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
-    """The methods that the settings list, or those of their preset, or the default one; with as many members as said."""
+    """The methods that the settings list, or those of their preset, or the default one, with the members said."""
     entries = settings.methods or ({"name": DEFAULT_METHOD},)
     if settings.preset:
         entries = presets.preset(settings.preset, task=settings.task or "regression")
