@@ -16,6 +16,7 @@ from shiftbench.cli import assessing, benchmarking, fetching, fitting
 from shiftbench.cli.terminal import complain, note
 from shiftbench.errors import ShiftbenchError
 
+INTERRUPTED = 130  # the exit code of Ctrl-C
 app = typer.Typer(
     name="shiftbench",
     help="Does a model stay good when the world shifts, and does it know when it does not?",
@@ -58,13 +59,16 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
             stream.reconfigure(errors="replace")
     try:
-        raise SystemExit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        if code == INTERRUPTED:  # the parser has already caught Ctrl-C
+            raise KeyboardInterrupt
+        raise SystemExit(code)
     except ShiftbenchError as error:
         complain(error)
         raise SystemExit(2) from None
     except (KeyboardInterrupt, typer.Abort):
         note("interrupted; the same command goes on where it stopped")
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +15,15 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, make_room, note, progress_bar, say, show, write
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
     from shiftbench.settings import Settings
     from shiftbench.track import Prepared, Progress, Track
+
+MANIFEST = "manifest.json"  # a prepared folder is whole where this is
+PART = ".preparing"  # what is being prepared, inside its folder
+MARKER = "track.toml"  # of a run's folder
 
 Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
 Experiment = Annotated[
@@ -63,14 +71,41 @@ def prepare(
     from shiftbench.tracks import track
 
     chosen = track(name)
+    wanted = _experiment(chosen, experiment)
     folder = out or Path(f"shiftbench-{name}-data")
-    make_room(folder, overwrite=overwrite, marker="manifest.json")
+    _outside(source, folder)
+    if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
+        make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
     with progress_bar() as progress:
-        prepared = chosen.prepare(
-            source, folder, experiment=_experiment(chosen, experiment), climate=climate, progress=progress
-        )
+        prepared = _prepared_whole(chosen, source, folder, experiment=wanted, climate=climate, progress=progress)
     _say_prepared(prepared)
     say(f"next: shiftbench run {name} --data {prepared.folder}")
+
+
+def _outside(data: Path, folder: Path) -> None:
+    if data.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
+
+
+def _prepared_whole(
+    track: Track, source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress
+) -> Prepared:
+    """Prepare data aside; only when all is done they take the place of what is in the folder."""
+    new, part = not folder.exists(), folder / PART
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        track.prepare(source, part, experiment=experiment, climate=climate, progress=progress)
+        old = [entry for entry in folder.iterdir() if entry != part]
+        for entry in sorted(old, key=lambda entry: entry.name != MANIFEST):  # the manifest goes first and comes last:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for entry in sorted(part.iterdir(), key=lambda entry: entry.name == MANIFEST):  # where it is, all is
+            entry.replace(folder / entry.name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
+    return track.open_prepared(folder)
 
 
 def _experiment(track: Track, name: str | None) -> str:
@@ -108,10 +143,14 @@ def run_track(
             f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
             f"or get the official ones with `shiftbench fetch {name}`."
         )
+    if not data.exists():
+        raise TableError(f"{data}: expected the track's data, found nothing there. Check the path.")
     folder = out or Path(f"shiftbench-{name}")
-    make_room(folder, overwrite=overwrite, marker="track.toml", resumes=True)
+    if overwrite:
+        _outside(data, folder)
+    make_room(folder, overwrite=overwrite, marker=MARKER, resumes=True)
     reports, pages = [], []
-    with progress_bar() as progress:
+    with _nothing_if_refused(folder), progress_bar() as progress:
         prepared = _prepared(chosen, data, folder, experiment, progress)
         for entry in tasks:
             settings = chosen.settings(prepared, entry, preset=preset or chosen.presets[0], seed=seed or 0)
@@ -125,6 +164,17 @@ def run_track(
         show(report)
         say(f"report: {page}\n")
     say(f"tables: {tables}")
+
+
+@contextmanager
+def _nothing_if_refused(folder: Path) -> Iterator[None]:
+    """Leave no folder where all that it would hold is our mark."""
+    try:
+        yield
+    except ShiftbenchError:
+        if folder.is_dir() and [entry.name for entry in folder.iterdir()] == [MARKER]:
+            shutil.rmtree(folder)
+        raise
 
 
 def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
@@ -141,24 +191,48 @@ def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:
     """The prepared folder that `data` is, or one that is made of it inside the run's folder, once."""
-    from shiftbench import files
-
-    if (data / "manifest.json").is_file():
+    if (data / MANIFEST).is_file():
         if experiment is not None:
             raise SettingsError(
                 f"{data}: expected data that are not divided yet with --experiment, found a prepared folder. "
                 f"Name the experiment to `shiftbench prepare {track.name}`."
             )
         prepared = track.open_prepared(data)
-    else:
-        chosen = _experiment(track, experiment)
-        place = folder / f"data-{chosen}"
-        if (place / "manifest.json").is_file():
-            prepared = track.open_prepared(place)
-        else:
-            prepared = track.prepare(data, place, experiment=chosen, climate=None, progress=progress)
-    files.write_text(folder / "track.toml", f'# A run of the track {track.name}.\ndata = "{prepared.origin}"\n')
-    return prepared
+        _mark(folder, track, _hash(data / MANIFEST))
+        return prepared
+    chosen = _experiment(track, experiment)
+    place = folder / f"data-{chosen}"
+    _mark(folder, track, _hash(data))
+    if (place / MANIFEST).is_file():
+        return track.open_prepared(place)
+    return _prepared_whole(track, data, place, experiment=chosen, climate=None, progress=progress)
+
+
+def _mark(folder: Path, track: Track, data: str) -> None:
+    """Write whose data a run's folder is for; refuse one for others, whose prepared data would be taken for these."""
+    from shiftbench import files
+
+    path = folder / MARKER
+    if path.exists():
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+        if found != {"track": track.name, "data": data}:
+            raise SettingsError(
+                f"{folder}: expected a new folder, or one of a run on the same data, found a run on others. "
+                "Choose another --out, or --overwrite."
+            )
+    files.write_text(path, f'# A run on the data of a track.\ntrack = "{track.name}"\ndata = "{data}"\n')
+
+
+def _hash(data: Path) -> str:
+    """SHA-256 of a file, or of the hashes of all files in a folder."""
+    from shiftbench import files
+
+    if data.is_file():
+        return files.sha256(data)
+    names = sorted(file for file in data.rglob("*") if file.is_file())
+    text = "".join(f"{files.sha256(file)}  {file.relative_to(data)}\n" for file in names)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def track_tables(name: str, runs: list[Path], out: Path | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import polars as pl
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import classes_of, labels
+from shiftbench.partition import PARTITIONS, Manifest
 from shiftbench.run import given
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
@@ -61,7 +64,13 @@ def _read(settings: Settings) -> tuple[pl.DataFrame, Given | None, str]:
             "Drop these, or name the whole table."
         )
     frame, made = given.read(folder)
-    return frame, made, _expected(settings, made.manifest.hash)
+    return frame, made, _expected(settings, _folder_hash(made.manifest))
+
+
+def _folder_hash(manifest: Manifest) -> str:
+    """Of the rules, the ids and the records themselves: `read` has found the files to be those of the manifest."""
+    parts = {name: manifest.files.get(f"{name}.parquet") for name in PARTITIONS}
+    return hashlib.sha256(json.dumps([manifest.hash, parts], sort_keys=True).encode()).hexdigest()
 
 
 def task_of(target: pl.Series, settings: Settings) -> str:

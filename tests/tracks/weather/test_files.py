@@ -370,3 +370,14 @@ def test_every_single_cut_of_a_line_is_noticed_or_harmless(convert, text):
             assert "Was it cut off?" in " ".join(convert(data).warnings)
         else:
             assert "The file is cut off here" in problems(convert, data)[-1]
+
+
+def test_missing_columns_are_told_in_words_where_no_other_name_is_near(convert, frame):
+    said = problems(convert, text_of(frame.drop("gfs_humidity")))
+    assert said[0].endswith("expected a column 'gfs_humidity', found none. Take the whole table.")
+
+
+@pytest.mark.parametrize("column", [schema.TIME, schema.LATITUDE, schema.LONGITUDE])
+def test_a_row_without_time_or_place_is_refused(convert, text, column):
+    (said,) = problems(convert, field(text, 3, column, ""))
+    assert f"column {column!r}: expected a value in each row, found nothing in line 4 (1 such value)" in said

@@ -141,3 +141,35 @@ def test_what_is_no_archive_is_named(tmp_path):
     (tmp_path / "official.tar").write_text("<html>404 Not Found</html>")
     with pytest.raises(TableError, match=r"official\.tar: expected a whole tar archive"):
         sources(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["SHIFTS_CANONICAL_{}.CSV", "Shifts_Canonical_{}.csv.GZ", "{}.PARQUET"])
+def test_the_case_of_names_makes_no_difference(tmp_path, form):
+    found = sources(fill(tmp_path, tuple(name.upper() for name in schema.PARTITIONS), form))
+    assert [source.partition for source in found.tables] == list(schema.PARTITIONS)
+
+
+def test_a_partition_that_is_twice_in_one_archive_is_refused(tmp_path):
+    with tarfile.open(tmp_path / "twice.tar", "w") as archive:
+        for name in ("a", "b"):
+            archive.add(fill(tmp_path / "in"), name)
+    with pytest.raises(TableError, match=r"expected one table for train, found 2: .*a/shifts.*b/shifts") as caught:
+        sources(tmp_path / "twice.tar")
+    assert len(caught.value.problems) == len(schema.PARTITIONS)
+
+
+@pytest.mark.parametrize("damaged", ["sum", "cut"])
+def test_the_sum_at_the_very_end_of_a_packed_archive_is_checked(tmp_path, damaged):
+    path = tar(tmp_path / "a.tar.gz", fill(tmp_path / "in"), "w:gz")
+    data = path.read_bytes()
+    path.write_bytes(data[:-8] + bytes([data[-8] ^ 1]) + data[-7:] if damaged == "sum" else data[:-4])
+    with pytest.raises(
+        TableError, match=r"expected a whole tar archive, found: (CRC check failed|Compressed file ended)"
+    ):
+        sources(path)
+
+
+def test_an_archive_without_tables_is_called_so(tmp_path):
+    tarfile.open(tmp_path / "empty.tar", "w").close()
+    with pytest.raises(TableError, match=r"found an archive without such CSVs called 'empty\.tar'"):
+        sources(tmp_path / "empty.tar")

@@ -71,7 +71,9 @@ def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: i
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
             advice = f"Did you mean {near[0]!r}?" if near else "Rename it."
             note(problems, schema.CLIMATE, f"one of {', '.join(known)}", climate == name, advice)
-    for column in (*schema.TARGETS, schema.TIME, schema.LATITUDE, schema.LONGITUDE):
+    for column in (schema.TIME, schema.LATITUDE, schema.LONGITUDE):
+        note(problems, column, "a value in each row", pl.col(column).is_null(), "Drop these rows.")
+    for column in schema.TARGETS:
         note(warnings, column, "a value in each row", pl.col(column).is_null(), "Kept as missing.")
 
 

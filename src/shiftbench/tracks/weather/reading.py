@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import TableError
-from shiftbench.tables import columns, dtypes, problem
+from shiftbench.tables import dtypes, problem
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.checks import Tally
 from shiftbench.tracks.weather.sources import Source, Stream, opened
@@ -77,15 +78,13 @@ class Reader:
                 self._report(done, rows)
 
     def _check_types(self, types: dict[str, pl.DataType]) -> None:
-        wrong = {name: dtype for name, dtype in types.items() if not (dtype.is_numeric() or dtype == pl.Boolean)}
-        if wrong:
-            label = self.source.label
-            raise TableError(
-                *(
-                    f"{label}: column {name!r}: expected numbers, found {dtype}. Convert it."
-                    for name, dtype in wrong.items()
-                )
-            )
+        problems = []
+        for name, dtype in types.items():
+            if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+                wanted = "Unix seconds as numbers" if name == schema.TIME else "numbers"
+                problems.append(f"{self.source.label}: column {name!r}: expected {wanted}, found {dtype}. Convert it.")
+        if problems:
+            raise TableError(*problems)
 
     def _csv(self) -> Iterator[tuple[int, pl.DataFrame]]:
         with opened(self.source) as stream:
@@ -135,15 +134,17 @@ class Reader:
                 problems.append(f"{label}: expected the column {name!r} once, found it {count} times. Drop the others.")
         unknown = [name for name in names if name not in schema.TYPES and name != "id"]
         if missing := [name for name in schema.NAMES if name not in names and name != schema.CLIMATE]:
-            try:
-                columns.require_names(unknown, missing, where=label)
-            except TableError as error:
-                problems += problem.few(list(error.problems))
+            problems += problem.few([self._missing(name, unknown) for name in missing])
         if problems:
             raise TableError(*problems)
         if unknown:
             self.warnings.append(f"{label}: unknown columns, left out: {', '.join(map(repr, unknown))}.")
         return [name for name in schema.NAMES if name in names]
+
+    def _missing(self, name: str, unknown: list[str]) -> str:
+        near = difflib.get_close_matches(name, unknown, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else "Take the whole table."
+        return f"{self.source.label}: expected a column {name!r}, found none. {hint}"
 
     def _rows(self, data: bytes, names: list[str], line: int, *, last: bool) -> Iterator[pl.DataFrame]:
         """A piece of CSV as a frame; nothing where its lines are broken, which is then among the problems."""
@@ -189,7 +190,9 @@ class Reader:
         return pl.DataFrame(parsed)
 
     def _typed(self, frame: pl.DataFrame, line: int) -> pl.DataFrame:
-        """NaN as null; infinity too, with a warning; whole numbers as integers."""
+        """NaN and empty texts as null; infinity too, with a warning; whole numbers as integers."""
+        if schema.CLIMATE in frame.columns:
+            frame = frame.with_columns(pl.col(schema.CLIMATE).replace("", None))
         frame = frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
         numbers = frame.select(pl.col(pl.Float32, pl.Float64))
         infinite = numbers.select(pl.all().is_infinite().any())

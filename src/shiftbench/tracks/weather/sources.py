@@ -16,7 +16,8 @@ from shiftbench.errors import TableError
 from shiftbench.tables import problem
 from shiftbench.tracks.weather.schema import PARTITIONS
 
-TABLES = (".csv", ".csv.gz", ".parquet")
+CSVS = (".csv", ".csv.gz")
+TABLES = (*CSVS, ".parquet")
 TARS = (".tar", ".tar.gz", ".tgz")
 PREFIX = "shifts_canonical_"
 NO_META = "_no_meta"
@@ -43,7 +44,7 @@ class Source:
     @property
     def is_parquet(self) -> bool:
         """Whether it is Parquet; else it is CSV."""
-        return self.name.endswith(".parquet")
+        return self.name.lower().endswith(".parquet")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def sources(path: str | os.PathLike[str]) -> Sources:
             f"{place}: expected {PREFIX}train.csv and the like, a .tar that holds them, or one table "
             f"({', '.join(TABLES)}), found {_contents(place)}. Check the path."
         )
-    whole = [source for source in found if NO_META not in source.name]
+    whole = [source for source in found if NO_META not in source.name.lower()]
     if not whole:
         raise TableError(*(_without_meta(source) for source in found))
     by_partition: dict[str | None, list[Source]] = defaultdict(list)
@@ -111,7 +112,7 @@ def opened(source: Source) -> Iterator[Stream]:
             if member is None:
                 raise TableError(f"{source.label}: expected a file, found a link or folder. Fetch the archive again.")
             raw, total = stack.enter_context(member), info.size
-        packed = source.name.endswith(".gz")
+        packed = source.name.lower().endswith(".gz")
         file = stack.enter_context(gzip.open(raw)) if packed else raw
         yield Stream(file, raw.tell, total)  # type: ignore[arg-type]
 
@@ -130,12 +131,12 @@ def _tables(place: Path) -> Iterator[Source]:
 def _of_file(file: Path) -> Iterator[Source]:
     if _is_tar(file):
         yield from _members(file)
-    elif file.name.endswith(TABLES):
+    elif file.name.lower().endswith(TABLES):
         yield Source(file, _partition(file.name))
 
 
 def _is_tar(file: Path) -> bool:
-    return file.name.endswith(TARS)
+    return file.name.lower().endswith(TARS)
 
 
 def _members(file: Path) -> Iterator[Source]:
@@ -143,7 +144,9 @@ def _members(file: Path) -> Iterator[Source]:
     size = file.stat().st_size
     try:
         with tarfile.open(file) as archive:
-            members = [member for member in archive if member.isfile() and member.name.endswith((".csv", ".csv.gz"))]
+            members = [member for member in archive if member.isfile() and member.name.lower().endswith(CSVS)]
+            while archive.fileobj is not None and archive.fileobj.read(2**20):
+                pass  # a packed archive checks its sum at its very end
     except (tarfile.TarError, EOFError, OSError) as error:
         raise TableError(
             f"{file}: expected a whole tar archive, found: {problem.first_line(error)}. It may be cut off at "
@@ -151,7 +154,7 @@ def _members(file: Path) -> Iterator[Source]:
         ) from None
     for member in members:
         end = member.offset_data + member.size
-        if file.name.endswith(".tar") and end > size:
+        if file.name.lower().endswith(".tar") and end > size:
             raise TableError(
                 f"{file}: expected {member.name} to end at byte {end:,}, found {size:,} bytes in all: the archive is "
                 "cut off. Fetch it again."
@@ -163,7 +166,7 @@ def _members(file: Path) -> Iterator[Source]:
 
 def _partition(name: str) -> str | None:
     """The partition that a file is named after: shifts_canonical_train.csv, train.csv.gz, dev_in_no_meta.csv."""
-    stem = name.split(".")[0].removeprefix(PREFIX).removesuffix(NO_META)
+    stem = name.lower().split(".")[0].removeprefix(PREFIX).removesuffix(NO_META)
     return stem if stem in PARTITIONS else None
 
 
@@ -184,10 +187,12 @@ def _partitions(found: dict[str, list[Source]], others: list[Source]) -> Sources
 
 def _only(found: list[Source], what: str) -> Source:
     """The one table, unpacked before archived; the first of several archives that hold it."""
-    unpacked = [source for source in found if source.member is None]
-    if len(unpacked) > 1 or (what not in PARTITIONS and len(found) > 1):
-        names = ", ".join(source.label for source in (unpacked if len(unpacked) > 1 else found)[: problem.MOST_LISTED])
-        raise TableError(f"expected one table for {what}, found {len(unpacked or found)}: {names}. Name or keep one.")
+    rivals = [source for source in found if source.member is None]
+    if len(rivals) < 2:
+        rivals = found if what not in PARTITIONS else [source for source in found if source.path == found[0].path]
+    if len(rivals) > 1:
+        names = ", ".join(source.label for source in rivals[: problem.MOST_LISTED])
+        raise TableError(f"expected one table for {what}, found {len(rivals)}: {names}. Name or keep one.")
     return found[0]
 
 
@@ -202,7 +207,7 @@ def _contents(place: Path) -> str:
     if not place.exists():
         return "nothing there"
     if place.is_file():
-        return f"a file called {place.name!r}"
+        return f"{'an archive without such CSVs' if _is_tar(place) else 'a file'} called {place.name!r}"
     names: Iterable[str] = sorted(entry.name for entry in place.iterdir())
     shown = ", ".join(list(names)[: problem.MOST_LISTED])
     return f"a folder with {shown}" if shown else "an empty folder"

@@ -109,11 +109,10 @@ class Table:
         return f"{self.number}, {self.paper}: {self.title}"
 
     @property
-    def head(self) -> tuple[str, ...]:
-        """The headings of all columns, that of the rows first; every number has two: ours, printed."""
+    def titles(self) -> tuple[str, ...]:
+        """The headings of the columns with numbers."""
         several = len({column.dataset for column in self.columns}) > 1
-        pairs = [(_head(column, several), f"{_head(column, several)}, printed") for column in self.columns]
-        return (self.label, *(text for pair in pairs for text in pair), *self.heads)
+        return tuple(_title(column, several) for column in self.columns)
 
     def digits(self, place: int) -> Digits:
         """How our numbers of a column are written."""
@@ -138,7 +137,7 @@ class Table:
         return " / ".join(texts) or MISSING
 
 
-def _head(column: Column, several: bool) -> str:
+def _title(column: Column, several: bool) -> str:
     metric, unit = METRICS[column.metric], UNITS[column.unit]
     where = SUBSETS[column.subset].lower()
     if several:

@@ -1,0 +1,174 @@
+"""`shiftbench prepare` and `run` of a track: nothing is lost, mixed or half written."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shiftbench import run as runner
+from shiftbench.partition import read_manifest, verify
+from shiftbench.tracks.weather import definition, example, preparation
+from tests.cli.conftest import Shiftbench
+
+ROWS = 3_000
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return example.write(tmp_path_factory.mktemp("table") / "x.parquet", ROWS, 3)
+
+
+@pytest.fixture(scope="module")
+def prepared(table: Path) -> Path:
+    folder = table.with_name("prepared")
+    preparation.prepare(table, folder, experiment="A", climate=None)
+    return folder
+
+
+def interrupt_preparing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on preparing writes a file and is then interrupted."""
+
+    def interrupted(_source: Path, folder: Path, **_named: object) -> None:
+        (folder / "train.parquet").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(definition, "TRACK", dataclasses.replace(definition.TRACK, prepare=interrupted))  # type: ignore[arg-type]
+
+
+def interrupt_fitting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on each run is interrupted once its data are prepared; the tables of such runs."""
+    tables: list[str] = []
+
+    def interrupted(settings: object, _folder: Path, **_named: object) -> None:
+        tables.append(settings.table)  # type: ignore[attr-defined]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    return tables
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_refused_table_leaves_nothing_behind(shiftbench: Shiftbench, table: Path) -> None:
+    pl.read_parquet(table).drop("sun_elevation").write_parquet("bad.parquet")
+    assert shiftbench("prepare", "weather", "bad.parquet", "--out", "p").code == 2
+    assert shiftbench("run", "weather", "--data", "bad.parquet", "--out", "r").code == 2
+    assert names(Path()) == ["bad.parquet"]
+
+
+def test_an_interrupted_preparation_leaves_nothing_behind(
+    shiftbench: Shiftbench, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_preparing(monkeypatch)
+    assert shiftbench("prepare", "weather", table, "--out", "p").code == 130
+    assert names(Path()) == []
+
+
+def test_a_killed_preparation_is_begun_again(shiftbench: Shiftbench, table: Path) -> None:
+    part = Path("p", ".preparing")
+    part.mkdir(parents=True)
+    (part / "train.parquet").write_bytes(b"half")
+    said = shiftbench("prepare", "weather", table, "--out", "p")
+    assert said.code == 0, said.err
+    assert verify("p") == ()
+    assert not part.exists()
+
+
+def test_an_earlier_result_is_only_replaced_by_a_whole_one(
+    shiftbench: Shiftbench, table: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(prepared, "p")
+    again = ("prepare", "weather", table, "--out", "p", "--experiment", "B")
+    refused = shiftbench(*again)
+    assert "expected a new folder, found an earlier result" in refused.err
+    assert shiftbench("prepare", "weather", "typo.parquet", "--out", "p", "--overwrite").code == 2
+    with monkeypatch.context() as patched:
+        interrupt_preparing(patched)
+        assert shiftbench(*again, "--overwrite").code == 130
+    assert verify("p") == ()
+    assert "experiment" not in read_manifest("p").rules
+    assert shiftbench(*again, "--overwrite").code == 0
+    assert verify("p") == ()
+    assert read_manifest("p").rules["experiment"] == "B"
+    assert ".preparing" not in names(Path("p"))
+
+
+@pytest.mark.parametrize("words", [("prepare", "weather", "p"), ("run", "weather", "--data", "p/train.parquet")])
+def test_data_are_not_overwritten_by_what_is_made_of_them(
+    shiftbench: Shiftbench, prepared: Path, words: tuple[str, ...]
+) -> None:
+    shutil.copytree(prepared, "p")
+    said = shiftbench(*words, "--out", "p", "--overwrite")
+    assert said.code == 2
+    assert "expected --out elsewhere than the data" in said.err
+    assert verify("p") == ()
+
+
+def test_folders_of_others_are_left_alone(shiftbench: Shiftbench, table: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").touch()
+    for words in (("prepare", "weather", table), ("run", "weather", "--data", table)):
+        said = shiftbench(*words, "--out", "mine", "--overwrite")
+        assert said.code == 2
+        assert "found another" in said.err
+    assert names(Path("mine")) == ["thesis.txt"]
+
+
+def test_an_interrupted_run_goes_on_with_the_data_it_prepared(
+    shiftbench: Shiftbench, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = ("run", "weather", "--data", table, "--out", "r")
+    with monkeypatch.context() as patched:
+        interrupt_preparing(patched)
+        assert shiftbench(*go).code == 130
+    tables = interrupt_fitting(monkeypatch)
+    assert shiftbench(*go).code == 130
+    written = Path("r/data-A/manifest.json").stat().st_mtime_ns
+    assert shiftbench(*go).code == 130
+    assert tables == ["r/data-A", "r/data-A"]
+    assert Path("r/data-A/manifest.json").stat().st_mtime_ns == written
+
+
+def test_a_run_is_not_continued_on_other_data(
+    shiftbench: Shiftbench, table: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_fitting(monkeypatch)
+    warmer = pl.read_parquet(table).with_columns(pl.col("fact_temperature") + 1)
+    warmer.write_parquet("y.parquet")
+    assert shiftbench("prepare", "weather", "y.parquet", "--out", "y").code == 0
+    # The targets have no part in the manifest's hash.
+    assert read_manifest("y").hash == read_manifest(prepared).hash
+    for first, second, folder in ((table, "y.parquet", "r"), (prepared, "y", "s")):
+        assert shiftbench("run", "weather", "--data", first, "--out", folder).code == 130
+        said = shiftbench("run", "weather", "--data", second, "--out", folder)
+        assert said.code == 2
+        assert "found a run on others" in said.err
+        assert shiftbench("run", "weather", "--data", second, "--out", folder, "--overwrite").code == 130
+
+
+def test_a_path_to_nothing_costs_no_earlier_run(
+    shiftbench: Shiftbench, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_fitting(monkeypatch)
+    assert shiftbench("run", "weather", "--data", table, "--out", "r").code == 130
+    said = shiftbench("run", "weather", "--data", "typo.parquet", "--out", "r", "--overwrite")
+    assert "typo.parquet: expected the track's data, found nothing there" in said.err
+    assert names(Path("r")) == ["data-A", "track.toml"]
+
+
+def test_another_experiment_is_refused_before_anything_is_done(shiftbench: Shiftbench, table: Path) -> None:
+    assert "Unknown experiment 'Z'" in shiftbench("prepare", "weather", table, "--experiment", "Z").err
+    assert names(Path()) == []
+
+
+def test_example_data_that_the_disk_cannot_hold_are_not_begun(shiftbench: Shiftbench) -> None:
+    said = shiftbench("example", "weather", "--rows", 10**12, "--out", "x.parquet")
+    assert said.code == 2
+    assert "expected about 300,000,000.0 MB of room for 1,000,000,000,000 rows" in said.err
+    assert names(Path()) == []
