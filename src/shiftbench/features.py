@@ -186,15 +186,18 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
     numbers = _of_kind(frame, "numeric", features.numeric, problems)
     dates = _of_kind(frame, "dates", features.dates, problems)
     categorical = _of_kind(frame, "categorical", features.categorical, problems)
-    numeric = {column.name: _float32(column) for column in numbers}
-    for column in numbers:
-        problems += _infinite(numeric[column.name], column)
+    of_dates = {name: values for column in dates for name, values in _of_date(column, features).items()}
+    names = [*(column.name for column in numbers), *of_dates]
+    # Filled column by column, and in Fortran order, in which CatBoost takes it without a copy.
+    numeric = np.empty((frame.height, len(names)), np.float32, order="F")
+    for place, column in enumerate(numbers):
+        numeric[:, place] = _float32(column)
+        problems += _infinite(numeric[:, place], column)
     if problems:
         raise TableError(*problems)
-    for column in dates:
-        numeric |= _of_date(column, features)
-    stacked = np.column_stack(list(numeric.values())) if numeric else np.empty((frame.height, 0), np.float32)
-    return Inputs(stacked, [_categories(column) for column in categorical], list(numeric), list(features.categorical))
+    for place, values in enumerate(of_dates.values(), start=len(numbers)):
+        numeric[:, place] = values
+    return Inputs(numeric, [_categories(column) for column in categorical], names, list(features.categorical))
 
 
 def _of_kind(frame: pl.DataFrame, kind: str, names: Names, problems: list[str]) -> list[pl.Series]:

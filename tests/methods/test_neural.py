@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,16 @@ from scipy import stats
 from shiftbench import features
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Inputs
-from shiftbench.methods import ft_transformer, mc_dropout, neural_heads, neural_member, neural_nets, tabm, training
+from shiftbench.methods import (
+    fitted_folder,
+    ft_transformer,
+    mc_dropout,
+    neural_heads,
+    neural_member,
+    neural_nets,
+    tabm,
+    training,
+)
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.neural_nets import FixedDropout, Shape
@@ -33,11 +43,11 @@ def inputs(*columns, categorical=()) -> Inputs:
     return Inputs(numeric, texts, *names)
 
 
-def transformer(parts, folder: Path, task: str = "regression", cores: int = 1, **changed) -> Path:
+def transformer(parts, folder: Path, task: str = "regression", cores: int = 1, progress=None, **changed) -> Path:
     settings = ft_transformer.Settings(task, **{**SMALL, "members": 1, **changed})
     return ft_transformer.fit(
         parts.train, parts.dev, features=parts.features, target=TARGETS[task], settings=settings, folder=folder,
-        cores=cores,
+        cores=cores, progress=progress,
     )  # fmt: skip
 
 
@@ -193,6 +203,22 @@ def test_a_category_never_met_adds_nothing(name):
         assert (net.net.cat_embeddings.embeddings[0].weight[0] == 0).all()
 
 
+@pytest.mark.parametrize("outputs", [2, 9, 11])
+@pytest.mark.parametrize("name", ["ft_transformer", "tabm"])
+def test_what_is_said_about_a_row_never_depends_on_its_place(name, outputs, rng):
+    torch.manual_seed(0)
+    settings = {**SMALL, "submodels": 4, "dropout": 0.1}
+    net = neural_nets.NETWORKS[name](Shape(5, (1,), (3,), outputs), settings).eval()
+    rows = rng.normal(size=(150, 6)).astype(np.float32), rng.integers(0, 3, (150, 1))
+    order = rng.permutation(150)
+    whole, moved, alone = (
+        neural_member.answers(net, neural_heads.CATEGORICAL, tuple(array[places] for array in rows), cores=1)
+        for places in (slice(None), order, [149])
+    )
+    np.testing.assert_array_equal(moved, whole[:, order])
+    np.testing.assert_array_equal(alone, whole[:, 149:])
+
+
 def test_fixed_dropout_is_one_mask_for_all_records():
     dropout = FixedDropout(0.25, torch.Generator().manual_seed(0))
     values = torch.ones(7, 30, 40)
@@ -227,7 +253,13 @@ def test_it_learns_the_mean_and_where_the_noise_is(method, parts, tmp_path):
 
 
 def test_neither_cores_nor_processes_make_a_difference(parts, tmp_path):
-    one, two = (transformer(parts, tmp_path / str(cores), cores=cores, members=2) for cores in (1, 2))
+    told: list[tuple[int, int, str]] = []
+    one = transformer(parts, tmp_path / "1", members=2)
+    two = transformer(parts, tmp_path / "2", members=2, cores=2, progress=lambda *said: told.append(said))
+    assert [done for done, _, _ in told] == list(range(1, 25)), "a look at dev after each step, from both processes"
+    assert {total for _, total, _ in told} == {24}
+    assert re.fullmatch(r"member [01]: epoch 0\.167: loss .*, validation .*", told[0][2])
+    assert re.fullmatch(r"member [01]: best after \d+ of 12 steps", told[-1][2])
     assert contents(one) == contents(two)
     assert len(contents(one)) == 5
     first, second = (ft_transformer.predict(parts.rows, folder=one, cores=cores).mean for cores in (1, 2))
@@ -238,7 +270,7 @@ def test_neither_cores_nor_processes_make_a_difference(parts, tmp_path):
 def test_a_fit_that_was_cut_off_ends_with_the_same_files(parts, fitted, tmp_path, monkeypatch):
     whole = training.train
 
-    def cut(net, lesson, plan, *, checkpoint, device):
+    def cut(net, lesson, plan, *, checkpoint, device, progress):
         def stop(step, steps, line):
             if step >= 7:
                 raise OSError("the power is gone")
@@ -252,10 +284,8 @@ def test_a_fit_that_was_cut_off_ends_with_the_same_files(parts, fitted, tmp_path
         transformer(parts, tmp_path / "network", **options)
     assert sorted(contents(tmp_path / "network")) == ["member_00.ckpt", "settings.json"]
     seen = []
-    monkeypatch.setattr(
-        training, "train", lambda *given, **named: whole(*given, **named, progress=lambda step, *_: seen.append(step))
-    )
-    transformer(parts, tmp_path / "network", **options)
+    monkeypatch.setattr(training, "train", whole)
+    transformer(parts, tmp_path / "network", progress=lambda done, *_: seen.append(done), **options)
     assert seen[0] > 6
     assert contents(tmp_path / "network") == contents(fitted)
 
@@ -395,9 +425,26 @@ def test_settings_need_no_torch():
         subprocess.run([sys.executable, "-c", code.format(name)], check=True)
 
 
+def test_each_process_trains_on_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setattr(training, "device", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert neural_member.processes(cores=16) == 2
+    assert [neural_member.device(number).index for number in range(2)] == [0, 1]
+
+
+def test_making_a_network_leaves_all_random_states_alone(fitted, monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    before = torch.get_rng_state()
+    neural_member.network(fitted_folder.read(fitted), seed=3)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert seeded == []
+
+
 def test_most_steps_bounds_the_cost_and_validations_their_share():
     settings = {**ft_transformer.Settings("regression").to_dict(), "most_steps": 1000}
-    plan = neural_member.plan(settings, records=3_000_000, dev=10_000, seed=0)
+    arrays = {"train_targets": range(3_000_000), "dev_targets": range(10_000)}
+    plan = neural_member.plan(settings, arrays, seed=0)
     assert (plan.steps, plan.validate_every, plan.batch) == (1000, 39, 256)
-    plan = neural_member.plan(settings, records=1000, dev=100, seed=0)
+    plan = neural_member.plan(settings, {"train_targets": range(1000), "dev_targets": range(100)}, seed=0)
     assert (plan.steps, plan.validate_every) == (400, 4), "100 epochs, and a look at dev after each"

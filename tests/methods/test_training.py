@@ -208,6 +208,15 @@ def test_random_states_of_the_caller_are_left_alone():
     torch.testing.assert_close(torch.rand(2), expected, rtol=0, atol=0)
 
 
+def test_no_other_gpu_is_seeded(monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    model = network()
+    seeded.clear()
+    training.train(model, LESSON, replace(PLAN, steps=3))
+    assert seeded == []
+
+
 def test_mixed_precision_makes_no_difference_on_a_cpu(undisturbed):
     model = network()
     training.train(model, LESSON, replace(PLAN, mixed_precision=False))

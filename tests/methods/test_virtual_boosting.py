@@ -97,7 +97,7 @@ def test_the_last_member_is_the_whole_model(parts, fitted):
 
 def test_dev_in_stops_the_model(parts, fitted):
     _, folder = fitted
-    note = catboost_member.note(folder, 0)
+    note = catboost_member.files_in(folder).note(0)
     assert 2 * MEMBERS <= note["trees"] < 120
     about = virtual_boosting.about(parts.rows, folder=folder)
     assert about.startswith("5 virtual members of one CatBoost model (SGLB, ")

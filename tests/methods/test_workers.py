@@ -28,6 +28,19 @@ def test_one_core_trains_in_the_given_order():
     assert done == [3, 1, 2]
 
 
+def test_members_tell_how_far_they_are_before_they_are_done():
+    told: list[object] = []
+    workers.train(TOY, "reports", [3, 1], cores=1, done=told.append, step=lambda *said: told.append(said))
+    assert told[:3] == [(3, 1, "half of 3"), (3, 2, "all of 3 in process 0"), 3]
+    assert told[3:] == [(1, 1, "half of 1"), (1, 2, "all of 1 in process 0"), 1]
+
+
+def test_processes_are_numbered_so_that_each_may_have_a_gpu_of_its_own():
+    told: set[str] = set()
+    workers.train(TOY, "reports", [4, 6], cores=2, done=lambda member: None, step=lambda *said: told.add(said[2]))
+    assert {"all of 4 in process 0", "all of 6 in process 1"} <= told
+
+
 def test_a_failing_member_is_named_with_its_reason():
     with pytest.raises(ShiftbenchError, match="member 5: expected to be trained, found ValueError: no luck with 5"):
         workers.train(TOY, "fails", [5], cores=1, done=lambda member: None)

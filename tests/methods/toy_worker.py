@@ -10,12 +10,15 @@ from pathlib import Path
 from shiftbench.methods import workers
 
 
-def work(member: int) -> None:
+def work(member: int, report: workers.Report) -> None:
     mode, _, place = sys.argv[1].partition(":")
     if mode == "fails":
         raise ValueError(f"no luck with {member}")
     if mode == "dies":
         os._exit(7)
+    if mode == "reports":
+        report(1, f"half of {member}")
+        report(2, f"all of {member} in process {sys.argv[2]}")
     if mode == "chatters":
         os.write(1, b"ten lines of progress\n")
         sys.stdout.write("and more\n")

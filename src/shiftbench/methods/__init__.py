@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shiftbench.methods.settings import MethodSettings
 
 Progress = Callable[[int, int, str], None]
-"""Called with the members done, all members, and a sentence about the last one."""
+"""Called with what is done, all there is to do (steps, trees or members, as the method counts), and a sentence."""
 
 
 class MethodModule(Protocol):

@@ -14,20 +14,19 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import features as columns
-from shiftbench import files
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import catboost_member, fitted_folder, targets, workers
-from shiftbench.methods.catboost_member import Arrays
+from shiftbench.errors import TableError
+from shiftbench.methods import catboost_member, fitted_folder, member_files, workers
+from shiftbench.methods.goals import Answers, goals
+from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings
+from shiftbench.methods.tally import Tally
 
 if TYPE_CHECKING:
     from shiftbench.features import Features, Inputs
     from shiftbench.methods import Progress
 
-# Smallest variance, in units of the variance of the training targets: a standard deviation of one millionth.
-VARIANCE_FLOOR = 1e-12
-BLOCK_ROWS = 1 << 18  # rows that are predicted at a time; with fewer, the calls themselves cost time
+BLOCK_ROWS = 1 << 19  # rows that are predicted at a time; with fewer, the calls themselves cost time
 
 Outputs = npt.NDArray[np.float64]
 
@@ -72,7 +71,7 @@ def train(
         **facts,
     }
     place = fitted_folder.claim(folder, record, overwrite=overwrite)
-    _train_missing(place, data, plan.models, cores=cores, progress=progress)
+    _train_missing(place, data, plan, cores=cores, progress=progress)
     return place
 
 
@@ -88,21 +87,13 @@ def ensemble(
     Raises:
         TableError: if `frame` has no rows, or lacks what the models need.
     """
-    shape = (members, frame.height)
     if not frame.height:
         raise TableError("expected at least one record to predict, found none.")
-    if record["classes"] is None:
-        mean, variance = np.empty((2, *shape))
-        for rows, pool in _pools(frame, record):
-            for m, output in enumerate(outputs(pool)):
-                mean[m, rows] = output[:, 0] * record["scale"] + record["center"]
-                variance[m, rows] = np.maximum(output[:, 1], VARIANCE_FLOOR) * record["scale"] ** 2
-        return Gaussian(mean, variance)
-    probabilities = np.zeros((*shape, len(record["classes"])))
+    answers = Answers(record, members=members, records=frame.height)
     for rows, pool in _pools(frame, record):
-        for m, output in enumerate(outputs(pool)):
-            probabilities[m, rows][:, record["trained_classes"]] = output
-    return Categorical(probabilities, classes=tuple(record["classes"]))
+        for member, output in enumerate(outputs(pool)):
+            answers.put(member, rows, output)
+    return answers.ensemble()
 
 
 def _pools(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[slice, Any]]:
@@ -122,31 +113,12 @@ def _prepare(
     train: pl.DataFrame, dev: pl.DataFrame, features: Features, target: str, settings: MethodSettings
 ) -> tuple[Arrays, dict[str, Any]]:
     """What the workers need of both partitions, and what `predict` must know of the targets."""
-    facts: dict[str, Any]
-    goals: Arrays
-    if settings.task == "regression":
-        y_train, y_dev = targets.numbers(train, dev, target=target)
-        # CatBoost's steps in log sigma depend on the unit of the target, and it holds targets as float32.
-        center, scale = float(y_train.mean()), float(y_train.std())
-        facts = {"classes": None, "center": center, "scale": scale}
-        goals = {"train": (y_train - center) / scale, "dev": (y_dev - center) / scale}
-    else:
-        codes, dev_codes, names = targets.classes(train, dev, target=target, known=settings.classes)
-        trained = np.unique(codes)
-        seen = np.isin(dev_codes, trained)
-        if not seen.any():
-            raise TableError(
-                f"dev_in, {target}: expected a class that occurs in train, found none. Change the partition."
-            )
-        dev = dev.filter(pl.Series(seen))
-        facts = {"classes": list(names), "trained_classes": trained.tolist()}
-        goals = {"train": np.searchsorted(trained, codes), "dev": np.searchsorted(trained, dev_codes[seen])}
-    inputs = {"train": columns.matrix(train, features), "dev": columns.matrix(dev, features)}
-    _require_variety(inputs["train"])
-    data: Arrays = {}
-    for part, goal in goals.items():
-        data |= {**_arrays(inputs[part], part), f"{part}_target": goal}
-    return data, facts
+    wanted = goals(train, dev, target=target, settings=settings)
+    inputs = columns.matrix(train, features)
+    _require_variety(inputs)
+    data = {**_arrays(inputs, "train"), "train_target": wanted.train}
+    data |= {**_arrays(columns.matrix(wanted.dev_rows, features), "dev"), "dev_target": wanted.dev}
+    return data, wanted.facts
 
 
 def _require_variety(inputs: Inputs) -> None:
@@ -171,35 +143,16 @@ def _arrays(inputs: Inputs, part: str) -> Arrays:
     return arrays
 
 
-def _train_missing(folder: Path, data: Arrays, total: int, *, cores: int, progress: Progress | None) -> None:
-    """Train the members that are not whole in `folder`, with the data in a file there while it lasts."""
-    missing = [m for m in range(total) if catboost_member.problem(folder, m)]
-    done = total - len(missing)
-    if progress and done:
-        progress(done, total, f"{done} of {total} members were trained before")
-
-    def count(member: int) -> None:
-        nonlocal done
-        done += 1
-        if progress:
-            progress(done, total, f"member {member}: {catboost_member.note(folder, member)['trees']} trees")
-
-    inputs = folder / catboost_member.INPUTS
-    try:
-        if missing:
-            _write_inputs(inputs, data)
-            workers.train("shiftbench.methods.catboost_member", str(folder), missing, cores=cores, done=count)
-    finally:
-        inputs.unlink(missing_ok=True)
-
-
-def _write_inputs(path: Path, data: Arrays) -> None:
-    try:
-        with files.replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **data)
-    except OSError as error:
-        size = sum(array.nbytes for array in data.values())
-        raise SettingsError(
-            f"{path.parent}: expected room for {size:,} bytes of inputs while training, found: {error}. "
-            "Make room, or choose another folder."
-        ) from None
+def _train_missing(folder: Path, data: Arrays, plan: Plan, *, cores: int, progress: Progress | None) -> None:
+    """Train the members that are not whole in `folder`."""
+    kept = catboost_member.files_in(folder)
+    tally = Tally(
+        kept, plan.models, steps=plan.settings.to_dict()["iterations"], progress=progress,
+        about=lambda member: f"{kept.note(member)['trees']} trees",
+    )  # fmt: skip
+    if tally.missing:
+        with member_files.inputs(folder, data):
+            workers.train(
+                "shiftbench.methods.catboost_member", str(folder), tally.missing, cores=cores, done=tally.finished,
+                step=tally.step,
+            )  # fmt: skip

@@ -1,11 +1,7 @@
-"""One CatBoost model of an ensemble: how it is trained, in a process of its own, and how its files are trusted.
-
-The file with a model's hash is written after the model, so a model without one was never finished.
-"""
+"""One CatBoost model of an ensemble: how it is trained, in a process of its own."""
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -13,15 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shiftbench import files
 from shiftbench.errors import MissingExtraError, SettingsError
-from shiftbench.methods import fitted_folder, workers
+from shiftbench.methods import fitted_folder, member_files, workers
+from shiftbench.methods.member_files import Arrays, MemberFiles
+from shiftbench.methods.workers import Report
 
-Arrays = dict[str, npt.NDArray[Any]]
-
-INPUTS = "inputs.npz"
+REPORTS = 100  # of how far a member is
 FIXED = {
     "thread_count": 1,  # sums in another order would be other sums
     "max_ctr_complexity": 1,  # no combinations of text columns: several times as fast, and no worse where tried
@@ -84,7 +79,12 @@ def pool(arrays: Arrays, part: str) -> Any:
     return catboost.Pool(rows, label=arrays.get(f"{part}_target"))
 
 
-def train(folder: Path, record: dict[str, Any], pools: tuple[Any, Any], member: int) -> None:
+def files_in(folder: Path) -> MemberFiles:
+    """The files of the models of a fit."""
+    return MemberFiles(folder, ".cbm", "a trained model, found none that is finished", "the model as it was written")
+
+
+def train(folder: Path, record: dict[str, Any], pools: tuple[Any, Any], member: int, report: Report) -> None:
     """Train one member on the pools of train and dev_in and write its two files."""
     settings = record["settings"]
     # Seeds that are numbered through would give two ensembles with neighbouring seeds nearly the same members.
@@ -101,52 +101,29 @@ def train(folder: Path, record: dict[str, Any], pools: tuple[Any, Any], member: 
             **record["options"],
         }
     )
-    model.fit(pools[0], eval_set=pools[1])
+    # On a GPU CatBoost calls nobody back.
+    watchers = [_Watcher(report, settings["iterations"])] if record["options"].get("task_type") != "GPU" else None
+    model.fit(pools[0], eval_set=pools[1], callbacks=watchers)
     description = model.get_metadata()
     for key in ("model_guid", "train_finish_time"):  # equal models are equal files
         description[key] = ""
-    with files.replacing(_model(folder, member)) as temporary:
+    kept = files_in(folder)
+    with files.replacing(kept.path(member)) as temporary:
         model.save_model(str(temporary))
-    note = {
-        "fit": _fit(folder),
-        "member": member,
-        "sha256": files.sha256(_model(folder, member)),
-        "trees": model.tree_count_,
-        "dev_loss": model.best_score_["validation"][loss(record)],
-    }
-    files.write_json(_note(folder, member), note)
+    kept.finish(member, {"trees": model.tree_count_, "dev_loss": model.best_score_["validation"][loss(record)]})
 
 
-def note(folder: Path, member: int) -> dict[str, Any]:
-    """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
-    try:
-        value = json.loads(_note(folder, member).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        return {}
-    return value if isinstance(value, dict) else {}
+class _Watcher:
+    """Tells after every hundredth of the trees how many there are."""
 
+    def __init__(self, report: Report, iterations: int) -> None:
+        self.report, self.iterations, self.every = report, iterations, max(1, iterations // REPORTS)
 
-def problem(folder: Path, member: int) -> str:
-    """Why the member cannot be used: it is missing, of another fit, or damaged; empty if it can be."""
-    path, noted = _model(folder, member), note(folder, member)
-    if not path.exists() or not noted:
-        return f"{path.name}: expected a trained model, found none that is finished"
-    if (noted.get("fit"), noted.get("member")) != (_fit(folder), member):
-        return f"{path.name}: expected a member of this fit, found one of another"
-    if noted.get("sha256") != files.sha256(path):
-        return f"{path.name}: expected the model as it was written, found a changed or damaged file"
-    return ""
-
-
-def require(folder: Path, members: int) -> None:
-    """Check that all members can be used.
-
-    Raises:
-        SettingsError: naming every member that is missing, damaged, or of another fit.
-    """
-    if problems := [text for m in range(members) if (text := problem(folder, m))]:
-        advice = "Fit again with the same settings and data: only what is missing or damaged is trained."
-        raise SettingsError(*(f"{folder}: {text}. {advice}" for text in problems))
+    def after_iteration(self, info: Any) -> bool:
+        """Called by CatBoost; to go on."""
+        if info.iteration % self.every == 0:
+            self.report(info.iteration, f"tree {info.iteration:,} of {self.iterations:,}")
+        return True
 
 
 def trees(folder: Path, members: int) -> list[int]:
@@ -155,8 +132,9 @@ def trees(folder: Path, members: int) -> list[int]:
     Raises:
         SettingsError: naming every member that is missing, damaged, or of another fit.
     """
-    require(folder, members)
-    return [note(folder, m)["trees"] for m in range(members)]
+    kept = files_in(folder)
+    kept.require(members)
+    return [kept.note(member)["trees"] for member in range(members)]
 
 
 def load(folder: Path, members: int) -> list[Any]:
@@ -166,28 +144,14 @@ def load(folder: Path, members: int) -> list[Any]:
         SettingsError: naming every member that is missing, damaged, or of another fit.
         MissingExtraError: if CatBoost is not installed.
     """
-    catboost = library()
-    require(folder, members)
-    return [catboost.CatBoost().load_model(str(_model(folder, m))) for m in range(members)]
-
-
-def _model(folder: Path, member: int) -> Path:
-    return folder / f"member_{member:02d}.cbm"
-
-
-def _note(folder: Path, member: int) -> Path:
-    return folder / f"member_{member:02d}.json"
-
-
-def _fit(folder: Path) -> str:
-    """What tells this fit from others: the hash of its record."""
-    return files.sha256(folder / fitted_folder.RECORD)
+    catboost, kept = library(), files_in(folder)
+    kept.require(members)
+    return [catboost.CatBoost().load_model(str(kept.path(member))) for member in range(members)]
 
 
 def _serve(folder: Path) -> None:
     """Train the members that are asked for, until nobody asks any more."""
-    with np.load(folder / INPUTS, allow_pickle=False) as stored:
-        arrays = dict(stored)
+    arrays = member_files.read_inputs(folder)
     pools = pool(arrays, "train"), pool(arrays, "dev")
     workers.serve(partial(train, folder, fitted_folder.read(folder), pools))
 

@@ -19,7 +19,7 @@ from shiftbench import ensembles, files, methods
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import fitted_folder, targets
-from shiftbench.methods.settings import MethodSettings, whole
+from shiftbench.methods.settings import MethodSettings, is_folder_name, whole
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -51,7 +51,9 @@ class Settings(MethodSettings):
         found = super().problems()
         if self.members is not None:
             found += whole("members", self.members, 1, 1000)
-        if not isinstance(self.of, tuple) or not all(isinstance(name, str) and _plain(name) for name in self.of):
+        if not isinstance(self.of, tuple) or not all(
+            isinstance(name, str) and is_folder_name(name) for name in self.of
+        ):
             found.append(f"of: expected names of folders beside that of the combination, found {self.of!r}.")
         elif len(set(self.of)) < max(2, len(self.of)):
             found.append(f"of: expected two or more different fitted methods, found {list(self.of)}.")
@@ -79,10 +81,7 @@ def fit(
         SettingsError: naming every part that is not fitted, or to another target, task or classes; or if the
             folder is another fit's, or cannot be written to.
     """
-    if settings.task == "regression":
-        targets.numbers(train, dev, target=target)
-    else:
-        targets.classes(train, dev, target=target, known=settings.classes)
+    targets.require(train, dev, target=target, settings=settings)
     place = Path(folder)
     parts: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
@@ -219,8 +218,3 @@ def _require_parts(place: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _hash(folder: Path) -> str:
     return files.sha256(folder / fitted_folder.RECORD)
-
-
-def _plain(name: str) -> bool:
-    """Whether a name is that of a folder beside ours, and leads nowhere else."""
-    return name not in ("", ".", "..") and not {"/", "\\"} & set(name)

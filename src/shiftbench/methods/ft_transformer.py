@@ -92,7 +92,7 @@ def fit(
         settings: see `Settings`.
         folder: a fresh folder, or that of the same fit begun earlier.
         cores: the most members to train at a time on CPUs; all cores if None.
-        progress: called with members done, members in all, and a sentence.
+        progress: called with steps done, steps in all, and a sentence.
         overwrite: delete another fit in `folder` instead of refusing it.
 
     Raises:

@@ -22,7 +22,7 @@ from shiftbench import files
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, neural_data, targets, workers
-from shiftbench.methods.settings import MethodSettings, whole
+from shiftbench.methods.settings import MethodSettings, is_folder_name, whole
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -50,7 +50,7 @@ class Settings(MethodSettings):
             *whole("samples", self.samples, 1, 1000),
             *whole("seed", self.seed, 0, 2**63 - 1),
         ]
-        if not isinstance(self.of, str) or self.of in ("", ".", "..") or {"/", "\\"} & set(self.of):
+        if not isinstance(self.of, str) or not is_folder_name(self.of):
             found.append(f"of: expected the name of a fitted ft_transformer beside this method, found {self.of!r}.")
         return found
 
@@ -77,10 +77,7 @@ def fit(
             the folder is another fit's, or cannot be written to.
         MissingExtraError: if PyTorch or a library of the networks is not installed.
     """
-    if settings.task == "regression":
-        targets.numbers(train, dev, target=target)
-    else:
-        targets.classes(train, dev, target=target, known=settings.classes)
+    targets.require(train, dev, target=target, settings=settings)
     place = Path(folder)
     network = place.parent / settings.of
     _require_fitting(network, _of(network), target, settings)
@@ -109,7 +106,7 @@ def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int |
     record = _of(network)
     given = neural_data.rows(frame, record)
     outputs = _samples(network, record, given, settings, cores=workers.available(cores))
-    return neural_data.ensemble(outputs, record, networks=settings.samples)
+    return neural_data.ensemble(outputs, record, networks=settings.samples, records=frame.height)
 
 
 def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
@@ -144,7 +141,7 @@ def _of(network: Path) -> dict[str, Any]:
     neural_data.require_libraries("ft_transformer")
     from shiftbench.methods import neural_member
 
-    neural_member.require(network, 1)
+    neural_member.files_in(network).require(1)
     return record
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,21 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import features as columns
-from shiftbench import files
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import MissingExtraError, SettingsError, TableError
-from shiftbench.methods import fitted_folder, targets, workers
+from shiftbench.errors import MissingExtraError, TableError
+from shiftbench.methods import fitted_folder, member_files, workers
+from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
+from shiftbench.methods.tally import Tally
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
     from shiftbench.methods import Progress
-    from shiftbench.methods.neural_member import Arrays, Rows
+    from shiftbench.methods.member_files import Arrays
+    from shiftbench.methods.neural_member import Rows
 
 LIBRARIES = {"ft_transformer": ("torch", "rtdl_revisiting_models"), "tabm": ("torch", "tabm")}
-# Smallest variance, in units of the variance of the training targets: a standard deviation of one millionth.
-VARIANCE_FLOOR = 1e-12
 MOST_DEV = 10_000  # records of dev_in that tell when to stop; more would tell the same, and take longer
 
 
@@ -47,8 +48,8 @@ class NeuralSettings(MethodSettings):
         weight_decay: of AdamW.
         epochs: the most times that a record is seen.
         most_steps: the most steps, so that the cost has a bound however many records there are.
-        patience: looks at dev_in (at most once an epoch, and about 50 times in all if epochs are long) without gain
-            after which a network stops; the best weights are kept.
+        patience: looks at dev_in (at least once an epoch, and about 50 in all if epochs are long) without gain after
+            which a network stops; the best weights are kept.
         mixed_precision: on a GPU, train in 16 bits where that is safe. Makes no difference on a CPU.
         seed: the members' own seeds follow from it; ensembles with different seeds share no member.
     """
@@ -141,7 +142,7 @@ def train(
         **facts,
     }
     place = fitted_folder.claim(folder, record, overwrite=overwrite)
-    _train_missing(place, data, settings.members, cores=cores, progress=progress)
+    _train_missing(place, data, settings, cores=cores, progress=progress)
     return place
 
 
@@ -162,35 +163,25 @@ def predict(
     from shiftbench.methods import neural_member
 
     place, members = Path(folder), record["settings"]["members"]
-    neural_member.require(place, members)
+    neural_member.files_in(place).require(members)
     given, count, says = rows(frame, record), workers.available(cores), neural_member.head(record)
     nets = (neural_member.load(place, record, m) for m in range(members))
     outputs = (neural_member.answers(net, says, given, cores=count) for net in nets)
-    return ensemble(outputs, record, networks=members)
+    return ensemble(outputs, record, networks=members, records=frame.height)
 
 
 def ensemble(
-    outputs: Iterable[npt.NDArray[np.float64]], record: Mapping[str, Any], *, networks: int
+    outputs: Iterable[npt.NDArray[np.float64]], record: Mapping[str, Any], *, networks: int, records: int
 ) -> Gaussian | Categorical:
     """What networks say, one after the other, [K, N, O] each, in the units and classes of the training targets.
 
     Variances are at least 1e-12 times the variance of the training targets.
     """
-    classes = record["classes"]
-    held: npt.NDArray[np.float64] | None = None
+    submodels = record["settings"].get("submodels", 1)
+    answers = Answers(record, members=networks * submodels, records=records)
     for number, output in enumerate(outputs):
-        submodels, records, _ = output.shape
-        if held is None:  # filled in place: a second copy might not fit
-            axis = 2 if classes is None else len(classes)
-            held = np.zeros((networks * submodels, records, axis))
-        part = held[number * submodels : (number + 1) * submodels]
-        if classes is None:
-            part[..., 0] = output[..., 0] * record["scale"] + record["center"]
-            part[..., 1] = np.maximum(output[..., 1], VARIANCE_FLOOR) * record["scale"] ** 2
-        else:
-            part[..., record["trained_classes"]] = output
-    assert held is not None
-    return Gaussian(held[..., 0], held[..., 1]) if classes is None else Categorical(held, tuple(classes))
+        answers.put(slice(number * submodels, (number + 1) * submodels), slice(None), output)
+    return answers.ensemble()
 
 
 def best_steps(method: str, folder: str | os.PathLike[str], members: int) -> str:
@@ -198,8 +189,9 @@ def best_steps(method: str, folder: str | os.PathLike[str], members: int) -> str
     require_libraries(method)
     from shiftbench.methods import neural_member
 
-    neural_member.require(Path(folder), members)
-    steps = [neural_member.note(Path(folder), m)["best_step"] for m in range(members)]
+    kept = neural_member.files_in(Path(folder))
+    kept.require(members)
+    steps = [kept.note(member)["best_step"] for member in range(members)]
     return f"{min(steps):,} to {max(steps):,} steps" if min(steps) < max(steps) else f"{steps[0]:,} steps"
 
 
@@ -207,86 +199,43 @@ def _prepare(
     train: pl.DataFrame, dev: pl.DataFrame, features: Features, target: str, settings: NeuralSettings
 ) -> tuple[Arrays, dict[str, Any]]:
     """What the workers need of both partitions, and what `predict` must know of inputs and targets."""
-    facts: dict[str, Any]
-    goals: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-    if settings.task == "regression":
-        y_train, y_dev = targets.numbers(train, dev, target=target)
-        center, scale = float(y_train.mean()), float(y_train.std())
-        facts = {"classes": None, "center": center, "scale": scale}
-        goals = ((y_train - center) / scale).astype(np.float32), ((y_dev - center) / scale).astype(np.float32)
-    else:
-        codes, dev_codes, names = targets.classes(train, dev, target=target, known=settings.classes)
-        trained = np.unique(codes)
-        seen = np.isin(dev_codes, trained)
-        if not seen.any():
-            raise TableError(
-                f"dev_in, {target}: expected a class that occurs in train, found none. Change the partition."
-            )
-        dev = dev.filter(pl.Series(seen))
-        facts = {"classes": list(names), "trained_classes": trained.tolist()}
-        goals = np.searchsorted(trained, codes), np.searchsorted(trained, dev_codes[seen])
-    chosen = np.sort(np.random.default_rng(0).permutation(dev.height)[:MOST_DEV])
+    wanted = goals(train, dev, target=target, settings=settings)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(wanted.dev))[:MOST_DEV])
     inputs = columns.matrix(train, features)
     encoding = Encoding.fit(inputs)
     data: Arrays = {}
     for part, given, goal in (
-        ("train", inputs, goals[0]),
-        ("dev", columns.matrix(dev[chosen], features), goals[1][chosen]),
+        ("train", inputs, wanted.train),
+        ("dev", columns.matrix(wanted.dev_rows[chosen], features), wanted.dev[chosen]),
     ):
-        numbers, categories = encoding.encode(given)
-        data |= {f"{part}_numbers": numbers, f"{part}_codes": categories, f"{part}_targets": goal}
-    return data, {"encoding": encoding.to_json(), **facts}
+        numbers, codes = encoding.encode(given)
+        as_learnt = goal.astype(np.float32) if settings.task == "regression" else goal
+        data |= {f"{part}_numbers": numbers, f"{part}_codes": codes, f"{part}_targets": as_learnt}
+    return data, {"encoding": encoding.to_json(), **wanted.facts}
 
 
-def _train_missing(folder: Path, data: Arrays, total: int, *, cores: int, progress: Progress | None) -> None:
+def _train_missing(
+    folder: Path, data: Arrays, settings: NeuralSettings, *, cores: int, progress: Progress | None
+) -> None:
     """Train the members that are not whole in `folder`: here if one at a time, or else in processes."""
     from shiftbench.methods import neural_member
 
-    missing = [m for m in range(total) if neural_member.problem(folder, m)]
-    done = total - len(missing)
-    if progress and done:
-        progress(done, total, f"{done} of {total} members were trained before")
-
-    def count(member: int) -> None:
-        nonlocal done
-        done += 1
-        if progress:
-            noted = neural_member.note(folder, member)
-            progress(done, total, f"member {member}: best after {noted['best_step']:,} of {noted['steps']:,} steps")
-
-    side_by_side = min(neural_member.processes(cores), len(missing))
-    if side_by_side == 1:
-        record = fitted_folder.read(folder)
-        for member in missing:
-            neural_member.train(folder, record, data, member)
-            count(member)
-    elif missing:
-        _train_side_by_side(folder, data, missing, processes=side_by_side, done=count)
+    kept = neural_member.files_in(folder)
+    steps = neural_member.plan(settings.to_dict(), data, seed=0).steps
+    tally = Tally(
+        kept, settings.members, steps=steps, progress=progress,
+        about=lambda member: "best after {best_step:,} of {steps:,} steps".format(**kept.note(member)),
+    )  # fmt: skip
+    processes = min(neural_member.processes(cores), len(tally.missing))
+    if processes == 1:
+        for member in tally.missing:
+            neural_member.train(folder, data, member, report=partial(tally.step, member))
+            tally.finished(member)
+    elif processes:
+        with member_files.inputs(folder, data):
+            workers.train(
+                "shiftbench.methods.neural_member", str(folder), tally.missing, cores=processes, done=tally.finished,
+                step=tally.step,
+            )  # fmt: skip
     for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
         left.unlink()
-
-
-def _train_side_by_side(
-    folder: Path, data: Arrays, missing: list[int], *, processes: int, done: Callable[[int], None]
-) -> None:
-    """Train members in processes, with the data in a file in `folder` while it lasts."""
-    from shiftbench.methods import neural_member
-
-    inputs = folder / neural_member.INPUTS
-    try:
-        _write_inputs(inputs, data)
-        workers.train("shiftbench.methods.neural_member", str(folder), missing, cores=processes, done=done)
-    finally:
-        inputs.unlink(missing_ok=True)
-
-
-def _write_inputs(path: Path, data: Arrays) -> None:
-    try:
-        with files.replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **data)
-    except OSError as error:
-        size = sum(array.nbytes for array in data.values())
-        raise SettingsError(
-            f"{path.parent}: expected room for {size:,} bytes of inputs while training, found: {error}. "
-            "Make room, or choose another folder."
-        ) from None

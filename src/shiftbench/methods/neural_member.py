@@ -1,18 +1,13 @@
-"""One network of an ensemble: how it is trained, here or in a process, how its files are trusted, and what it says.
-
-The file with the hash of its weights is written after them, so weights without one were never finished.
-"""
+"""One network of an ensemble: how it is trained, here or in a process of its own, and what it says."""
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +18,17 @@ from torch import Tensor, nn
 
 from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.methods import checkpoint, fitted_folder, neural_heads, training, workers
+from shiftbench.methods import checkpoint, fitted_folder, member_files, neural_heads, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.member_files import Arrays, MemberFiles
 from shiftbench.methods.neural_heads import Head
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.neural_nets import NETWORKS, Shape
 from shiftbench.methods.training import Lesson, Plan
+from shiftbench.methods.workers import Report
 
-Arrays = dict[str, npt.NDArray[Any]]
 Rows = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
-INPUTS = "inputs.npz"
 CLIP = 1.0  # the largest norm of a gradient: likelihoods have rare huge ones
 VALIDATIONS = 50  # at least so many, if there are enough steps
 # Records in a batch of a prediction. On a CPU always as many (the last is filled up): with other shapes the library
@@ -46,15 +41,18 @@ def head(record: Mapping[str, Any]) -> Head:
     return neural_heads.GAUSSIAN if record["classes"] is None else neural_heads.CATEGORICAL
 
 
-def network(record: Mapping[str, Any]) -> Any:
-    """A network of the fit, with the weights that torch's global random state leads to."""
+def network(record: Mapping[str, Any], *, seed: int) -> Any:
+    """A network of the fit on the CPU, with the weights that the seed leads to."""
     outputs = 2 if record["classes"] is None else len(record["trained_classes"])
     shape = Shape.of(Encoding.from_json(record["encoding"]), outputs)
-    return NETWORKS[record["method"]](shape, record["settings"])
+    with torch.random.fork_rng([]):
+        torch.default_generator.manual_seed(seed)  # that of the CPU: no other is used, or restored
+        return NETWORKS[record["method"]](shape, record["settings"])
 
 
-def plan(settings: Mapping[str, Any], *, records: int, dev: int, seed: int) -> Plan:
-    """How long to train on so many records, and how often to look at those of dev_in."""
+def plan(settings: Mapping[str, Any], arrays: Mapping[str, Any], *, seed: int) -> Plan:
+    """How long to train on arrays as `lesson` takes them, and how often to look at those of dev_in."""
+    records, dev = len(arrays["train_targets"]), len(arrays["dev_targets"])
     batch = min(settings["batch"], records)
     per_epoch = math.ceil(records / batch)
     steps = min(settings["epochs"] * per_epoch, settings["most_steps"])
@@ -98,35 +96,33 @@ def lesson(net: Any, tensors: Mapping[str, Tensor], says: Head) -> Lesson[tuple[
     )
 
 
-def train(folder: Path, record: dict[str, Any], arrays: Arrays, member: int) -> None:
-    """Train one member on arrays as `lesson` takes them, from where it was cut off, and write its two files."""
+def train(folder: Path, arrays: Arrays, member: int, *, report: Report, number: int = 0) -> None:
+    """Train one member on arrays as `lesson` takes them, from where it was cut off, and write its two files.
+
+    `number` is that of the process: with several GPUs each process has one of its own.
+    """
+    record, kept = fitted_folder.read(folder), files_in(folder)
     # Seeds that are numbered through would give two ensembles with neighbouring seeds nearly the same members.
     seed = int(np.random.SeedSequence([record["settings"]["seed"], member]).generate_state(1)[0])
-    with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
-        net = network(record)
-    place = device(member)
-    net = net.to(place)
+    place = device(number)
+    net = network(record, seed=seed).to(place)
     tensors = {name: torch.from_numpy(array).to(place) for name, array in arrays.items()}
-    saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{_fit(folder)} member {member}")
-    sizes = {"records": len(arrays["train_targets"]), "dev": len(arrays["dev_targets"])}
+    saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{kept.fit} member {member}")
     with _one_thread():
         trained = training.train(
-            net, lesson(net, tensors, head(record)), plan(record["settings"], **sizes, seed=seed),
-            checkpoint=saved, device=place,
+            net, lesson(net, tensors, head(record)), plan(record["settings"], arrays, seed=seed),
+            checkpoint=saved, device=place, progress=lambda steps, _most, message: report(steps, message),
         )  # fmt: skip
-    with files.replacing(_weights(folder, member)) as temporary:
+    with files.replacing(kept.path(member)) as temporary:
         temporary.write_bytes(checkpoint.pack({name: value.cpu() for name, value in net.state_dict().items()}))
-    told = {name: value for name, value in asdict(trained).items() if name != "history"}
-    identity = {"fit": _fit(folder), "member": member, "sha256": files.sha256(_weights(folder, member))}
-    files.write_json(_note(folder, member), identity | told)
+    kept.finish(member, {name: value for name, value in asdict(trained).items() if name != "history"})
     saved.remove()
 
 
-def device(member: int) -> torch.device:
-    """Where a member is trained: members take turns on the GPUs; the CPU where there is none."""
+def device(number: int) -> torch.device:
+    """Where the process of this number trains: on a GPU of its own; on the CPU where there is none."""
     place = training.device()
-    return torch.device("cuda", member % torch.cuda.device_count()) if place.type == "cuda" else place
+    return torch.device("cuda", number % torch.cuda.device_count()) if place.type == "cuda" else place
 
 
 def processes(cores: int) -> int:
@@ -134,52 +130,23 @@ def processes(cores: int) -> int:
     return torch.cuda.device_count() if training.device().type == "cuda" else cores
 
 
-# -- files
-
-
-def note(folder: Path, member: int) -> dict[str, Any]:
-    """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
-    try:
-        value = json.loads(_note(folder, member).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def problem(folder: Path, member: int) -> str:
-    """Why the member cannot be used: it is missing, of another fit, or damaged; empty if it can be."""
-    path, noted = _weights(folder, member), note(folder, member)
-    if not path.exists() or not noted:
-        return f"{path.name}: expected trained weights, found none that are finished"
-    if (noted.get("fit"), noted.get("member")) != (_fit(folder), member):
-        return f"{path.name}: expected a member of this fit, found one of another"
-    if noted.get("sha256") != files.sha256(path):
-        return f"{path.name}: expected the weights as they were written, found a changed or damaged file"
-    return ""
-
-
-def require(folder: Path, members: int) -> None:
-    """Check that all members can be used.
-
-    Raises:
-        SettingsError: naming every member that is missing, damaged, or of another fit.
-    """
-    if problems := [text for m in range(members) if (text := problem(folder, m))]:
-        advice = "Fit again with the same settings and data: only what is missing or damaged is trained."
-        raise SettingsError(*(f"{folder}: {text}. {advice}" for text in problems))
+def files_in(folder: Path) -> MemberFiles:
+    """The files of the networks of a fit."""
+    return MemberFiles(
+        folder, ".pt", "trained weights, found none that are finished", "the weights as they were written"
+    )
 
 
 def load(folder: Path, record: Mapping[str, Any], member: int) -> nn.Module:
-    """The network of a member that `require` has found whole.
+    """The network of a member whose files were found whole.
 
     Raises:
         SettingsError: if its file holds no weights.
     """
-    path = _weights(folder, member)
+    path = files_in(folder).path(member)
     if (weights := checkpoint.unpack(path.read_bytes())) is None:
         raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
-    with torch.random.fork_rng([]):
-        net: nn.Module = network(record)
+    net: nn.Module = network(record, seed=0)
     net.load_state_dict(weights)
     return net.eval()
 
@@ -219,25 +186,11 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _weights(folder: Path, member: int) -> Path:
-    return folder / f"member_{member:02d}.pt"
-
-
-def _note(folder: Path, member: int) -> Path:
-    return folder / f"member_{member:02d}.json"
-
-
-def _fit(folder: Path) -> str:
-    """What tells this fit from others: the hash of its record."""
-    return files.sha256(folder / fitted_folder.RECORD)
-
-
-def _serve(folder: Path) -> None:
+def _serve(folder: Path, number: int) -> None:
     """Train the members that are asked for, until nobody asks any more."""
-    with np.load(folder / INPUTS, allow_pickle=False) as stored:
-        arrays = dict(stored)
-    workers.serve(partial(train, folder, fitted_folder.read(folder), arrays))
+    arrays = member_files.read_inputs(folder)
+    workers.serve(lambda member, report: train(folder, arrays, member, report=report, number=number))
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    _serve(Path(sys.argv[1]), int(sys.argv[2]))

@@ -97,6 +97,7 @@ class SharedNetwork(nn.Module):
                 d_block=settings["width"],
                 dropout=settings["dropout"],
             )
+        self.net.output = _Output(self.net.output)
         if shape.cardinalities:
             first = next(layer for layer in self.net.modules() if isinstance(layer, tabm.LinearBatchEnsemble))
             one_hot = first.weight[:, shape.numbers + len(shape.flagged) :].split(list(shape.cardinalities), dim=1)
@@ -175,6 +176,26 @@ class _Attention(nn.Module):
         if layers.W_out is not None:
             together = layers.W_out(together)
         return together
+
+
+class _Output(nn.Module):
+    """The last layer of K submodels with the weights [K, D, O] of the library's.
+
+    When it answers it has zeros for more outputs, to the next multiple of 8, and drops them: with 5, 6, 7, 9, 10 or 11
+    the CPU libraries sum the last rows of a batch in another order than the first; see `neural_data.layer_width`.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.weight: nn.Parameter = layer.weight
+        self.bias: nn.Parameter = layer.bias
+
+    def forward(self, values: Tensor) -> Tensor:
+        """`values` [B, K, D] to [B, K, O]."""
+        outputs = self.weight.shape[-1]
+        more = 0 if self.training else -outputs % 8
+        said = values.transpose(0, 1) @ functional.pad(self.weight, (0, more))
+        return said[..., :outputs].transpose(0, 1) + self.bias
 
 
 class FixedDropout(nn.Module):

@@ -92,3 +92,8 @@ def above_zero(name: str, value: Any, high: float) -> list[str]:
     if number and math.isfinite(value) and 0 < value <= high:
         return []
     return [f"{name}: expected a number above 0 and at most {high:g}, found {value!r}."]
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a name is that of a folder beside a method's own, and leads nowhere else."""
+    return name not in ("", ".", "..") and not {"/", "\\"} & set(name)

@@ -11,6 +11,7 @@ import polars as pl
 from shiftbench import tables
 from shiftbench.check import Vector
 from shiftbench.errors import TableError
+from shiftbench.methods.settings import MethodSettings
 
 Codes = npt.NDArray[np.int64]
 FEWEST_TRAIN = 10  # with fewer, neither a spread nor a class frequency means anything
@@ -46,6 +47,18 @@ def numbers(train: pl.DataFrame, dev: pl.DataFrame, *, target: str) -> tuple[Vec
         found = f"{values[0][0]:g} everywhere" if not spread else f"a standard deviation of {spread:g}"
         raise TableError(f"train, {target}: expected a target that varies within range, found {found}. Choose another.")
     return values[0], values[1]
+
+
+def require(train: pl.DataFrame, dev: pl.DataFrame, *, target: str, settings: MethodSettings) -> None:
+    """Check the targets of the settings' task, where they are not learnt from.
+
+    Raises:
+        TableError: see `numbers` and `classes`.
+    """
+    if settings.task == "regression":
+        numbers(train, dev, target=target)
+    else:
+        classes(train, dev, target=target, known=settings.classes)
 
 
 def labels(frame: pl.DataFrame, column: str, *, where: str) -> pl.Series:

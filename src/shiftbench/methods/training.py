@@ -144,7 +144,7 @@ class _Run(Generic[Batch]):
             lesson.groups or model.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
         )
         mixed = plan.mixed_precision and place.type == "cuda"
-        half = torch.bfloat16 if mixed and torch.cuda.is_bf16_supported() else torch.float16
+        half = torch.bfloat16 if mixed and _has_bfloat16(place) else torch.float16
         self.autocast = torch.autocast(place.type, half, enabled=True) if mixed else torch.enable_grad()
         # Only float16 is so narrow that small gradients must be scaled up.
         self.scaler = torch.amp.GradScaler(place.type, enabled=mixed and half == torch.float16)
@@ -155,7 +155,10 @@ class _Run(Generic[Batch]):
         self.history: list[tuple[int, float, float]] = []
         self.order = torch.empty(0)
         self.epoch = -1
-        torch.manual_seed(plan.seed)
+        torch.default_generator.manual_seed(plan.seed)  # and not torch.manual_seed, which seeds every GPU
+        if place.type == "cuda":
+            with torch.cuda.device(place):
+                torch.cuda.manual_seed(plan.seed)
         model.train()
 
     @property
@@ -256,6 +259,12 @@ class _Run(Generic[Batch]):
         torch.set_rng_state(state["random"]["cpu"])
         if self.place.type == "cuda":
             torch.cuda.set_rng_state(state["random"]["cuda"], self.place)
+
+
+def _has_bfloat16(place: torch.device) -> bool:
+    """Whether this GPU computes in bfloat16 itself: where it only emulates it, float16 is faster."""
+    with torch.cuda.device(place):
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 @contextmanager

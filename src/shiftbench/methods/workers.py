@@ -17,8 +17,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from shiftbench.errors import SettingsError, ShiftbenchError
+
+Report = Callable[[int, str], None]
+"""Called with the steps that a member has done, and a sentence about them."""
 
 
 def available(cores: int | None) -> int:
@@ -34,10 +38,19 @@ def available(cores: int | None) -> int:
     return cores
 
 
-def train(module: str, argument: str, members: Sequence[int], *, cores: int, done: Callable[[int], None]) -> None:
-    """Train numbered members in up to `cores` processes, each `python -m module argument` calling `serve`.
+def train(
+    module: str,
+    argument: str,
+    members: Sequence[int],
+    *,
+    cores: int,
+    done: Callable[[int], None],
+    step: Callable[[int, int, str], None] | None = None,
+) -> None:
+    """Train numbered members in up to `cores` processes, each `python -m module argument number` calling `serve`.
 
-    `done(member)` is called here after each. Whatever goes wrong, no process outlives this call.
+    The processes are numbered from 0. `done(member)` is called here after each member, and `step(member, steps,
+    message)` whenever one says how far it is. Whatever goes wrong, no process outlives this call.
 
     Raises:
         ShiftbenchError: if a member fails or its process dies; the other processes are stopped.
@@ -46,14 +59,18 @@ def train(module: str, argument: str, members: Sequence[int], *, cores: int, don
     replies = queue.SimpleQueue[tuple[_Worker, str]]()
     workers: list[_Worker] = []
     try:
-        for _ in range(min(cores, unfinished)):
-            workers.append(_Worker(module, argument, replies))
+        for number in range(min(cores, unfinished)):
+            workers.append(_Worker(module, (argument, str(number)), replies))
             workers[-1].give(waiting.popleft())
         while unfinished:
             worker, line = replies.get()
             if worker.member is None:  # the end of one that had nothing left to do
                 continue
-            done(worker.finished(line))
+            if told := worker.told(line):
+                if step:
+                    step(worker.member, *told)
+                continue
+            done(worker.finished())
             unfinished -= 1
             if waiting:
                 worker.give(waiting.popleft())
@@ -62,24 +79,29 @@ def train(module: str, argument: str, members: Sequence[int], *, cores: int, don
             worker.end()
 
 
-def serve(work: Callable[[int], None]) -> None:
+def serve(work: Callable[[int, Report], None]) -> None:
     """In a worker process: train the members that arrive on standard input, one number a line; reply to each.
 
-    Never returns: the process exits when the input closes, even in the middle of a member, since then either all
-    is done or nobody is left to want it. For that, `work` must release the interpreter lock now and then.
+    `work` is given a member, and what to call to say how far it is. Never returns: the process exits when the input
+    closes, even in the middle of a member, since then either all is done or nobody is left to want it. For that,
+    `work` must release the interpreter lock now and then.
     """
     members = queue.SimpleQueue[int]()
     threading.Thread(target=_listen, args=(members,), daemon=True).start()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
         os.dup2(2, 1)  # what a library prints is no reply
+
+        def reply(value: object) -> None:
+            replies.write(json.dumps(value) + "\n")
+            replies.flush()
+
         while True:
             member, problem = members.get(), ""
             try:
-                work(member)
+                work(member, lambda steps, message: reply([steps, message]))
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
-            replies.write(json.dumps(problem) + "\n")
-            replies.flush()
+            reply(problem)
 
 
 def _listen(members: queue.SimpleQueue[int]) -> None:
@@ -91,13 +113,15 @@ def _listen(members: queue.SimpleQueue[int]) -> None:
 class _Worker:
     """One process, the member it has to train, and the thread that waits for its replies."""
 
-    def __init__(self, module: str, argument: str, replies: queue.SimpleQueue[tuple[_Worker, str]]) -> None:
+    def __init__(
+        self, module: str, arguments: tuple[str, ...], replies: queue.SimpleQueue[tuple[_Worker, str]]
+    ) -> None:
         self.member: int | None = None
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `end`)
         # The worker finds the modules that this process finds, and none beside them (-P).
         paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 (text, not a path)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, argument],
+            [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -123,13 +147,18 @@ class _Worker:
             self.input.write(f"{member}\n")
             self.input.flush()
 
-    def finished(self, line: str) -> int:
+    def told(self, line: str) -> list[Any]:
+        """Steps done and a message; nothing if the member is finished."""
+        if not line:
+            raise ShiftbenchError(f"member {self.member}: expected to be trained, found {self._obituary()}")
+        reply: list[Any] | str = json.loads(line)
+        if reply and isinstance(reply, str):
+            raise ShiftbenchError(f"member {self.member}: expected to be trained, found {reply}")
+        return list(reply)
+
+    def finished(self) -> int:
         member, self.member = self.member, None
         assert member is not None
-        if not line:
-            raise ShiftbenchError(f"member {member}: expected to be trained, found {self._obituary()}")
-        if problem := json.loads(line):
-            raise ShiftbenchError(f"member {member}: expected to be trained, found {problem}")
         return member
 
     def _obituary(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -71,8 +72,16 @@ def _recipe(report: Report) -> list[str]:
 
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
-    """One table, or several of the same rows, each with as many groups of columns as fit."""
     yield Text(f"\n{grid.title}", style="bold")
+    yield from tables(replace(grid, rows=grid.rows[:MOST_ROWS]), width)
+    if len(grid.rows) > MOST_ROWS:
+        yield Text(f"The first {MOST_ROWS} of {len(grid.rows)} rows; the other formats have all.", style="dim")
+    if grid.note:
+        yield Text(grid.note, style="dim", overflow="fold")
+
+
+def tables(grid: Grid, width: int) -> Iterator[RenderableType]:
+    """All rows of a grid as one table, or as several, each with as many groups of columns as `width` holds."""
     labels = _label_width(grid, width)
     for number, (notes, places) in enumerate(_portions(grid, width - labels)):
         if number:
@@ -80,10 +89,6 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
         yield _table(grid, places, labels, notes)
         if not notes and any(row.cells[place].note for row in grid.rows for place in places):
             yield Text("Intervals left out for want of room; the other formats have them.", style="dim")
-    if len(grid.rows) > MOST_ROWS:
-        yield Text(f"The first {MOST_ROWS} of {len(grid.rows)} rows; the other formats have all.", style="dim")
-    if grid.note:
-        yield Text(grid.note, style="dim", overflow="fold")
 
 
 def _label_width(grid: Grid, width: int) -> int:
@@ -117,7 +122,7 @@ def _needs(grid: Grid, places: list[int], *, notes: bool) -> int:
 def _column_width(grid: Grid, place: int, *, notes: bool) -> int:
     """As wide as the longest number or note; words, in headings and text columns, may wrap."""
     column = grid.columns[place]
-    cells = [row.cells[place] for row in grid.rows[:MOST_ROWS]]
+    cells = [row.cells[place] for row in grid.rows]
     words = [word for text in (column.title, column.group) for word in text.split()]
     texts = [text for cell in cells for text in ((cell.text, cell.note) if notes else (cell.text,))]
     longest = max(map(cell_len, texts), default=0)
@@ -136,7 +141,7 @@ def _table(grid: Grid, places: list[int], labels: int, notes: bool) -> Table:
             justify="right" if column.numeric else "left",
             overflow="fold",
         )
-    for row in grid.rows[:MOST_ROWS]:
+    for row in grid.rows:
         label = Text(row.label)
         if row.hint:
             label.append(f"\n{row.hint}", style="dim")

@@ -51,23 +51,24 @@ def _field(number: float | None) -> str:
 
 def markdown(report: Report) -> str:
     """The verdict and all tables in GitHub-flavoured Markdown."""
-    blocks = [f"# {_quoted(report.title)}", _quoted(signature(report))]
-    blocks += ["\n".join(f"- {_quoted(text)}" for text in verdict(report))]
+    blocks = [f"# {quoted(report.title)}", quoted(signature(report))]
+    blocks += ["\n".join(f"- {quoted(text)}" for text in verdict(report))]
     for grid in grids(report):
-        blocks += [f"## {_quoted(grid.title)}", _markdown_table(grid)]
-        blocks += [_quoted(grid.note)] if grid.note else []
+        blocks += [f"## {quoted(grid.title)}", markdown_table(grid)]
+        blocks += [quoted(grid.note)] if grid.note else []
     if report.warnings:
-        blocks += ["## Warnings", "\n".join(f"- {_quoted(text)}" for text in report.warnings)]
+        blocks += ["## Warnings", "\n".join(f"- {quoted(text)}" for text in report.warnings)]
     if report.recipe:
-        blocks += ["## Recipe", "\n".join(f"- {_quoted(key)}: {_quoted(text)}" for key, text in flat(report.recipe))]
+        blocks += ["## Recipe", "\n".join(f"- {quoted(key)}: {quoted(text)}" for key, text in flat(report.recipe))]
     return "\n\n".join(blocks) + "\n"
 
 
-def _markdown_table(grid: Grid) -> str:
-    heads = [_quoted(grid.label), *(_quoted(_head(column)) for column in grid.columns)]
+def markdown_table(grid: Grid) -> str:
+    """The rows of a grid as a table of GitHub-flavoured Markdown."""
+    heads = [quoted(grid.label), *(quoted(_head(column)) for column in grid.columns)]
     rules = [":--", *("--:" if column.numeric else ":--" for column in grid.columns)]
     rows = [
-        [_quoted(f"{row.label} ({row.hint})" if row.hint else row.label), *map(_markdown_cell, row.cells)]
+        [quoted(f"{row.label} ({row.hint})" if row.hint else row.label), *map(_markdown_cell, row.cells)]
         for row in grid.rows
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *rows))
@@ -78,11 +79,11 @@ def _head(column: Column) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = f"**{_quoted(cell.text)}**" if cell.best else _quoted(cell.text)
-    return f"{text} {_quoted(cell.note)}".rstrip()
+    text = f"**{quoted(cell.text)}**" if cell.best else quoted(cell.text)
+    return f"{text} {quoted(cell.note)}".rstrip()
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Text whose every character stands for itself, in Markdown and in the HTML made of it."""
     whole = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A bracket opens a link only before another or a parenthesis; intervals stay readable.

@@ -1,0 +1,119 @@
+"""The files of a fit's members, and when they are trusted: what a member has learnt and, written after it, a note.
+
+The note holds the hash of the other file, so a member without one was never finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import files
+from shiftbench.errors import SettingsError
+from shiftbench.methods import fitted_folder
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+ADVICE = "Fit again with the same settings and data: only what is missing or damaged is trained."
+
+
+@dataclass(frozen=True)
+class MemberFiles:
+    """The members in the folder of a fit, numbered from 0.
+
+    Attributes:
+        folder: of the fit.
+        suffix: of the files with what was learnt.
+        finished: what is expected of a member, and what is found of one that was broken off, for people.
+        intact: what is expected of its file, for people.
+    """
+
+    folder: Path
+    suffix: str
+    finished: str
+    intact: str
+
+    def path(self, member: int) -> Path:
+        """Where a member keeps what it has learnt."""
+        return self.folder / f"member_{member:02d}{self.suffix}"
+
+    @property
+    def fit(self) -> str:
+        """What tells this fit from others: the hash of its record."""
+        return files.sha256(self.folder / fitted_folder.RECORD)
+
+    def finish(self, member: int, told: Mapping[str, Any]) -> None:
+        """Note that the member's file is whole, and what else there is to know."""
+        identity = {"fit": self.fit, "member": member, "sha256": files.sha256(self.path(member))}
+        files.write_json(self._note(member), identity | dict(told))
+
+    def note(self, member: int) -> dict[str, Any]:
+        """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
+        try:
+            value = json.loads(self._note(member).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def problem(self, member: int) -> str:
+        """Why the member cannot be used: it is missing, of another fit, or damaged; empty if it can be."""
+        path, noted = self.path(member), self.note(member)
+        if not path.exists() or not noted:
+            return f"{path.name}: expected {self.finished}"
+        if (noted.get("fit"), noted.get("member")) != (self.fit, member):
+            return f"{path.name}: expected a member of this fit, found one of another"
+        if noted.get("sha256") != files.sha256(path):
+            return f"{path.name}: expected {self.intact}, found a changed or damaged file"
+        return ""
+
+    def missing(self, members: int) -> list[int]:
+        """Those that cannot be used, of so many."""
+        return [member for member in range(members) if self.problem(member)]
+
+    def require(self, members: int) -> None:
+        """Check that so many members can be used.
+
+        Raises:
+            SettingsError: naming every member that is missing, damaged, or of another fit.
+        """
+        if problems := [text for member in range(members) if (text := self.problem(member))]:
+            raise SettingsError(*(f"{self.folder}: {text}. {ADVICE}" for text in problems))
+
+    def _note(self, member: int) -> Path:
+        return self.folder / f"member_{member:02d}.json"
+
+
+@contextmanager
+def inputs(folder: Path, data: Arrays) -> Iterator[None]:
+    """Keep what members learn from in a file in `folder`, for `read_inputs`, while the block lasts.
+
+    Raises:
+        SettingsError: if there is no room for it.
+    """
+    path = folder / fitted_folder.INPUTS
+    try:
+        with files.replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, **data)
+    except OSError as error:
+        size = sum(array.nbytes for array in data.values())
+        raise SettingsError(
+            f"{folder}: expected room for {size:,} bytes of inputs while training, found: {error}. "
+            "Make room, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def read_inputs(folder: Path) -> Arrays:
+    """The arrays that `inputs` keeps."""
+    with np.load(folder / fitted_folder.INPUTS, allow_pickle=False) as stored:
+        return dict(stored)
