@@ -79,13 +79,12 @@ def seen() -> set[tuple[str, ...]]:
 
 
 def run(command: Command, seen: set[tuple[str, ...]]) -> None:
+    of_a_track = command.words[0] == "run" and command.words[1] in TRACKS
     # The same whole run stands on several pages and starts from the same table: once is enough.
-    if command.words[0] == "run" and tuple(command.words) in seen:
+    if command.words[0] == "run" and not of_a_track and tuple(command.words) in seen:
         return
     seen.add(tuple(command.words))
-    words = [*command.words, *SMALLER.get(command.words[0], [])]
-    if command.words[0] == "run" and command.words[1] in TRACKS:
-        words += ["--method", "boosting"]
+    words = [*command.words, *SMALLER.get(command.words[0], []), *(["--method", "boosting"] if of_a_track else [])]
     done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 
