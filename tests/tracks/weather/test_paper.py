@@ -430,3 +430,16 @@ def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     assert {"figures/regression_error_retention_eval.png", "figures/regression_f1_retention_dev.png"} <= set(pictures)
     assert all((tmp_path / picture).is_file() for picture in pictures)
+
+
+@pytest.mark.parametrize(
+    ("track", "expected"),
+    [
+        ({"name": "translation"}, "expected a run of the track weather, found one of 'translation'"),
+        ({"name": "weather", "experiment": "Z"}, "expected an experiment among A, B, C, D, found 'Z'"),
+    ],
+)
+def test_runs_of_other_tracks_and_experiments_are_refused(track, expected):
+    foreign = replace(made(), recipe={**made().recipe, "track": track})
+    with pytest.raises(TableError, match=re.escape(expected)):
+        paper.tables([made(), foreign])

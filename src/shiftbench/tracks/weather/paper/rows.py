@@ -16,6 +16,7 @@ from shiftbench.report.view import clean
 
 TASKS = ("regression", "classification")
 PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
+TRACK, EXPERIMENTS = "weather", ("A", "B", "C", "D")
 FIRST = "A"  # the experiment of the canonical partition
 SINGLE = " (single)"
 
@@ -119,13 +120,31 @@ class Run:
         return next((score for score in found if score is not None), None)
 
 
+def _foreign(report: Report) -> list[str]:
+    """Why a report has no place in this track's tables; runs on tables of one's own have one."""
+    run = Run(report.title, report)
+    name = run.track.get("name", TRACK)
+    if name != TRACK:
+        return [
+            f"{clean(report.title)}: expected a run of the track {TRACK}, found one of {clean(name)!r}. Leave it out."
+        ]
+    if run.experiment not in EXPERIMENTS:
+        known = ", ".join(EXPERIMENTS)
+        return [
+            f"{clean(report.title)}: expected an experiment among {known}, found {run.experiment!r}. Prepare again."
+        ]
+    return []
+
+
 def of(reports: Iterable[Report]) -> list[Run]:
     """The reports that tables can be made of, under names that tell them apart.
 
     Raises:
-        TableError: if there is none.
+        TableError: if there is none, or some are of another track or of an experiment that the paper does not have.
     """
     every = list(reports)
+    if problems := [problem for report in every for problem in _foreign(report)]:
+        raise TableError(*problems)
     usable = [report for report in every if report.task in TASKS]
     if not usable:
         found = ", ".join(sorted({report.task for report in every})) or "no report"
