@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,12 +30,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A folder of partitions ready for a run; `origin` says whose data these are ("official", "example …", …)."""
+    """A folder of partitions ready for a run; `origin` says whose data these are ("official", "made-up …", …).
+
+    counts: records of each partition. unused: of none, by reason. notes: what to know about the data.
+    """
 
     folder: Path
     origin: str
     counts: dict[str, int]
     notes: tuple[str, ...] = ()
+    unused: dict[str, int] = field(default_factory=dict)
 
 
 class Prepare(Protocol):

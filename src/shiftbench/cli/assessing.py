@@ -164,9 +164,9 @@ def report(
     out: o.Out = None,
 ) -> None:
     """Print all tables of a report, and write it again in every format (after an upgrade, or elsewhere)."""
-    from shiftbench.report.content import Report
+    from shiftbench.report import finding
 
-    finish(Report.load(file), out or file.parent, brief=False)
+    finish(finding.load([file])[0], out or (file if file.is_dir() else file.parent), brief=False)
 
 
 def tables(
@@ -176,7 +176,10 @@ def tables(
     metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
     subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them to this file, too.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write them to this file, too; with runs, tables and figures to this folder."),
+    ] = None,
 ) -> None:
     """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
     from shiftbench import published

@@ -121,6 +121,8 @@ def _say_prepared(prepared: Prepared) -> None:
         note(f"note: {entry}")
     for part, count in prepared.counts.items():
         say(f"{part:9}{count:>12,}")
+    for reason, count in prepared.unused.items():
+        say(f"{'unused':9}{count:>12,}  {reason}")
     say(f"data: {prepared.folder} ({prepared.origin})")
 
 
@@ -129,6 +131,7 @@ def run_track(
     given: dict[str, Any], out: Path | None, cores: int, overwrite: bool,
 ) -> None:  # fmt: skip
     """`shiftbench run TRACK`: prepare the data if need be, then run every task, then the paper's tables."""
+    from shiftbench import methods
     from shiftbench import run as runner
     from shiftbench.tracks import track
 
@@ -138,6 +141,8 @@ def run_track(
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
     if preset is not None and preset not in chosen.presets:
         raise UnknownNameError("preset", preset, chosen.presets)
+    for method in given["methods"]:
+        methods.method(method)  # a misspelt one is named before anything is prepared
     if data is None:
         raise SettingsError(
             f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
@@ -186,7 +191,10 @@ def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
         raise UnknownNameError("method of this preset", unknown[0], known)
     methods = tuple(entry for entry in settings.methods if not wanted or entry["name"] in (*wanted, "column"))
     assessment = replace(settings.assessment, **words)
-    return replace(settings, methods=methods, members=given["members"], assessment=assessment)
+    track = dict(settings.track)
+    if len(methods) < len(settings.methods) or given["members"] is not None:
+        track["preset"] = f"{track['preset']}, in part"
+    return replace(settings, methods=methods, members=given["members"], assessment=assessment, track=track)
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:

@@ -10,7 +10,7 @@ import typer
 from shiftbench.cli import benchmarking
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, UnknownNameError
 
 
 def _rules(
@@ -106,7 +106,10 @@ def run(
         )  # fmt: skip
         return
     if data is not None or experiment is not None:
-        raise SettingsError("--data and --experiment: expected a track's name with them, found none. Name the track.")
+        found = "none" if table is None else str(UnknownNameError("track", table, TRACKS))
+        raise SettingsError(f"--data and --experiment: expected a track's name with them, found: {found}")
+    if table is not None and table.suffix == ".toml":
+        raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
 
     given = {
         "table": None if table is None else str(table),

@@ -98,7 +98,7 @@ def open_prepared(folder: Path) -> Prepared:
     origin, notes = data.get("origin"), data.get("notes")
     if not isinstance(origin, str) or not isinstance(notes, list):
         raise TableError(f"{folder / DATA}: expected an origin and notes, found it damaged. Prepare the data again.")
-    return Prepared(folder, origin, dict(manifest.counts), tuple(map(str, notes)))
+    return Prepared(folder, origin, dict(manifest.counts), tuple(map(str, notes)), dict(manifest.unused))
 
 
 def experiment_of(folder: Path) -> str:
@@ -173,7 +173,7 @@ def _repeated(made: Partition) -> list[str]:
 
 def _example(path: Path) -> str:
     """What example data say of themselves; empty for other tables."""
-    return tables.read_metadata(path).get("shiftbench", "").replace("example weather", "example").strip()
+    return tables.read_metadata(path).get("shiftbench", "").replace("example weather", "made-up example,").strip()
 
 
 def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
