@@ -91,6 +91,15 @@ def test_a_training_that_was_cut_off_ends_like_an_undisturbed_one(undisturbed, v
     assert steps[0] == 3 * validations, "only what is missing is done again"
 
 
+@pytest.fixture
+def listening():
+    """Ctrl-C as at a terminal: a process that was started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_leaves_a_checkpoint_of_a_whole_step(undisturbed, tmp_path):
     calls = []
 
