@@ -20,6 +20,7 @@ TASKS = (
     Task("regression", "2 m temperature", TEMPERATURE, "°C", 1.0),
     Task("classification", "precipitation class", CLASS),
 )
+EXPERIMENTS = ("A", "B", "C", "D")  # of Table 12; A is the canonical partition
 SLICES = (CLIMATE, "gfs_horizon_h", "topography_bathymetry")
 
 
@@ -34,10 +35,12 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     """
     if said := memory.foresee(prepared.folder):
         raise TableError(said)
+    experiment = preparation.experiment_of(prepared.folder)
+    split = "" if experiment == EXPERIMENTS[0] else f", split {experiment}"
     return Settings(
         table=str(prepared.folder),
         target=task.target,
-        title=f"Weather, {task.title}: {prepared.origin}",
+        title=f"Weather, {task.title}: {prepared.origin}{split}",
         task=task.name,
         unit=task.unit,
         threshold=task.threshold,
@@ -50,7 +53,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         track={
             "name": "weather",
             "origin": prepared.origin,
-            "experiment": preparation.experiment_of(prepared.folder),
+            "experiment": experiment,
             "preset": preset,
         },
     )
@@ -89,7 +92,7 @@ TRACK = Track(
     title="Weather",
     tasks=TASKS,
     presets=baselines.PRESETS,
-    experiments=("A", "B", "C", "D"),
+    experiments=EXPERIMENTS,
     example=_example,
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
