@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from shiftbench.ensembles import Categorical, Ensemble, Gaussian, combine
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian, combine, concatenated
 from shiftbench.errors import ArrayError
 
 
@@ -180,3 +180,40 @@ def test_rounding_of_probabilities_is_forgiven(rng):
         assert Categorical(rounded).records == 50
     with pytest.raises(ArrayError, match="sum of 1"):
         Categorical(exact * 1.002)
+
+
+def test_the_draws_of_a_model_are_one_model(rng):
+    drawn = Gaussian(rng.normal(size=(6, 40)), rng.gamma(2.0, size=(6, 40)), draws=3)
+    assert (drawn.members, drawn.models) == (6, 2)
+    second = drawn.model(1)
+    assert (second.members, second.models, second.draws) == (3, 1, 3)
+    np.testing.assert_array_equal(second.mean, drawn.mean[3:])
+    assert (drawn.member(4).draws, drawn.select([0, 2]).draws) == (1, 3)
+    with pytest.raises(ArrayError, match="model: expected 0 to 1, found 2"):
+        drawn.model(2)
+
+
+def test_merging_draws_keeps_answers_and_total_variance_and_moves_disagreement_of_draws_into_data(rng):
+    drawn = Gaussian(rng.normal(size=(6, 40)), rng.gamma(2.0, size=(6, 40)), draws=3)
+    merged = drawn.merged()
+    assert (merged.members, merged.draws) == (2, 1)
+    np.testing.assert_allclose(merged.answers(), drawn.answers(), atol=1e-12)
+    total = {what: what.mean.var(axis=0) + what.variance.mean(axis=0) for what in (drawn, merged)}
+    np.testing.assert_allclose(total[merged], total[drawn], rtol=1e-12)
+    assert (merged.mean.var(axis=0) < drawn.mean.var(axis=0)).all()
+    assert merged.merged() is merged
+
+
+@pytest.mark.parametrize("draws", [0, 4, 2.0, -2])
+def test_draws_that_do_not_divide_the_members_are_refused(draws):
+    with pytest.raises(ArrayError, match="draws: expected a divisor of the 6 members"):
+        Gaussian(np.zeros((6, 2)), np.ones((6, 2)), draws=draws)
+
+
+def test_concatenated_ensembles_hold_all_records_in_order(rng, gaussian, categorical):
+    for whole in (gaussian, categorical):
+        parts = [whole.select(slice(0, 7)), whole.select(slice(7, 8)), whole.select(slice(8, 30))]
+        again = concatenated(parts)
+        for name, array in whole._arrays.items():
+            np.testing.assert_array_equal(getattr(again, name), array)
+        assert (again.records, type(again)) == (30, type(whole))

@@ -55,6 +55,11 @@ def test_everything_survives_the_file(ensemble, tmp_path):
         np.testing.assert_array_equal(getattr(read.ensemble, name), getattr(ensemble, name))
 
 
+def test_draws_of_a_model_survive_the_file(tmp_path):
+    drawn = Gaussian(GAUSSIAN.mean, GAUSSIAN.variance, draws=2)
+    assert predictions.load(Predictions(IDS, drawn).save(tmp_path / "p.parquet")).ensemble.draws == 2
+
+
 def test_equal_predictions_are_equal_files_also_after_reading(tmp_path):
     first = Predictions(IDS, CATEGORICAL, ORIGIN).save(tmp_path / "a.parquet")
     second = predictions.load(first).save(tmp_path / "b.parquet")
@@ -172,6 +177,8 @@ def test_problems_of_values_and_ids_are_reported_together(tmp_path):
         (layout(kind="poisson"), "expected the kind gaussian or categorical, found 'poisson'"),
         (layout(members="2"), "expected a number of members >= 1, found '2'"),
         (layout(members=3), "mean: expected lists of 3 numbers for every record, found lists of 2"),
+        (layout(draws=3), "draws: expected a divisor of the 2 members, found 3"),
+        (layout(draws="2"), "draws: expected a divisor of the 2 members, found '2'"),
         (layout(classes=["a", "b"]), "expected classes .* null else, found"),
         (layout(kind="categorical"), "expected classes .* found None"),
         (layout(kind="categorical", classes=[1, 2]), "expected classes .* found"),

@@ -44,7 +44,7 @@ def slow_error_curve(errors: list[float], uncertainty: list[float]) -> list[floa
 
 
 def slow_f1_curve(errors: list[float], uncertainty: list[float], threshold: float, rule: str) -> list[float]:
-    good = [float(e <= threshold if rule == "published" else e < threshold) for e in errors]
+    good = [float(e < threshold if rule == "exact" else e <= threshold) for e in errors]
     ranked, curve = mean_by_tie(good, uncertainty), [0.0]
     for k in range(1, len(good) + 1):
         found = math.fsum(ranked[:k])
@@ -69,12 +69,12 @@ def slow_r_auc(errors: list[float], uncertainty: list[float], rule: str) -> floa
 
 def slow_f1_auc(errors: list[float], uncertainty: list[float], threshold: float, rule: str) -> float:
     curve = slow_f1_curve(errors, uncertainty, threshold, rule)
-    return trapezoid(curve, 1.0 / (len(errors) + 1 if rule == "published" else len(errors)))
+    return trapezoid(curve, 1.0 / (len(errors) if rule == "exact" else len(errors) + 1))
 
 
 def slow_f1_at(errors: list[float], uncertainty: list[float], threshold: float, share: float, rule: str) -> float:
     curve, n = slow_f1_curve(errors, uncertainty, threshold, rule), len(errors)
-    if rule == "published":
+    if rule != "exact":
         return curve[min(math.floor(share * (n + 1)), n)]
     return float(np.interp(share, [k / n for k in range(n + 1)], curve))
 
@@ -395,7 +395,7 @@ def test_a_misspelt_rule_is_answered_with_the_nearest(score):
 def test_thresholds_and_rules_are_checked_by_every_f1_score(score):
     with pytest.raises(ArrayError, match="threshold: expected a finite number >= 0, found -1"):
         score([1.0], [0.0], threshold=-1)
-    with pytest.raises(UnknownNameError, match="Known: exact, published"):
+    with pytest.raises(UnknownNameError, match="Known: exact, mixed, published"):
         score([1.0], [0.0], threshold=1.0, rule="paper")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
 from shiftbench.intervals import Settings, mean_interval
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.ranking import Ranking
-from shiftbench.report.content import METRICS, Part, Score, Slice
+from shiftbench.report.content import METRICS, Part, Score, Slice, System
 from shiftbench.resampling import Confusion, Detection, GroupMeans, Joined, Means, Resampler, Retention, Root, Statistic
 from shiftbench.retention import RetentionScores, Rule
 from shiftbench.scored import Records, Scored
@@ -177,30 +177,33 @@ class Assessed:
         return Score(name, self.records.split, subset, metric, float(value), n, measure, low=ends[0], high=ends[1])
 
     def single_scores(self) -> list[Score]:
-        """Mean and standard deviation (ddof 1) of the members' own scores."""
-        singles = self.system.singles
-        if not singles:
+        """Mean and standard deviation (ddof 1) of the models' own scores."""
+        if (singles := self.system.singles) is None:
             return []
-        name, measure = singles[0].system.name, singles[0].measure
-        found = []
-        rankings = [self._rankings(single.uncertainty[single.measure]) for single in singles]
-        for subset, member in self.subsets.items():
-            rows: dict[str, list[float]] = {}
-            for single, ranking in zip(singles, rankings, strict=True):
-                points = self._retention(single, subset, ranking[subset])
-                values = self._values(single, subset, points) | _retention_values(points)
-                if subset == "full" and len(self.subsets) > 1 and self.records.shifted is not None:
-                    values["roc_auc"] = roc_area(self.records.shifted, ranking["full"])
-                for metric, value in values.items():
-                    rows.setdefault(metric, []).append(value)
-            n = int(np.count_nonzero(member))
-            for metric, column in rows.items():
-                used = measure if METRICS[metric].uses_uncertainty else ""
-                spread = float(np.std(column, ddof=1)) if len(column) > 1 else None
-                found.append(
-                    Score(name, self.records.split, subset, metric, float(np.mean(column)), n, used, std=spread)
-                )
-        return found
+        columns: dict[tuple[str, str], list[float]] = {}
+        for single in singles:
+            for place, value in self._single_values(single):
+                columns.setdefault(place, []).append(value)
+        return [self._single_score(singles.system, place, column) for place, column in columns.items()]
+
+    def _single_values(self, single: Scored) -> Iterator[tuple[tuple[str, str], float]]:
+        """The scores of one model: (subset, metric) and the value."""
+        rankings = self._rankings(single.uncertainty[single.measure])
+        for subset in self.subsets:
+            points = self._retention(single, subset, rankings[subset])
+            values = self._values(single, subset, points) | _retention_values(points)
+            if subset == "full" and len(self.subsets) > 1 and self.records.shifted is not None:
+                values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
+            yield from (((subset, metric), value) for metric, value in values.items())
+
+    def _single_score(self, single: System, place: tuple[str, str], column: list[float]) -> Score:
+        subset, metric = place
+        n = int(np.count_nonzero(self.subsets[subset]))
+        measure = single.measure if METRICS[metric].uses_uncertainty else ""
+        return Score(
+            single.name, self.records.split, subset, metric, float(np.mean(column)), n, measure,
+            std=float(np.std(column, ddof=1)), each=tuple(column),
+        )  # fmt: skip
 
     def slices(self, ends: Mapping[Label, tuple[float, float]], settings: Settings) -> list[Slice]:
         """Scores by group, the largest mean error first.

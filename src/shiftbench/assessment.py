@@ -16,7 +16,7 @@ from shiftbench.assessed import Assessed
 from shiftbench.comparison import compare
 from shiftbench.errors import ArrayError, ShiftbenchWarning
 from shiftbench.intervals import Progress
-from shiftbench.report.content import Count, Report
+from shiftbench.report.content import Count, Report, System
 from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
 from shiftbench.scored import Records, Scored
@@ -115,7 +115,7 @@ def build(
         total = len(splits)
         for place, (records, systems) in enumerate(splits):
             parts.append(_split(records, systems, options, _share(progress, place, total)))
-    first = {system.system.name: system.system for _, systems in splits for system in _with_singles(systems)}
+    first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
     messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
     return Report(
         title=options.title,
@@ -142,9 +142,9 @@ def _share(progress: Progress | None, place: int, total: int) -> Progress | None
     return lambda done, of: progress(place * of + done, total * of)
 
 
-def _with_singles(systems: Sequence[Scored]) -> list[Scored]:
-    """Each system, and before an ensemble one line for its members."""
-    return [entry for system in systems for entry in (*system.singles[:1], system)]
+def _with_singles(systems: Sequence[Scored]) -> list[System]:
+    """Each system, and before an ensemble one line for its models."""
+    return [entry for each in systems for entry in ([each.singles.system] if each.singles else []) + [each.system]]
 
 
 def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -44,6 +44,15 @@ class Ensemble:
     def records(self) -> int:
         """N, the number of records."""
         return int(next(iter(self._arrays.values())).shape[1])
+
+    @property
+    def models(self) -> int:
+        """How many models answer: the members, unless a model has several draws."""
+        return self.members
+
+    def model(self, k: int) -> Self:
+        """Model k, 0 … models-1, alone."""
+        return self.member(k)
 
     def member(self, m: int) -> Self:
         """Member m, 0 … M-1, alone: an ensemble with M = 1."""
@@ -92,14 +101,17 @@ class Gaussian(Ensemble):
     """Members that predict a normal distribution: mean [M, N] in the target's unit, variance [M, N].
 
     Held as read-only float64, without a copy of what is float64 already. Together the members are one mixture with
-    equal weights.
+    equal weights. Where a model answers at random (dropout, weights drawn from a posterior), its `draws` answers stand
+    one after the other, and each is a member: M is models times draws.
 
     Raises:
-        ArrayError: naming every problem: not [M, N], unequal shapes, NaN, infinity, a variance <= 0.
+        ArrayError: naming every problem: not [M, N], unequal shapes, NaN, infinity, a variance <= 0, members that are
+            not a multiple of the draws.
     """
 
     mean: Array
     variance: Array
+    draws: int = 1
 
     def __post_init__(self) -> None:
         hint = "One model? Use mean[None] and variance[None]."
@@ -113,13 +125,43 @@ class Gaussian(Ensemble):
                 f"variance: expected values > 0, found {variance[bad][0]:g} ({_where(bad)}). "
                 "Set a floor, for instance the square of the target's resolution."
             )
+        if not isinstance(self.draws, int) or self.draws < 1 or (mean.size and mean.shape[0] % self.draws):
+            problems.append(f"draws: expected a divisor of the {mean.shape[0]} members, found {self.draws!r}.")
         if problems:
             raise ArrayError(*problems)
         _hold(self, mean=mean, variance=variance)
 
+    @property
+    def models(self) -> int:
+        """How many models answer: members over draws."""
+        return self.members // self.draws
+
     def answers(self) -> Vector:
         """The mean of the mixture [N]."""
         return np.asarray(self.mean.mean(axis=0))
+
+    def model(self, k: int) -> Self:
+        """Model k, 0 … models-1, alone, with all its draws."""
+        if not 0 <= k < self.models:
+            raise ArrayError(f"model: expected 0 to {self.models - 1}, found {k}.")
+        return self._part(slice(k * self.draws, (k + 1) * self.draws))
+
+    def member(self, m: int) -> Self:
+        """Member m, 0 … M-1, alone: one draw of one model."""
+        part = super().member(m)
+        object.__setattr__(part, "draws", 1)
+        return part
+
+    def merged(self) -> Gaussian:
+        """The draws of each model as one normal distribution of their mixture's mean and variance.
+
+        The mean and the total variance of the whole stay what they are (law of total variance); what the draws of one
+        model disagree on counts as its own variance from then on, no longer as knowledge.
+        """
+        if self.draws == 1:
+            return self
+        mean, variance = (value.reshape(self.models, self.draws, -1) for value in (self.mean, self.variance))
+        return Gaussian(mean.mean(axis=1), variance.mean(axis=1) + mean.var(axis=1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,6 +221,14 @@ def combine(*ensembles: Kind) -> Kind:
     for name in together._arrays:
         _hold(together, **{name: np.concatenate([ensemble._arrays[name] for ensemble in ensembles])})
     return together
+
+
+def concatenated(parts: Sequence[Kind]) -> Kind:
+    """The records of several ensembles with the same members, one after the other."""
+    first = copy.copy(parts[0])
+    names = first._arrays
+    _hold(first, **{name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in names})
+    return first
 
 
 def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, list[str]]:

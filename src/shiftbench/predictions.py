@@ -3,10 +3,10 @@
 Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
 each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). The
 Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
-"categorical"), `members`, `classes` (their order; null for a regression), `package_version`, and whatever else
-the writer knows: method, settings, the hash of the manifest (with pyarrow:
-`pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal predictions are
-equal files.
+"categorical"), `members`, `classes` (their order; null for a regression), `draws` (how many members in a row are one
+model; 1 if not said), `package_version`, and whatever else the writer knows: method, settings, the hash of the
+manifest (with pyarrow: `pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal
+predictions are equal files.
 
 A point forecast is the case M = 1: a normal distribution with the variance of its residuals on the training
 records, or a label as one-hot probabilities.
@@ -33,7 +33,7 @@ from shiftbench.errors import ArrayError, PredictionsError, TableError
 FORMAT = "shiftbench predictions 1"
 KEY = "shiftbench"
 COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
-LAYOUT = ("format", "kind", "members", "classes")  # what the file says of itself; not the writer's to set
+LAYOUT = ("format", "kind", "members", "classes", "draws")  # what the file says of itself; not the writer's to set
 MOST_LISTED = 3
 
 Ids = npt.NDArray[np.object_]
@@ -100,6 +100,8 @@ class Predictions:
             "members": self.ensemble.members,
             "classes": getattr(self.ensemble, "classes", None),
         }
+        if (draws := getattr(self.ensemble, "draws", 1)) > 1:
+            layout["draws"] = draws
         text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
         return tables.write_table(frame, path, metadata={KEY: text})
 
@@ -128,7 +130,10 @@ def load(path: str | os.PathLike[str]) -> Predictions:
     if problems:
         raise PredictionsError(*problems)
     try:
-        ensemble = Gaussian(**arrays) if classes is None else Categorical(**arrays, classes=tuple(classes))
+        if classes is None:
+            ensemble: Gaussian | Categorical = Gaussian(**arrays, draws=metadata.get("draws", 1))
+        else:
+            ensemble = Categorical(**arrays, classes=tuple(classes))
     except ArrayError as error:
         problems += [f"{where}: {problem}" for problem in error.problems]
     ids, more = _checked_ids(frame["id"], where)

@@ -4,11 +4,13 @@ Records are retained from the most to the least certain. Retaining k of N, the r
 count as perfect. A good ranking keeps the large errors for last, so the curve stays low until the end (Malinin et al.
 2021, Shifts, Appendix A).
 
-Two rule sets, both independent of the order of the records:
+Three rule sets, all independent of the order of the records:
 
 - `published` reproduces the numbers printed in the papers, which were made with the published code;
 - `exact` is the mathematically clean form: trapezoid over k/N, acceptable strictly below the threshold, as the papers
-  write it.
+  write it;
+- `mixed` is `exact` for R-AUC and `published` for all else: so the published scores of vessel power were made (Malinin
+  et al. 2022, Shifts 2.0).
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
 from shiftbench.ranking import Ranking
 
-Rule = Literal["published", "exact"]
-RULES: tuple[Rule, ...] = ("published", "exact")
+Rule = Literal["published", "exact", "mixed"]
+RULES: tuple[Rule, ...] = ("published", "exact", "mixed")
 
 
 def checked_rule(rule: str) -> Rule:
@@ -75,7 +77,7 @@ def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str =
         errors: [N], >= 0.
         uncertainty: [N], higher means less certain.
         threshold: largest acceptable error (in the unit of the errors); itself acceptable under `published` only.
-        rule: "published" (error <= threshold) or "exact" (error < threshold).
+        rule: "published" and "mixed" (error <= threshold) or "exact" (error < threshold).
 
     Returns:
         [N+1], retention ascending, F_0 = 0. All zero where no record is acceptable (the published code gives NaN).
@@ -93,7 +95,7 @@ def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str =
 def acceptable(errors: Vector, threshold: float, rule: str) -> Flags:
     """Which errors [N] are acceptable: <= threshold (`published`, the code) or < threshold (`exact`, the papers)."""
     limit = check.threshold(threshold)
-    return errors <= limit if checked_rule(rule) == "published" else errors < limit
+    return errors < limit if checked_rule(rule) == "exact" else errors <= limit
 
 
 def error_curve(errors: Vector, ranking: Ranking) -> Vector:
@@ -191,13 +193,13 @@ def _error_area(curve: Vector, rule: Rule) -> float:
 
 
 def _f1_area(curve: Vector, rule: Rule) -> float:
-    intervals = len(curve) if rule == "published" else len(curve) - 1
+    intervals = len(curve) - 1 if rule == "exact" else len(curve)
     return float((curve.sum() - 0.5 * curve[-1]) / intervals)
 
 
 def _f1_point(curve: Vector, retention: float, rule: Rule) -> float:
     n = len(curve) - 1
-    if rule == "published":
+    if rule != "exact":
         return float(curve[min(int(retention * (n + 1)), n)])
     below = min(int(retention * n), n - 1)
     return float(curve[below] + (retention * n - below) * (curve[below + 1] - curve[below]))
@@ -224,7 +226,7 @@ def optimal_f1_auc(n: int, good: int, rule: Rule) -> float:
 
 def _closed_f1_area(total: float, n: int, good: int, rule: Rule) -> float:
     # total: the sum of F_1 … F_n; every order ends at the same F_n.
-    return (total - good / (n + good)) / (n + 1 if rule == "published" else n)
+    return (total - good / (n + good)) / (n if rule == "exact" else n + 1)
 
 
 def normalised_f1(area: float, n: int, good: int, rule: Rule) -> float:

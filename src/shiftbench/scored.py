@@ -6,7 +6,7 @@ never learns where they came from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -67,6 +67,22 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Singles:
+    """The models of an ensemble scored alone, each made when it is asked for: all at once may not fit into memory."""
+
+    system: System
+    count: int
+    make: Callable[[int], Scored]
+
+    def __iter__(self) -> Iterator[Scored]:
+        return (self.make(k) for k in range(self.count))
+
+    def select(self, member: Any) -> Singles:
+        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        return replace(self, make=lambda k: self.make(k).select(member))
+
+
+@dataclass(frozen=True)
 class Scored:
     """One system on N records.
 
@@ -74,7 +90,7 @@ class Scored:
     means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: what calibration is drawn from.
-    singles: the members scored alone, for mean ± standard deviation.
+    singles: the models scored alone, for mean ± standard deviation; None where there is but one.
     """
 
     system: System
@@ -85,7 +101,7 @@ class Scored:
     answers: Answers | None = None
     pit: Vector | None = None
     confidence: Vector | None = None
-    singles: tuple[Scored, ...] = ()
+    singles: Singles | None = None
 
     @property
     def measure(self) -> str:
@@ -103,7 +119,7 @@ class Scored:
             answers=answers and Answers(answers.targets[member], answers.labels[member], answers.classes),
             pit=None if self.pit is None else self.pit[member],
             confidence=None if self.confidence is None else self.confidence[member],
-            singles=tuple(single.select(member) for single in self.singles),
+            singles=self.singles and self.singles.select(member),
         )
 
 
@@ -138,21 +154,22 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     """
     truth = check.vector("targets", targets, length=ensemble.records)
     residual = ensemble.answers() - truth
-    alone = ensemble.members == 1
-    singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, regression)
-    system = System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
+    system = _system(name, ensemble, role, about)
+    means = {
+        "mae": np.abs(residual),
+        "nll": regression_of.nll_per_record(truth, ensemble),
+        "crps": regression_of.crps_per_record(truth, ensemble),
+    }
+    if (truth > 0).all():  # a percentage of a quantity that may be 0, or has no sign, says nothing
+        means["mape"] = means["mae"] / truth
     return Scored(
         system,
         residual**2,
         {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
-        means={
-            "mae": np.abs(residual),
-            "nll": regression_of.nll_per_record(truth, ensemble),
-            "crps": regression_of.crps_per_record(truth, ensemble),
-        },
+        means=means,
         root=True,
         pit=regression_of.pit(truth, ensemble),
-        singles=singles,
+        singles=_singles(name, ensemble, truth, regression) if role == "ensemble" else None,
     )
 
 
@@ -170,9 +187,7 @@ def classification(
     probabilities = ensemble.answers()
     labels = probabilities.argmax(axis=1)
     errors = (labels != truth).astype(np.float64)
-    alone = ensemble.members == 1
-    singles = () if alone or role != "ensemble" else _members(name, ensemble, truth, classification)
-    system = System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
+    system = _system(name, ensemble, role, about)
     return Scored(
         system,
         errors,
@@ -184,12 +199,21 @@ def classification(
         },
         answers=Answers(truth, labels, probabilities.shape[1]),
         confidence=probabilities.max(axis=1),
-        singles=singles,
+        singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )
 
 
-def _members(name: str, ensemble: Any, truth: Any, score: Any) -> tuple[Scored, ...]:
-    return tuple(score(f"{name} (single)", ensemble.member(m), truth, role="single") for m in range(ensemble.members))
+def _system(name: str, ensemble: Gaussian | Categorical, role: Role, about: str = "") -> System:
+    return System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
+
+
+def _singles(name: str, ensemble: Any, truth: Any, score: Callable[..., Scored]) -> Singles | None:
+    """The models alone, if there are several."""
+    if ensemble.models == 1:
+        return None
+    called = f"{name} (single)"
+    system = _system(called, ensemble.model(0), "single")
+    return Singles(system, ensemble.models, lambda k: score(called, ensemble.model(k), truth, role="single"))
 
 
 def _shown(ensemble: Gaussian | Categorical, role: Role) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -28,6 +29,7 @@ PLAIN = {
 }
 LISTS = ("clusters", "slices", "baselines", "drop", "keep", "classes")
 DEFAULT_METHOD = "boosting"
+SPLITS = ("dev", "eval", "all")  # what test sets cannot be called
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,10 @@ class Settings:
     preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
     members: of every ensemble among the methods, instead of what these say.
     partition: the table of this name (`shiftbench.partition.Rules`); none where `table` is a folder of partitions.
+    test_sets: further tables to be scored on, by name, each as a whole, since no shift is known inside it. Their columns
+    are those of the table (in a TOML file paths are relative to that file).
     track: what the report's recipe should say of a benchmark's track: name, origin of the data, …
-    table_sha256: what the table must be; written by a run, checked when it is repeated.
+    table_sha256, test_sets_sha256: what the tables must be; written by a run, checked when it is repeated.
     """
 
     table: str = ""
@@ -89,6 +93,8 @@ class Settings:
     partition: Mapping[str, Any] = field(default_factory=dict)
     methods: tuple[Mapping[str, Any], ...] = ()
     members: int | None = None
+    test_sets: Mapping[str, str] = field(default_factory=dict)
+    test_sets_sha256: Mapping[str, str] = field(default_factory=dict)
     track: Mapping[str, Any] = field(default_factory=dict)
     assessment: Assessment = field(default_factory=Assessment)
 
@@ -114,8 +120,18 @@ class Settings:
         if self.preset and self.methods:
             problems.append(f"expected methods or a preset, found both (preset {self.preset!r}). Drop one.")
         problems += _method_problems(self.methods)
+        problems += _test_set_problems(self.test_sets)
         if problems:
             raise SettingsError(*problems)
+
+
+def _test_set_problems(test_sets: Mapping[str, str]) -> list[str]:
+    return [
+        f"test_sets: expected a name of letters, digits, dashes and underscores (not {', '.join(SPLITS)}) with the "
+        f"path of a table, found {name!r} = {path!r}."
+        for name, path in test_sets.items()
+        if name in SPLITS or not re.fullmatch(r"[\w-]{1,64}", name) or not isinstance(path, str) or not path
+    ]
 
 
 def _method_problems(methods: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -155,7 +171,7 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
             given = ()
         plain[name] = tuple(given)
     problems += _one_or_many_methods(plain)
-    for name in ("partition", "track", "assessment"):
+    for name in ("partition", "track", "assessment", "test_sets", "test_sets_sha256"):
         if not isinstance(plain.get(name, {}), Mapping):
             problems.append(f"{name}: expected a table [{name}], found {plain.pop(name)!r}.")
     for name, kind in (("replicates", int), ("level", float), ("rule", str), ("kind", str)):
@@ -210,7 +226,7 @@ def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The plain values of a settings file, its table's path made relative to the file.
+    """The plain values of a settings file, paths of tables taken as relative to the file.
 
     Raises:
         SettingsError: no such file, or no TOML.
@@ -222,23 +238,31 @@ def read(path: str | Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path}: expected TOML, found: {error}. Mend that line.") from None
-    if isinstance(values.get("table"), str) and not Path(values["table"]).is_absolute():
-        values["table"] = str(file.parent / values["table"])
+    if isinstance(values.get("table"), str):
+        values["table"] = str(file.parent / values["table"])  # an absolute path stays what it is
+    if isinstance(sets := values.get("test_sets"), dict):
+        sets |= {name: str(file.parent / path) for name, path in sets.items() if isinstance(path, str)}
     return values
 
 
 def write(settings: Settings, path: str | Path) -> Path:
-    """Write settings as TOML, the table's path relative to the file where that is possible."""
-
+    """Write settings as TOML, paths of tables relative to the file where that is possible."""
     import tomli_w
 
     file = Path(path)
-    table = Path(settings.table).resolve()
+    placed = replace(
+        settings,
+        table=_relative(settings.table, file),
+        test_sets={name: _relative(table, file) for name, table in settings.test_sets.items()},
+    )
+    return files.write_text(file, HEADER + tomli_w.dumps(to_dict(placed)))
+
+
+def _relative(table: str, file: Path) -> str:
     try:
-        relative = Path(os.path.relpath(table, file.resolve().parent)).as_posix()
+        return Path(os.path.relpath(Path(table).resolve(), file.resolve().parent)).as_posix()
     except ValueError:  # another drive
-        relative = str(table)
-    return files.write_text(file, HEADER + tomli_w.dumps(to_dict(replace(settings, table=relative))))
+        return str(Path(table).resolve())
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,7 +70,9 @@ class Track:
     """A track: its tasks, its presets of methods, and how its data are made, prepared, run and compared.
 
     experiments: names of the ways in which its data can be partitioned, the canonical one first.
-    example: (path, rows, seed, progress) writes made-up data of the official form.
+    example: (path, rows, seed, progress) writes made-up data of the official form; all there are if rows is None.
+    example_rows: how many rows these have if nobody says; None: all there are.
+    example_name: the name of their file or folder if nobody says.
     open_prepared: what a prepared folder holds.
     shown: the paper's tables with some runs, for `rich.console.Console.print`.
     """
@@ -80,9 +82,11 @@ class Track:
     tasks: tuple[Task, ...]
     presets: tuple[str, ...]
     experiments: tuple[str, ...]
-    example: Callable[[Path, int, int, Progress | None], Path]
+    example: Callable[[Path, int | None, int, Progress | None], Path]
     prepare: Prepare
     open_prepared: Callable[[Path], Prepared]
     settings: RunSettings
     paper: Paper
     shown: Callable[[Sequence[Report]], Any]
+    example_rows: int | None = None
+    example_name: str = ""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"  # a prepared folder is whole where this is
 PART = ".preparing"  # what is being prepared, inside its folder
+EXAMPLE = "records.parquet"  # in a folder of example data
 MARKER = "track.toml"  # of a run's folder
 
 Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
@@ -37,7 +38,9 @@ ClimateTable = Annotated[
 def example(
     what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = "table",
     out: o.Out = None,
-    rows: Annotated[int, typer.Option("--rows", min=1000, help="Rows.")] = 20_000,
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=1000, help="Rows [20,000; of a track that simulates a time: all].")
+    ] = None,
     seed: o.Seed = None,
     overwrite: o.Overwrite = False,
 ) -> None:
@@ -47,16 +50,19 @@ def example(
 
     if what not in ("table", *TRACKS):
         raise UnknownNameError("example", what, ["table", *TRACKS])
-    path = out or Path(f"{what}.parquet")
-    if path.exists() and not overwrite:
+    chosen = None if what == "table" else track(what)
+    path = out or Path((chosen and chosen.example_name) or f"{what}.parquet")
+    if path.is_dir():
+        make_room(path, overwrite=overwrite, marker=EXAMPLE, resumes=False)
+    elif path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
-    if what == "table":
-        table, settings = made.write(path, rows=rows, seed=seed or 0)
+    if chosen is None:
+        table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
         return
     with progress_bar() as progress:
-        table = track(what).example(path, rows, seed or 0, progress)
-    say(f"table: {table}\nnext:  shiftbench run {what} --data {table}")
+        table = chosen.example(path, rows or chosen.example_rows, seed or 0, progress)
+    say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
 
 
 def prepare(

@@ -32,6 +32,13 @@ def _number_or_text(value: str | None) -> str | float | None:
         return value
 
 
+def _test_sets(values: list[str] | None) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values or ()]
+    if wrong := [value for value, (_, sign, _) in zip(values or (), pairs, strict=True) if not sign]:
+        raise SettingsError(*(f"--test-set: expected NAME=FILE, found {value!r}." for value in wrong))
+    return {name: path for name, _, path in pairs}
+
+
 def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
     """What the command line says of methods, instead of what a settings file says of them."""
     if names and preset:
@@ -71,6 +78,7 @@ def run(
     allow_leaks: o.AllowLeaks = False,
     threshold: o.Threshold = None,
     unit: o.Unit = None,
+    test_set: o.TestSet = None,
     method: o.Methods = None,
     preset: o.Preset = None,
     experiment: benchmarking.Experiment = None,
@@ -94,7 +102,8 @@ def run(
             "--target": target, "--time": time, "--group": group, "--shifted": shifted, "--in-domain": in_domain,
             "--shifted-if": shifted_if, "--fractions": fractions, "--gap": gap, "--by": by, "--shares": shares,
             "--id": id_column, "--cluster": cluster, "--slice": slices, "--baseline": baseline, "--drop": drop,
-            "--keep": keep, "--threshold": threshold, "--unit": unit, "--config": config,
+            "--keep": keep, "--threshold": threshold, "--unit": unit, "--test-set": test_set,
+            "--config": config,
         }  # fmt: skip
         if foreign := [word for word, value in words.items() if value]:
             raise SettingsError(f"a track settles {', '.join(foreign)}: expected no such option, found it. Drop it.")
@@ -117,7 +126,7 @@ def run(
         "clusters": listed(cluster, "+,"), "slices": listed(slices), "baselines": listed(baseline),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
         "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
-        "members": members,
+        "members": members, "test_sets": _test_sets(test_set),
         "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
     }  # fmt: skip
     base = settings.read(config) if config else {}

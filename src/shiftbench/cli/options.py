@@ -43,8 +43,11 @@ Keep = Annotated[Many, typer.Option("--keep", help="Columns that are features wh
 Threshold = Annotated[
     float | None, typer.Option("--threshold", help="Largest acceptable error (squared error in a regression).")
 ]
+TestSet = Annotated[
+    Many, typer.Option("--test-set", help="Further table to be scored on as a whole: NAME=FILE (repeat).")
+]
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
-Rule = Annotated[str | None, typer.Option("--rule", help="published or exact; see the documentation.")]
+Rule = Annotated[str | None, typer.Option("--rule", help="published, exact or mixed; see the documentation.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
 Intervals = Annotated[str | None, typer.Option("--intervals", help="auto, studentised, percentile or bca.")]
 Baseline = Annotated[

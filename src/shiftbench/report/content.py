@@ -83,6 +83,7 @@ class Score:
     n: int
     measure: str = ""
     std: float | None = None  # over single models
+    each: tuple[float, ...] = ()  # of the single models, in their order
     low: float | None = None  # confidence interval
     high: float | None = None
 

@@ -119,7 +119,7 @@ class Retention:
         assert share is not None
         late = product(share[1:], np.diff(sums)) + share[0] * (sums[0] - prefix[0])
         total = 2.0 * (acceptable * harmonic(n + acceptable) - late)
-        area = (total - acceptable / (n + acceptable)) / (n + 1 if self.rule == "published" else n)
+        area = (total - acceptable / (n + acceptable)) / (n if self.rule == "exact" else n + 1)
         return area, normalised_f1_quiet(area, n, acceptable, self.rule), self._f1_at(0.95, draw, good, acceptable)
 
     def _f1_at(self, retention: float, draw: Draw, good: Vector, acceptable: int) -> float:
@@ -127,7 +127,7 @@ class Retention:
             return 2.0 * (acceptable - self._beyond(k, draw, good)) / (k + acceptable) if k else 0.0
 
         n = draw.n
-        if self.rule == "published":
+        if self.rule != "exact":
             return point(min(int(retention * (n + 1)), n))
         below = min(int(retention * n), n - 1)
         low, high = point(below), point(below + 1)

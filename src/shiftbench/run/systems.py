@@ -7,22 +7,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from shiftbench import methods
+from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.features import Features
 from shiftbench.methods import presets
-from shiftbench.partition import Partition
 from shiftbench.predictions import Predictions
 from shiftbench.run.division import Divided
-from shiftbench.scored import Records, Role, Scored
-from shiftbench.scored_table import cluster_codes, meet, slice_labels
+from shiftbench.run.judged import Judged
+from shiftbench.scored import Role, Scored
 from shiftbench.settings import DEFAULT_METHOD, Settings, title
-
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
-EVALUATED = [name for names in SPLITS.values() for name in names]
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,12 +43,17 @@ def place_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class System:
-    """A fitted system and what it predicts for the evaluated records, in table order."""
+    """A fitted system and what it predicts: for the evaluated records of the table (""), and for each test set."""
 
     planned: Planned
     settings: Mapping[str, Any]
     about: str
-    predicted: Predictions
+    predicted: Mapping[str, Gaussian | Categorical]
+
+    def scored(self, judged: Judged, split: str, target: str) -> Scored:
+        """Its errors and uncertainties on a split."""
+        ensemble, named = self.predicted[judged.name], self.planned
+        return judged.scored(split, named.name, ensemble, target=target, role=named.role, about=self.about)
 
 
 def plan(settings: Settings) -> list[Planned]:
@@ -113,7 +112,7 @@ def fit_and_predict(
     planned: Planned,
     made: Divided,
     chosen: Features,
-    judged: Judged,
+    judged: Sequence[Judged],
     settings: Settings,
     folder: Path,
     *,
@@ -121,7 +120,7 @@ def fit_and_predict(
     say: Progress,
     before: Mapping[str, System],
 ) -> System:
-    """Fit a system (or find it fitted) and predict the evaluated records; `before` are the systems that it may use."""
+    """Fit a system (or find it fitted) and predict all evaluated records; `before` are the systems that it may use."""
     module = methods.method(planned.method).load()
     own = own_settings(planned, settings)
     place = folder / "model" / planned.place
@@ -136,21 +135,24 @@ def fit_and_predict(
         cores=cores,
         progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )
-    say(f"predict {planned.name}", 0, 1)
-    parts = [before[name].predicted.ensemble for name in getattr(own, "of", ()) if name in before]
-    if combined := getattr(module, "of_predictions", None):  # made of what is known already
-        ensemble = combined(parts, own)
-    else:
-        ensemble = module.predict(judged.frame, folder=place, cores=cores)
     record = {
         "method": planned.method,
         "settings": own.to_dict(),
         "target": settings.target,
         "manifest": made.manifest.hash,
     }
-    predicted = Predictions(judged.ids.to_numpy(), ensemble, record)
-    predicted.save(folder / "predictions" / f"{planned.place}.parquet")
-    return System(planned, own.to_dict(), module.about(judged.frame, folder=place), predicted)
+    predicted = {}
+    for step, records in enumerate(judged):
+        say(f"predict {planned.name}", step, len(judged))
+        parts = [before[name].predicted[records.name] for name in getattr(own, "of", ()) if name in before]
+        if combined := getattr(module, "of_predictions", None):  # made of what is known already
+            ensemble = combined(parts, own)
+        else:
+            ensemble = records.predicted(module, place, cores=cores)
+        predicted[records.name] = ensemble
+        path = folder / "predictions" / records.name / f"{planned.place}.parquet"
+        Predictions(records.ids.to_numpy(), ensemble, record).save(path)
+    return System(planned, own.to_dict(), module.about(judged[0].frame, folder=place), predicted)
 
 
 def own_settings(planned: Planned, settings: Settings) -> Any:
@@ -158,32 +160,3 @@ def own_settings(planned: Planned, settings: Settings) -> Any:
     classes = {"classes": settings.classes} if settings.classes else {}
     module = methods.method(planned.method).load()
     return module.Settings.from_dict({"task": settings.task, **classes, **planned.settings})
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The records that are evaluated, in table order: rows, ids and the partition of each."""
-
-    frame: pl.DataFrame
-    ids: pl.Series
-    partition: pl.Series
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame, parts: Partition) -> Judged:
-        """The evaluated records of a partitioned table."""
-        kept = parts.assignment.is_in(EVALUATED).fill_null(False)
-        return cls(frame.filter(kept), parts.ids.filter(kept), parts.assignment.filter(kept))
-
-    def records(self, split: str, clusters: Sequence[str], slices: Sequence[str]) -> Records:
-        """What all systems share on a split."""
-        kept = self.partition.is_in(list(SPLITS[split]))
-        rows = self.frame.filter(kept)
-        shifted = (self.partition.filter(kept) == SPLITS[split][1]).to_numpy()
-        return Records(rows.height, split, shifted, cluster_codes(rows, clusters), slice_labels(rows, slices))
-
-    def scored(self, split: str, system: System, settings: Settings) -> Scored:
-        """A system's errors and uncertainties on a split."""
-        kept = self.partition.is_in(list(SPLITS[split]))
-        ensemble = system.predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
-        targets = self.frame[settings.target].filter(kept)
-        return meet(system.planned.name, ensemble, targets, role=system.planned.role, about=system.about)

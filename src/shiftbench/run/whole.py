@@ -17,10 +17,8 @@ from shiftbench.report.content import Report
 from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
 from shiftbench.run.division import Divided, adopt, choose_features, divide, rules_of
+from shiftbench.run.judged import EVALUATED, Judged, hashes, test_sets
 from shiftbench.run.systems import (
-    EVALUATED,
-    SPLITS,
-    Judged,
     Progress,
     System,
     chosen_methods,
@@ -55,25 +53,27 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     say("read", 0, 1)
     data = prepare(settings)
     settings, rules, roles = _ruled(data)
-    settings = written_out(settings)
+    settings = replace(written_out(settings), test_sets_sha256=hashes(settings))
     new = not folder.exists()
     claim(settings, folder)
     say("partition", 0, 1)
     try:
         made = _divided(data, rules, folder / "partition")
-        chosen, notes = choose_features(made.parts.frame("train"), settings, roles)
+        train = made.parts.frame("train")
+        chosen, notes = choose_features(train, settings, roles)
+        further, lost = test_sets(settings, train, chosen)
     except ShiftbenchError:
         if new:  # a refused run leaves nothing behind
             shutil.rmtree(folder)
         raise
-    judged = Judged.of(data.frame, made.parts)
+    judged = [Judged.of(data.frame, made.parts), *further]
     systems: dict[str, System] = {}
     for planned in plan(settings):
         systems[planned.place] = fit_and_predict(
             planned, made, chosen, judged, settings, folder, cores=cores, say=say, before=systems
         )
     report = _report(settings, data, judged, made, chosen, list(systems.values()), cores=cores, say=say)
-    warnings = (*data.notes, *made.notes, *notes, *_unseen(made.parts, settings), *report.warnings)
+    warnings = (*data.notes, *made.notes, *notes, *lost, *_unseen(made.parts, settings), *report.warnings)
     return Outcome(folder, replace(report, warnings=warnings), settings)
 
 
@@ -108,18 +108,18 @@ def _unseen(parts: Partition, settings: Settings) -> list[str]:
 
 
 def _report(
-    settings: Settings, data: Data, judged: Judged, made: Divided, chosen: Features, systems: Sequence[System], *,
-    cores: int, say: Progress,
+    settings: Settings, data: Data, judged: Sequence[Judged], made: Divided, chosen: Features,
+    systems: Sequence[System], *, cores: int, say: Progress,
 ) -> Report:  # fmt: skip
     by_default = (*(made.manifest.rules.get(role) for role in ("group", "time")), "+".join(settings.clusters))
     slices = settings.slices or tuple(dict.fromkeys(name for name in by_default if isinstance(name, str) and name))
     splits = [
         (
-            judged.records(split, settings.clusters, slices),
-            [judged.scored(split, system, settings) for system in systems],
+            records.records(split, settings.clusters, slices),
+            [system.scored(records, split, settings.target) for system in systems],
         )
-        for split, names in SPLITS.items()
-        if any(made.parts.counts[name] for name in names)
+        for records in judged
+        for split in records.splits
     ]
     options = Options(
         title=settings.title or f"{settings.target} · {Path(settings.table).name}",
@@ -155,7 +155,7 @@ def claim(settings: Settings, folder: Path) -> None:
         settings_module.write(settings, path)
         return
     before, now = settings_module.read(path), settings_module.to_dict(settings)
-    changed = sorted(name for name in {*before, *now} - {"table"} if before.get(name) != now.get(name))
+    changed = sorted(name for name in {*before, *now} - {"table", "test_sets"} if before.get(name) != now.get(name))
     if not set(changed) - RETOLD:  # what is learnt stays; only its report is made anew
         settings_module.write(settings, path)
     else:
@@ -183,6 +183,7 @@ def _recipe(
         **({"track": dict(settings.track)} if settings.track else {}),
         "table": Path(settings.table).name,
         "table_sha256": settings.table_sha256,
+        **({"test_sets": dict(settings.test_sets_sha256)} if settings.test_sets else {}),
         "target": settings.target,
         "rows": {"read": data.rows_read, "without_target": data.rows_read - data.frame.height},
         "manifest": made.manifest.hash,

@@ -21,6 +21,7 @@ TASKS = (
     Task("classification", "precipitation class", CLASS),
 )
 EXPERIMENTS = ("A", "B", "C", "D")  # of Table 12; A is the canonical partition
+EXAMPLE_ROWS = 20_000
 SLICES = (CLIMATE, "gfs_horizon_h", "topography_bathymetry")
 
 
@@ -69,10 +70,10 @@ def _answers(entry: Mapping[str, Any], folder: Path) -> bool:
         return bool(values.collect(engine="streaming").item())
 
 
-def _example(path: Path, rows: int, seed: int, progress: Progress | None) -> Path:
+def _example(path: Path, rows: int | None, seed: int, progress: Progress | None) -> Path:
     from shiftbench.tracks.weather import example
 
-    return example.write(path, rows, seed, progress)
+    return example.write(path, rows or EXAMPLE_ROWS, seed, progress)
 
 
 def _paper(reports: Sequence[Report], folder: Path) -> Path:
@@ -99,4 +100,5 @@ TRACK = Track(
     settings=settings,
     paper=_paper,
     shown=_shown,
+    example_rows=EXAMPLE_ROWS,
 )

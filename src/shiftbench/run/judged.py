@@ -1,0 +1,141 @@
+"""The records that systems are judged on: the evaluated partitions of the table, and tables named as test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shiftbench import files, tables
+from shiftbench.ensembles import Categorical, Gaussian, concatenated
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.features import Features
+from shiftbench.methods import MethodModule
+from shiftbench.partition import Partition
+from shiftbench.run.data import with_target
+from shiftbench.scored import Records, Role, Scored
+from shiftbench.scored_table import cluster_codes, meet, slice_labels
+from shiftbench.settings import Settings
+
+SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
+EVALUATED = [name for names in SPLITS.values() for name in names]
+
+BLOCK = 250_000  # records of a test set that are predicted at a time
+MOST_DRAWN = 500_000  # records for which every draw of a model is kept; of more, each model's are merged into one
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Records with their ids and the partition of each; `name` is that of a test set, or empty for the table's."""
+
+    frame: pl.DataFrame
+    ids: pl.Series
+    partition: pl.Series
+    name: str = ""
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, parts: Partition) -> Judged:
+        """The evaluated records of a partitioned table."""
+        kept = parts.assignment.is_in(EVALUATED).fill_null(False)
+        return cls(frame.filter(kept), parts.ids.filter(kept), parts.assignment.filter(kept))
+
+    @property
+    def splits(self) -> dict[str, tuple[str, ...]]:
+        """The splits with any record, and the partitions that each is made of."""
+        if self.name:
+            return {self.name: (self.name,)}
+        there = set(self.partition.unique())
+        return {split: names for split, names in SPLITS.items() if there.intersection(names)}
+
+    def predicted(self, module: MethodModule, place: Path, *, cores: int) -> Gaussian | Categorical:
+        """What the system fitted into `place` says about all records.
+
+        Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
+        """
+        if not self.name:
+            return module.predict(self.frame, folder=place, cores=cores)
+        said = (module.predict(block, folder=place, cores=cores) for block in self.frame.iter_slices(BLOCK))
+        if self.frame.height > MOST_DRAWN:
+            said = (part.merged() if isinstance(part, Gaussian) else part for part in said)
+        return concatenated(list(said))
+
+    def records(self, split: str, clusters: Sequence[str], slices: Sequence[str]) -> Records:
+        """What all systems share on a split; a test set has the clusters and slices whose columns it has."""
+        rows = self.frame.filter(self._within(split))
+        if self.name:
+            clusters = clusters if set(clusters) <= set(rows.columns) else ()
+            slices = [name for name in slices if name in rows.columns]
+            return Records(rows.height, split, None, cluster_codes(rows, clusters), slice_labels(rows, slices))
+        shifted = (self.partition.filter(self._within(split)) == SPLITS[split][1]).to_numpy()
+        return Records(rows.height, split, shifted, cluster_codes(rows, clusters), slice_labels(rows, slices))
+
+    def scored(
+        self, split: str, name: str, ensemble: Gaussian | Categorical, *, target: str, role: Role, about: str
+    ) -> Scored:
+        """Errors and uncertainties on a split of a system that says `ensemble` about all records."""
+        kept = self._within(split)
+        part = ensemble if kept.all() else ensemble.select(np.flatnonzero(kept.to_numpy()))
+        return meet(name, part, self.frame[target].filter(kept), role=role, about=about)
+
+    def _within(self, split: str) -> pl.Series:
+        return self.partition.is_in(list(self.splits[split]))
+
+
+def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tuple[list[Judged], list[str]]:
+    """The test sets that the settings name, and a note for each that lost rows because they have no target.
+
+    Raises:
+        TableError: naming everything that is wrong with any of them.
+    """
+    found, notes, problems = [], [], []
+    for name, path in settings.test_sets.items():
+        try:
+            judged, lost = _read(name, Path(path), settings, train, chosen)
+        except TableError as error:
+            problems += [f"test set {name}: {problem}" for problem in error.problems]
+            continue
+        found.append(judged)
+        if lost:
+            notes.append(f"test set {name}: {lost:,} rows have no {settings.target!r} and were left out")
+    if problems:
+        raise TableError(*problems)
+    return found, notes
+
+
+def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen: Features) -> tuple[Judged, int]:
+    frame, where = tables.read_table(path), path.name
+    used = [*chosen.numeric, *chosen.categorical, *chosen.dates]
+    tables.require(frame, [settings.target, *used], where=where)
+    ids = tables.ids(frame, "id" if "id" in frame.columns else None, where=where)
+    frame, known = with_target(frame, settings.target, settings.task or "regression", where=where)
+    if not frame.height:
+        raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found none.")
+    partition = pl.repeat(name, frame.height, eager=True).alias("partition")
+    return Judged(frame, ids.filter(known), partition, name), len(known) - frame.height
+
+
+def hashes(settings: Settings) -> Mapping[str, str]:
+    """The SHA-256 of every test set, which must be what the settings say if they say any.
+
+    Raises:
+        TableError: if one is not there.
+        SettingsError: if one is another than the settings were written for.
+    """
+    found, problems = {}, []
+    for name, path in settings.test_sets.items():
+        try:
+            found[name] = files.sha256(Path(path))
+        except OSError as error:
+            raise TableError(f"test set {name}: expected a table at {path}, found none ({error.strerror}).") from None
+        if settings.test_sets_sha256.get(name, found[name]) != found[name]:
+            problems.append(
+                f"{path}: expected the test set that these settings were written for (sha256 "
+                f"{settings.test_sets_sha256[name][:12]}…), found another (sha256 {found[name][:12]}…). Take it out of "
+                "test_sets_sha256 to run on this one."
+            )
+    if problems:
+        raise SettingsError(*problems)
+    return found

@@ -1,0 +1,76 @@
+"""Further tables that a run is scored on: test sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shiftbench import predictions
+from shiftbench.report.content import Report
+from tests.cli.conftest import Shiftbench, weather_like
+
+pytest.importorskip("catboost")
+
+RUN = (
+    "run", "t.parquet", "--target", "y", "--time", "date", "--group", "region", "--shifted", "hills", "--id", "id",
+    "--cluster", "station", "--drop", "kind", "--replicates", 25, "--members", 2,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tables(tmp_path: Path) -> None:
+    weather_like().write_parquet(tmp_path / "t.parquet")
+    weather_like(600, seed=7).write_csv(tmp_path / "later.csv")
+
+
+def test_a_test_set_is_a_split_of_its_own_that_changes_nothing_else(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    said = shiftbench(*RUN, "--test-set", "later=later.csv", "--out", "with")
+    assert said.code == 0, said.err
+    assert shiftbench(*RUN, "--out", "without").code == 0
+    one, other = (Report.load(tmp_path / name / "report/report.json") for name in ("with", "without"))
+    assert one.splits == ("dev", "eval", "later")
+    assert [count.subset for count in one.counts if count.split == "later"] == ["full"]
+    assert [score for score in one.scores if score.split != "later"] == list(other.scores)
+    found = one.score("rmse", system="boosting", split="later", subset="full")
+    said_of_later = predictions.load(tmp_path / "with/predictions/later/boosting.parquet").ensemble
+    targets = pl.read_csv(tmp_path / "later.csv")["y"].to_numpy()
+    assert found.value == pytest.approx(float(((said_of_later.answers() - targets) ** 2).mean() ** 0.5))
+    assert found.low < found.value < found.high
+
+
+def test_a_run_is_repeated_with_its_test_sets_unless_one_has_changed(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    assert shiftbench(*RUN, "--test-set", "later=later.csv", "--out", "with").code == 0
+    assert shiftbench("run", "--config", "with/run.toml", "--out", "again").code == 0
+    same = [(tmp_path / name / "report/report.json").read_bytes() for name in ("with", "again")]
+    assert same[0] == same[1]
+    weather_like(600, seed=8).write_csv(tmp_path / "later.csv")
+    said = shiftbench("run", "--config", "with/run.toml", "--out", "third")
+    assert said.code == 2
+    assert "expected the test set that these settings were written for" in said.err
+
+
+def test_everything_that_is_wrong_with_test_sets_is_said_at_once(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    weather_like(50).drop("x").write_csv(tmp_path / "no_x.csv")
+    weather_like(50).with_columns(y=pl.lit(None, pl.Float64)).write_csv(tmp_path / "no_y.csv")
+    said = shiftbench(*RUN, "--test-set", "a=no_x.csv", "--test-set", "b=no_y.csv", "--out", "run")
+    assert said.code == 2
+    assert "test set a" in said.err
+    assert "'x'" in said.err
+    assert "test set b: no_y.csv: expected rows with a value in 'y', found none" in said.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("later", "--test-set: expected NAME=FILE, found 'later'"),
+        ("dev=later.csv", "found 'dev' = 'later.csv'"),
+        ("a/b=later.csv", "expected a name of letters"),
+        ("gone=gone.csv", "test set gone: expected a table at gone.csv, found none"),
+    ],
+)
+def test_a_wrong_word_about_a_test_set_is_named(shiftbench: Shiftbench, word: str, expected: str) -> None:
+    said = shiftbench(*RUN, "--test-set", word, "--out", "run")
+    assert (said.code, expected in said.err) == (2, True), said.err
