@@ -93,6 +93,23 @@ def classification(records: int = 300) -> Report:
     )
 
 
+def with_test_set() -> Report:
+    """Dev, eval, and a test set that is scored as a whole."""
+    report = regression(120)
+
+    def there(entries):
+        return tuple(
+            replace(entry, split="generalization")
+            for entry in entries
+            if entry.split == "eval" and entry.subset == "full"
+            if getattr(entry, "metric", "") not in ("roc_auc", "pr_auc")
+            if getattr(entry, "kind", "") not in ("roc", "density")
+        )
+
+    parts = {name: (*getattr(report, name), *there(getattr(report, name))) for name in ("scores", "counts", "curves")}
+    return replace(report, **parts)
+
+
 def errors_only() -> Report:
     """Errors and an uncertainty from a file: nothing shifted, no threshold, no intervals, one system."""
     report = _filled(
@@ -194,6 +211,7 @@ def empty() -> Report:
 REPORTS = {
     "regression": regression,
     "classification": classification,
+    "with_test_set": with_test_set,
     "errors_only": errors_only,
     "nothing_defined": nothing_defined,
     "one_record": one_record,

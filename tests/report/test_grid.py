@@ -9,7 +9,7 @@ from shiftbench.report.digits import metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 
-from .factory import classification, many, nothing_defined, regression
+from .factory import classification, many, nothing_defined, one_record, regression, with_test_set
 
 
 def grid_of(report, kind: str, split: str = "eval") -> Grid:
@@ -172,3 +172,15 @@ def test_the_main_split_is_eval_where_there_is_one():
 )
 def test_names_become_one_visible_line(name, text):
     assert clean(name) == text
+
+
+def test_all_splits_stand_side_by_side_where_there_are_several():
+    report = with_test_set()
+    grid = grid_of(report, "splits", "")
+    rmse = [column.title for column in grid.columns if column.group.startswith("RMSE")]
+    assert rmse == ["Development", "Evaluation", "Generalization"]
+    score = report.score("rmse", system="boosting", split="generalization", subset="full")
+    digits = metric_digits(report, METRICS["rmse"], "generalization")
+    cell = cell_of(grid, "boosting", "RMSE", "Generalization")
+    assert (cell.text, cell.note) == digits.cell(score.value, low=score.low, high=score.high)
+    assert not [grid for grid in grids(one_record()) if grid.kind == "splits"]

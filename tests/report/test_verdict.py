@@ -10,7 +10,7 @@ import pytest
 from shiftbench.report.content import Comparison, Count, Report, Score, System
 from shiftbench.report.verdict import verdict
 
-from .factory import empty, errors_only, many, regression
+from .factory import empty, errors_only, many, regression, with_test_set
 
 
 def made(
@@ -189,3 +189,16 @@ def test_sentences_end_and_hold_one_line(report):
         assert sentence.endswith(".")
         assert "\n" not in sentence
         assert "nan" not in sentence.lower().split()
+
+
+def test_a_test_set_gets_a_sentence_with_its_factor_over_in_domain_and_its_leader():
+    report = with_test_set()
+    (told,) = (sentence for sentence in verdict(report) if "generalization" in sentence)
+    whole = report.score("rmse", system="boosting", split="generalization", subset="full")
+    inside = report.score("rmse", system="boosting", split="eval", subset="in")
+    found = re.search(r"records\), ([\d.]+) \[[^]]+\] times as large as in-domain\. Lowest RMSE there: (\w+)", told)
+    assert found is not None, told
+    assert float(found[1]) == pytest.approx(whole.value / inside.value, rel=0.02)
+    scores = [score for score in report.scores if (score.split, score.metric) == ("generalization", "rmse")]
+    assert found[2] == min(scores, key=lambda score: score.value).system
+    assert not any("generalization" in sentence for sentence in verdict(regression()))

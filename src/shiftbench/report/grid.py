@@ -21,6 +21,7 @@ from shiftbench.report.digits import (
 from shiftbench.report.view import (
     best,
     clean,
+    headline_metric,
     headline_scores,
     lead,
     measure_title,
@@ -104,7 +105,7 @@ class Grid:
 
 def grids(report: Report) -> list[Grid]:
     """All tables of a report that have something to show, in reading order."""
-    found = [_systems(report), _counts(report)]
+    found = [_splits(report), _systems(report), _counts(report)]
     for split in report.splits:
         found += [
             _scores(report, split, joint=False),
@@ -192,6 +193,25 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     kind = "joint" if joint else "answers"
     note = BOLD if any(cell.best for column in cells for cell in column) else ""
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
+
+
+def _splits(report: Report) -> Grid:
+    """How large the errors are and how good the uncertainty is, over all records of every split, side by side."""
+    headline, chosen = headline_metric(report), headline_scores(report)
+    names = [system.name for system in report.systems]
+    columns, cells = [], []
+    for metric in dict.fromkeys(metric for metric in (headline, METRICS["r_auc"], METRICS["f1_auc"]) if metric):
+        for split in report.splits if len(report.splits) > 1 else ():
+            digits = metric_digits(report, metric, split)
+            here = {name: chosen.get((name, split, "full", metric.name)) for name in names}
+            there = [score for score in here.values() if score is not None]
+            if there:
+                leaders = best(report, there)
+                columns.append(Column(split_title(split).capitalize(), heading(metric, digits, report)))
+                cells.append([score_cell(digits, here[name], leaders=leaders) for name in names])
+    rows = [_row(system, [column[place] for column in cells]) for place, system in enumerate(report.systems)]
+    shown = tuple(row for row in rows if any(cell != NONE for cell in row.cells))
+    return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, "Over all records of each.")
 
 
 def _measure_name(measure: str) -> str:

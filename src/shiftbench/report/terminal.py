@@ -42,7 +42,7 @@ class _Rendered:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            wanted = grid.kind in ("answers", "joint") if self.brief else grid.kind != "systems"
+            wanted = grid.kind in ("splits", "answers", "joint") if self.brief else grid.kind != "systems"
             if wanted and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:

@@ -48,6 +48,7 @@ def verdict(report: Report) -> list[str]:
             *_leaders(case),
             *_others(case, others),
             *_cautions(case),
+            *_test_sets(case, front),
             *_elsewhere(case, front),
         )
         if sentence
@@ -258,6 +259,27 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
         yield (
             f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
             f"in-domain and {better} better; for {len(shifts) - worse - better} the two cannot be told apart."
+        )
+
+
+def _test_sets(case: _Case, front: System) -> Iterator[str]:
+    """How the leading system does on splits without subsets, against its in-domain records, and who leads there."""
+    for split in case.report.splits:
+        there = replace(case, split=split)
+        whole, shifted = (there.score(front.name, subset) for subset in ("full", "shifted"))
+        if split == case.split or whole is None or shifted is not None:
+            continue
+        inside = case.score(front.name, "in") or case.score(front.name, "full")
+        against = _factor(case, _shift(inside, whole)) if inside else ""
+        named = (
+            WHERE["in"] if inside is not None and inside.subset == "in" else f"on the {split_title(case.split)} split"
+        )
+        told = f"{against} as {named}" if against else ""
+        led = _leader(there, case.metric, "full")
+        leader = f" {_extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
+        yield (
+            f"On the test set {split_title(split)}: {case.title} of {clean(front.name)} {there.quantity(whole)} "
+            f"({count_text(whole.n)} records){told}.{leader}"
         )
 
 
