@@ -13,9 +13,11 @@ from shiftbench import methods, predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError, UnknownNameError
 from shiftbench.methods import METHODS, Method, fitted_folder
+from shiftbench.methods.symbolic_terms import ROLES
 from shiftbench.predictions import Predictions
 from tests.methods.conftest import TARGETS, Parts
 
+STACK = {"members": 2, "epochs": 2, "batch": 128}
 TINY = {"blocks": 2, "width": 16, "most_steps": 15}
 # What a method must be told, or is told to be quick.
 OWN: dict[tuple[str, str], dict[str, Any]] = {
@@ -26,6 +28,10 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     **{("ft_transformer", task): TINY | {"members": 2, "attention_heads": 2} for task in TARGETS},
     **{("tabm", task): TINY | {"submodels": 3} for task in TARGETS},
     **{("mc_dropout", task): {"of": "network", "samples": 2} for task in TARGETS},
+    ("mlp", "regression"): STACK,
+    ("mlp_dropout", "regression"): STACK | {"draws": 3},
+    ("mlp_flipout", "regression"): STACK | {"draws": 3},
+    ("symbolic", "regression"): STACK | {"roles": dict.fromkeys(ROLES, "b") | {"wave_height": "noisy"}},
     ("combination", "regression"): {"of": ["first", "second"]},
     ("combination", "classification"): {"of": ["first", "second"]},
     ("column", "regression"): {"column": "forecast"},

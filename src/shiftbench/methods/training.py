@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
@@ -118,8 +119,23 @@ def train(
         SettingsError: if the checkpoint is another training's.
     """
     place = torch.device(device)
-    with torch.random.fork_rng([place] if place.type == "cuda" else []), _interrupts() as interrupted:
-        run = _Run(model.to(place), lesson, plan, place)
+    with kept_random(place):
+        run = _Lone(model, lesson, plan, place)
+        run_through(run, checkpoint=checkpoint, progress=progress)
+        return run.finish()
+
+
+@contextmanager
+def kept_random(place: torch.device) -> Iterator[None]:
+    """Whatever is drawn in the block, the caller's random states of the CPU and of `place` are as before after it."""
+    with torch.random.fork_rng([place] if place.type == "cuda" else []):
+        yield
+
+
+def run_through(run: Run, *, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
+    """Take all steps of a run from its checkpoint on, validating, reporting and keeping its state on the way."""
+    plan = run.plan
+    with _interrupts() as interrupted:
         if checkpoint and (state := checkpoint.load()):
             run.restore(state)
         while not run.finished:
@@ -132,28 +148,31 @@ def train(
                 checkpoint.save(run.state())
             if interrupted.is_set():
                 raise KeyboardInterrupt
-        return run.finish()
 
 
-class _Run(Generic[Batch]):
-    """A training at some step: all of its state, and how it changes."""
+class Run(ABC):
+    """A training at some step: all of its state, and how it changes.
 
-    def __init__(self, model: nn.Module, lesson: Lesson[Batch], plan: Plan, place: torch.device) -> None:
-        self.model, self.lesson, self.plan, self.place = model, lesson, plan, place
+    What is learnt, and what a validation leads to, is said by its two kinds: one model, and a stack of members.
+    `records` is N; `shape` that of a loss: () or [M].
+    """
+
+    def __init__(
+        self, model: nn.Module, plan: Plan, place: torch.device, *, records: int, groups: Any = None, shape: Any = ()
+    ) -> None:
+        self.model, self.plan, self.place, self.records = model.to(place), plan, place, records
         self.optimizer = torch.optim.AdamW(
-            lesson.groups or model.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
+            groups or model.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
         )
         mixed = plan.mixed_precision and place.type == "cuda"
         half = torch.bfloat16 if mixed and _has_bfloat16(place) else torch.float16
         self.autocast = torch.autocast(place.type, half, enabled=True) if mixed else torch.enable_grad()
         # Only float16 is so narrow that small gradients must be scaled up.
         self.scaler = torch.amp.GradScaler(place.type, enabled=mixed and half == torch.float16)
-        self.per_epoch = math.ceil(lesson.records / plan.batch)
-        self.step = 0
-        self.total = torch.zeros((), dtype=torch.float64, device=place)  # of the losses since the last validation
-        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "weights": {}, "waited": 0}
-        self.history: list[tuple[int, float, float]] = []
-        self.order = torch.empty(0)
+        self.per_epoch = math.ceil(records / plan.batch)
+        self.step = self.validated = 0
+        self.total = torch.zeros(shape, dtype=torch.float64, device=place)  # of the losses since the last validation
+        self.orders = torch.empty(0)
         self.epoch = -1
         torch.default_generator.manual_seed(plan.seed)  # and not torch.manual_seed, which seeds every GPU
         if place.type == "cuda":
@@ -162,18 +181,34 @@ class _Run(Generic[Batch]):
         model.train()
 
     @property
+    @abstractmethod
     def finished(self) -> bool:
-        return self.step >= self.plan.steps or self.best["waited"] >= self.plan.patience
+        """Whether there is nothing left to learn."""
+
+    @abstractmethod
+    def loss(self) -> Tensor:
+        """What is to be made small at this step: () or [M]."""
+
+    @abstractmethod
+    def judge(self, loss: Tensor, model: nn.Module) -> str:
+        """Validate the model, keep what is the best so far, and say so; `loss` is the mean since the last time."""
+
+    @abstractmethod
+    def learnt(self) -> State:
+        """What validations have led to."""
+
+    @abstractmethod
+    def relearn(self, state: State) -> None:
+        """Take up what `learnt` gave."""
 
     def advance(self) -> None:
         """One step."""
-        batch = self.lesson.batch(self._rows())
         for group in self.optimizer.param_groups:
             group["lr"] = self.plan.rate(self.step)
         self.optimizer.zero_grad(set_to_none=True)
         with self.autocast:
-            loss = self.lesson.loss(self.model, batch)
-        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            loss = self.loss()
+        self.scaler.scale(loss.sum() if loss.ndim else loss).backward()  # type: ignore[no-untyped-call]
         if self.plan.clip is not None:
             self.scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.clip)
@@ -182,49 +217,40 @@ class _Run(Generic[Batch]):
         self.total += loss.detach()  # reading it here would make a GPU wait
         self.step += 1
 
-    def _rows(self) -> Tensor:
-        """The positions of the records of this step, on the device. The order of an epoch follows from seed and epoch
-        alone, so a training that goes on needs no memory of it."""
+    def rows(self, seeds: Sequence[int]) -> Tensor:
+        """The positions of the records of this step, on the device, for each seed [M, B]. The order of an epoch follows
+        from seed and epoch alone, so a training that goes on needs no memory of it."""
         epoch, place = divmod(self.step, self.per_epoch)
         if epoch != self.epoch:
-            seed = np.random.SeedSequence([self.plan.seed, epoch]).generate_state(1)[0]
-            generator = torch.Generator().manual_seed(int(seed))
-            self.order = torch.randperm(self.lesson.records, generator=generator).to(self.place)
-            self.epoch = epoch
-        return self.order[place * self.plan.batch : (place + 1) * self.plan.batch]
+            drawn = (np.random.SeedSequence([seed, epoch]).generate_state(1)[0] for seed in seeds)
+            generators = (torch.Generator().manual_seed(int(seed)) for seed in drawn)
+            orders = [torch.randperm(self.records, generator=generator) for generator in generators]
+            self.orders, self.epoch = torch.stack(orders).to(self.place), epoch
+        return self.orders[:, place * self.plan.batch : (place + 1) * self.plan.batch]
 
     def validate(self) -> str:
-        """Judge the model, keep it if it is the best so far, and say so."""
-        since = self.step - (self.history[-1][0] if self.history else 0)
-        loss = float(self.total) / since
+        """Judge the model, and say in a sentence what came out."""
+        loss = self.total / (self.step - self.validated)
         self.total.zero_()
+        self.validated = self.step
         self.model.eval()
         with torch.no_grad():
-            score = float(self.lesson.validate(self.model))
+            line = self.judge(loss, self.model)
         self.model.train()
-        self._require_finite(loss, score)
-        self.history.append((self.step, loss, score))
-        better = score < self.best["loss"]
-        if better:
-            weights = {name: value.detach().to("cpu", copy=True) for name, value in self.model.state_dict().items()}
-            self.best = {"loss": score, "step": self.step, "weights": weights, "waited": 0}
-        else:
-            self.best["waited"] += 1
-        epoch = self.step / self.per_epoch
-        return f"epoch {epoch:.3g}: loss {loss:.4g}, validation {score:.4g}{' (best)' if better else ''}"
+        return f"epoch {self.step / self.per_epoch:.3g}: {line}"
 
-    def _require_finite(self, loss: float, score: float) -> None:
+    def require_finite(self, loss: float, score: float, *, whose: str = "training") -> None:
+        """Check a loss and a validation.
+
+        Raises:
+            ShiftbenchError: if one is not finite.
+        """
         for what, value in (("loss", loss), ("validation loss", score)):
             if not math.isfinite(value):
                 raise ShiftbenchError(
-                    f"training: expected a finite {what}, found {value} by step {self.step:,}. Lower the learning "
+                    f"{whose}: expected a finite {what}, found {value} by step {self.step:,}. Lower the learning "
                     f"rate (now {self.plan.learning_rate:g}), clip gradients, or look for extreme values in the data."
                 )
-
-    def finish(self) -> Trained:
-        self.model.load_state_dict(self.best["weights"])
-        self.model.eval()
-        return Trained(self.step, self.best["step"], self.best["loss"], tuple(self.history))
 
     def state(self) -> State:
         """All that the rest of the training depends on, as tensors and plain values."""
@@ -239,8 +265,8 @@ class _Run(Generic[Batch]):
             "scaler": self.scaler.state_dict(),
             "random": random,
             "total": self.total,
-            "best": self.best,
-            "history": self.history,
+            "validated": self.validated,
+            "learnt": self.learnt(),
         }
 
     def restore(self, state: State) -> None:
@@ -253,12 +279,53 @@ class _Run(Generic[Batch]):
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
-        self.step, self.best = state["step"], state["best"]
-        self.history = [tuple(entry) for entry in state["history"]]
+        self.step, self.validated = state["step"], state["validated"]
+        self.relearn(state["learnt"])
         self.total.copy_(state["total"])
         torch.set_rng_state(state["random"]["cpu"])
         if self.place.type == "cuda":
             torch.cuda.set_rng_state(state["random"]["cuda"], self.place)
+
+
+class _Lone(Run, Generic[Batch]):
+    """The training of one model."""
+
+    def __init__(self, model: nn.Module, lesson: Lesson[Batch], plan: Plan, place: torch.device) -> None:
+        super().__init__(model, plan, place, records=lesson.records, groups=lesson.groups)
+        self.lesson = lesson
+        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "weights": {}, "waited": 0}
+        self.history: list[tuple[int, float, float]] = []
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.plan.steps or self.best["waited"] >= self.plan.patience
+
+    def loss(self) -> Tensor:
+        return self.lesson.loss(self.model, self.lesson.batch(self.rows([self.plan.seed])[0]))
+
+    def judge(self, loss: Tensor, model: nn.Module) -> str:
+        mean, score = float(loss), float(self.lesson.validate(model))
+        self.require_finite(mean, score)
+        self.history.append((self.step, mean, score))
+        better = score < self.best["loss"]
+        if better:
+            weights = {name: value.detach().to("cpu", copy=True) for name, value in model.state_dict().items()}
+            self.best = {"loss": score, "step": self.step, "weights": weights, "waited": 0}
+        else:
+            self.best["waited"] += 1
+        return f"loss {mean:.4g}, validation {score:.4g}{' (best)' if better else ''}"
+
+    def learnt(self) -> State:
+        return {"best": self.best, "history": self.history}
+
+    def relearn(self, state: State) -> None:
+        self.best = state["best"]
+        self.history = [tuple(entry) for entry in state["history"]]
+
+    def finish(self) -> Trained:
+        self.model.load_state_dict(self.best["weights"])
+        self.model.eval()
+        return Trained(self.step, self.best["step"], self.best["loss"], tuple(self.history))
 
 
 def _has_bfloat16(place: torch.device) -> bool:

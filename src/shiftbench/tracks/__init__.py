@@ -7,7 +7,7 @@ import importlib
 from shiftbench.errors import UnknownNameError
 from shiftbench.track import Track
 
-TRACKS = ("weather",)
+TRACKS = ("weather", "power")
 
 
 def track(name: str) -> Track:

@@ -8,7 +8,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from shiftbench.errors import TableError
-from shiftbench.tracks.weather import example, files, reading, schema
+from shiftbench.intake import reading
+from shiftbench.tracks.weather import example, files, schema
 from shiftbench.tracks.weather.sources import sources
 
 ROWS = 1_200

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.intake.prepared_folder import form_of
 from shiftbench.partition import verify
 from shiftbench.tracks.weather import definition, example, preparation, schema
 from shiftbench.tracks.weather.preparation import open_prepared
@@ -169,7 +170,7 @@ def test_another_experiment_is_refused(whole, tmp_path):
 @pytest.mark.parametrize("entries", [{}, {"origin": "official"}, {"origin": 1, "notes": []}])
 def test_a_damaged_description_is_no_traceback(whole, tmp_path, entries):
     (tmp_path / "manifest.json").write_bytes((whole.folder / "manifest.json").read_bytes())
-    (tmp_path / "data.json").write_text(json.dumps({"format": preparation.FORMAT, **entries}))
+    (tmp_path / "data.json").write_text(json.dumps({"format": form_of("weather"), **entries}))
     with pytest.raises(TableError, match="expected an origin and notes, found it damaged"):
         open_prepared(tmp_path)
 

@@ -5,8 +5,9 @@ import tarfile
 import pytest
 
 from shiftbench.errors import TableError
+from shiftbench.intake.sources import Source, opened
 from shiftbench.tracks.weather import schema
-from shiftbench.tracks.weather.sources import Source, opened, sources
+from shiftbench.tracks.weather.sources import sources
 
 FOLDER = "canonical-paritioned-dataset"
 

@@ -15,14 +15,23 @@ from polars.io.plugins import register_io_source
 
 from shiftbench import files
 from shiftbench.errors import TableError
+from shiftbench.intake.form import Form
+from shiftbench.intake.reading import Progress, Reader
+from shiftbench.intake.sources import Source
 from shiftbench.tables import problem
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.checks import check_rows
 from shiftbench.tracks.weather.ranges import check_ranges
-from shiftbench.tracks.weather.reading import Progress, Reader
-from shiftbench.tracks.weather.sources import Source, sources
+from shiftbench.tracks.weather.schema import TYPES
+from shiftbench.tracks.weather.sources import sources
 
 ROW_GROUP = 100_000
+FORM = Form(
+    TYPES,
+    optional=frozenset({schema.CLIMATE}),
+    whole=(schema.TIME, schema.CLASS),
+    numbers={schema.TIME: "Unix seconds as numbers"},
+)
 
 Climate = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any]
 """Latitudes [N] and longitudes [N] in degrees → names of climates [N]."""
@@ -58,7 +67,7 @@ def convert(
     climate: Climate | None = None,
     progress: Progress | None = None,
 ) -> Converted:
-    """Write a table (CSV, packed or in a tar archive, or Parquet) as zstd Parquet; memory does not grow with its rows.
+    """Write a table (CSV, packed or in an archive, or Parquet) as zstd Parquet; memory does not grow with its rows.
 
     Args:
         source: the table; a path must lead to a single one.
@@ -73,7 +82,7 @@ def convert(
             published number of rows (for the dump: about it) are what they are: their units are only warned of.
     """
     found = source if isinstance(source, Source) else _single(source)
-    reader = Reader(found, progress)
+    reader = Reader(found, FORM, progress)
     try:
         with files.replacing(target) as temporary:
             _write(reader, temporary, id_prefix=id_prefix, climate=climate)
@@ -107,7 +116,7 @@ def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Clim
             failures.append(error)
             raise
 
-    types = {"id": pl.Int64() if id_prefix is None else pl.String(), **schema.TYPES}
+    types = {"id": pl.Int64() if id_prefix is None else pl.String(), **TYPES}
     try:
         register_io_source(batches, schema=types).sink_parquet(
             target, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True

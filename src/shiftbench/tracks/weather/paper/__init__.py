@@ -8,16 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shiftbench import files
+from shiftbench.paper import output, text
+from shiftbench.paper.table import Table as Table
+from shiftbench.paper.text import csv as csv
+from shiftbench.paper.text import render as render
 from shiftbench.report.content import Report
 from shiftbench.tracks.weather.paper.figures import figures
 from shiftbench.tracks.weather.paper.rows import printed as printed
-from shiftbench.tracks.weather.paper.table import Table as Table
 from shiftbench.tracks.weather.paper.tables import tables
-from shiftbench.tracks.weather.paper.text import csv, markdown
-from shiftbench.tracks.weather.paper.text import render as render
 
 __all__ = ["Table", "csv", "figures", "markdown", "printed", "render", "tables", "write"]
+
+TITLE = "The weather tables of Shifts 1.0"
+
+
+def markdown(tables: Sequence[Table], *, pictures: Sequence[str] = ()) -> str:
+    """All tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
+    return text.markdown(tables, title=TITLE, pictures=pictures)
 
 
 def write(reports: Sequence[Report], folder: str | Path) -> dict[str, Path]:
@@ -29,11 +36,5 @@ def write(reports: Sequence[Report], folder: str | Path) -> dict[str, Path]:
     Raises:
         TableError: if no report is of regression or classification.
     """
-    made, target = tables(reports), Path(folder)
-    drawn = figures(reports, target / "figures")
-    pictures = [path.relative_to(target).as_posix() for path in drawn if path.suffix == ".png"]
-    return {
-        "markdown": files.write_text(target / "tables.md", markdown(made, pictures=pictures)),
-        "csv": files.write_text(target / "tables.csv", csv(made)),
-        "figures": target / "figures",
-    }
+    target = Path(folder)
+    return output.write(tables(reports), figures(reports, target / "figures"), target, title=TITLE)

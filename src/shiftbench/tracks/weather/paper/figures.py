@@ -7,19 +7,19 @@ picture is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench import files, plots
+from shiftbench.paper import drawing
+from shiftbench.paper.run import groups, merged
+from shiftbench.paper.table import Cell, Row, Table
 from shiftbench.report import canvas, curve_figures
-from shiftbench.report.content import METRICS, Curve, Report, System
+from shiftbench.report.content import METRICS, Report
 from shiftbench.report.grid import ARROWS
-from shiftbench.report.style import COLOURS, DPI, GREY, MARKERS, SUBSET_LOOKS, short
+from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS
 from shiftbench.tracks.weather.paper.layouts import READINGS
 from shiftbench.tracks.weather.paper.rows import FIRST, TASKS, Run, of
-from shiftbench.tracks.weather.paper.table import UNITS, Cell, Row, Table
 from shiftbench.tracks.weather.paper.tables import CELSIUS, tables
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 HEADLINE = {"regression": "rmse", "classification": "accuracy"}
 DRAWN = ("in", "full", "shifted")
-NOT_COMPARABLE = "Data other than the official ones: printed values are for orientation."
 WIDE_SPAN = 6  # largest over smallest value from which an axis is logarithmic
 
 
@@ -48,7 +47,7 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
             mine = [run for run in runs if run.report.task == task]
             own = [table for table in made if table.task == task]
             for name, figure in _drawn(mine, own):
-                paths += _save(figure, Path(folder) / f"{task}_{name}.png")
+                paths += drawing.save(figure, Path(folder) / f"{task}_{name}.png")
     return paths
 
 
@@ -67,12 +66,6 @@ def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Fi
         yield "training_sets", _training_sets(by_number[13], runs)
 
 
-def _save(figure: Figure, path: Path) -> list[Path]:
-    with files.replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
-    return [path, files.write_text(path.with_suffix(".svg"), plots.svg(figure, path.stem))]
-
-
 # --- robustness -----------------------------------------------------------------------------------------------------
 
 
@@ -84,19 +77,19 @@ def _robustness(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
     kept = [place for place, row in enumerate(cells) if any(_drawable(cell, comparable) for cell in row)]
     if not kept:
         return None
-    texts = _row_texts([made[0].rows[place] for place in kept])
+    texts = drawing.row_texts([made[0].rows[place] for place in kept])
     figure, axes = canvas.panels(len(made), width=4.4, height=0.5 * len(kept) + 1.0, below=0.35)
     for panel, table in zip(axes, made, strict=True):
         for row, place in enumerate(kept):
             for number, subset in enumerate(DRAWN):
                 color, _, marker = SUBSET_LOOKS[subset]
                 cell = _cell(table, place, metric, subset)
-                _dot(panel, cell, row + 0.25 * (number - 1), color, marker, comparable=comparable)
+                drawing.dot(panel, cell, row + 0.25 * (number - 1), color, marker, comparable=comparable)
         panel.set(title=SPLITS[table.columns[0].dataset].capitalize(), xlabel=_axis(table, metric, runs))
     if metric == "rmse":
         _logarithmic(axes)
     for panel in axes:
-        _rows(panel, texts if panel is axes[0] else [""] * len(texts))
+        drawing.name_rows(panel, texts if panel is axes[0] else [""] * len(texts))
     handles = canvas.subset_handles(DRAWN, marker=True)
     for entry in handles:
         entry.set_linestyle("-")
@@ -132,30 +125,15 @@ def _cell(table: Table, place: int, metric: str, subset: str) -> Cell:
 
 def _retention(runs: Sequence[Run]) -> Iterable[tuple[str, Figure]]:
     """Retention curves of all systems on the same records; runs on other records have pictures of their own."""
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.data, []).append(run)
-    for number, group in enumerate(groups.values(), 1):
-        merged = _merged(group)
-        for split in merged.splits:
+    grouped = groups(runs)
+    for number, group in enumerate(grouped, 1):
+        report = merged(group)
+        for split in report.splits:
             for kind in ("error_retention", "f1_retention"):
-                figure = curve_figures.retention(merged, split, kind=kind)
+                figure = curve_figures.retention(report, split, kind=kind)
                 if figure is not None:
-                    figure.suptitle(f"{merged.title}: {SPLITS.get(split, split)}", fontsize="medium")
-                    yield f"{kind}_{split}" + (f"_{number}" if len(groups) > 1 else ""), figure
-
-
-def _merged(runs: Sequence[Run]) -> Report:
-    """The systems of runs on the same records as one report, by their names in the paper."""
-    systems: list[System] = []
-    curves: list[Curve] = []
-    for run in runs:
-        suffix = f", {run.name}" if len(runs) > 1 else ""
-        named = {name: run.title(name) + suffix for name in run.slots}
-        systems += [replace(entry, name=named[entry.name]) for entry in run.report.systems if entry.name in named]
-        curves += [replace(entry, system=named[entry.system]) for entry in run.report.curves if entry.system in named]
-    title = " · ".join(run.name for run in runs)
-    return replace(runs[0].report, title=title, systems=tuple(systems), curves=tuple(curves))
+                    figure.suptitle(f"{report.title}: {SPLITS.get(split, split)}", fontsize="medium")
+                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), figure
 
 
 # --- measures -------------------------------------------------------------------------------------------------------
@@ -174,9 +152,9 @@ def _measures(table: Table, dataset: str, runs: Sequence[Run]) -> Figure:
                 place = systems.index(name)
                 offset = 0.62 * ((place + 0.5) / len(systems) - 0.5)
                 color, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-                _dot(panel, cells[number], measures.index(row.measure) + offset, color, marker)
+                drawing.dot(panel, cells[number], measures.index(row.measure) + offset, color, marker)
         panel.set(xlabel=_axis(table, table.columns[number].metric, runs))
-        _rows(panel, measures if panel is axes[0] else [""] * len(measures))
+        drawing.name_rows(panel, measures if panel is axes[0] else [""] * len(measures))
     axes[0].set_title(SPLITS[dataset].capitalize(), loc="left")
     handles = [
         canvas.handle(short(name, 40), color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)])
@@ -233,46 +211,11 @@ def _comparable(runs: Sequence[Run]) -> bool:
 
 
 def _axis(table: Table, metric: str, runs: Sequence[Run]) -> str:
-    unit = next(UNITS[column.unit] for column in table.columns if column.metric == metric)
+    unit = next(column.unit_shown for column in table.columns if column.metric == metric)
     if metric == "rmse" and not _comparable(runs):
         unit = next(run.report.target_unit for run in runs if run.report.target_unit not in CELSIUS)
     return f"{METRICS[metric].title} {ARROWS[METRICS[metric].better]}{canvas.unit_text(unit)}"
 
 
-def _dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparable: bool = True) -> None:
-    """Ours filled with its interval, print hollow below it."""
-    if comparable:
-        for value in cell.printed:
-            panel.plot(value.value, row, marker=marker, color=color, markerfacecolor="white", markersize=6, zorder=2)
-    if cell.value is None:
-        return
-    if cell.low is not None and cell.high is not None:
-        panel.plot((cell.low, cell.high), (row, row), color=color, linewidth=1.6, solid_capstyle="butt")
-    elif cell.std is not None:
-        ends = (cell.value - cell.std, cell.value + cell.std)
-        panel.plot(ends, (row, row), color=color, linewidth=1.6, solid_capstyle="butt")
-    panel.plot(cell.value, row, marker=marker, color=color, markersize=5, zorder=3)
-
-
-def _row_texts(rows: Sequence[Row]) -> list[str]:
-    several = len({row.run for row in rows if row.run}) > 1
-    return [short(row.system) + (f"\n{short(row.run)}" if several and row.run else "") for row in rows]
-
-
-def _rows(panel: Any, texts: Sequence[str]) -> None:
-    panel.set_yticks(range(len(texts)), texts, fontsize="small")
-    panel.set_ylim(len(texts) - 0.5, -0.5)
-    panel.tick_params(axis="y", length=0)
-    panel.grid(visible=False, axis="y")
-    for row in range(1, len(texts)):
-        panel.axhline(row - 0.5, color="#e3e3e3", linewidth=0.6)
-
-
 def _close(figure: Figure, handles: list[Any], runs: Sequence[Run]) -> None:
-    """The legend, with a word on hollow markers and on data that do not compare."""
-    if _comparable(runs):
-        handles = [*handles, canvas.handle("printed", color=GREY, marker="o", markerfacecolor="white", linestyle="")]
-    columns, _ = canvas.legend_grid([entry.get_label() for entry in handles], figure.get_size_inches()[0])
-    canvas.legend(figure, handles, columns)
-    if _comparable(runs) and not all(run.official for run in runs):
-        figure.suptitle(NOT_COMPARABLE, fontsize="small", color=GREY)
+    drawing.close(figure, handles, comparable=_comparable(runs), official=all(run.official for run in runs))

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 import polars as pl
 
 from shiftbench import published
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.report.content import Report, Score, System
+from shiftbench.paper import run
+from shiftbench.report.content import Report, Score
 from shiftbench.report.view import clean
 
 TASKS = ("regression", "classification")
 PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
 TRACK, EXPERIMENTS = "weather", ("A", "B", "C", "D")
 FIRST = "A"  # the experiment of the canonical partition
-SINGLE = " (single)"
 
 
 @dataclass(frozen=True)
-class Slot:
+class Slot(run.Slot):
     """A system of the paper, as its printed results name it."""
-
-    model: str
-    ensemble: str
 
     @property
     def title(self) -> str:
@@ -48,27 +43,13 @@ SLOTS = {
 
 
 @dataclass(frozen=True)
-class Run:
-    """A report, what its recipe says of the data, and a name that no other run of the tables has."""
+class Run(run.Run):
+    """A report of this track.
 
-    name: str
-    report: Report
+    Members of TabM, of dropout and of a combination are not models that one would train alone: they have no slot.
+    """
 
-    @cached_property
-    def track(self) -> dict[str, Any]:
-        """What the recipe says of the track; empty for a run on a table of another kind."""
-        found = self.report.recipe.get("track")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def origin(self) -> str:
-        """Where the records came from: "official", or in words."""
-        return clean(self.track.get("origin") or f"another table ({self.name})")
-
-    @property
-    def official(self) -> bool:
-        """Whether the records are the official ones, so that printed values compare."""
-        return self.origin == "official"
+    known = SLOTS
 
     @property
     def experiment(self) -> str:
@@ -78,60 +59,21 @@ class Run:
     @property
     def data(self) -> tuple[object, ...]:
         """What runs on the same records share."""
-        return (self.report.task, self.origin, self.experiment, self.report.counts)
-
-    @cached_property
-    def slots(self) -> dict[str, Slot | None]:
-        """The slot of each system; None for systems that the paper does not have.
-
-        Members of a method alone are left out, unless the paper has them: those of TabM, of dropout and of a
-        combination are not models that one would train alone.
-        """
-        found = {}
-        for system in self.report.systems:
-            slot = SLOTS.get((self._method(system), system.role == "single"))
-            if slot is not None or system.role != "single":
-                found[system.name] = slot
-        return found
-
-    def _method(self, system: System) -> str:
-        name = system.name.removesuffix(SINGLE) if system.role == "single" else system.name
-        systems = self.report.recipe.get("systems")
-        settings = systems.get(name) if isinstance(systems, dict) else None
-        return str(settings.get("method")) if isinstance(settings, dict) else ""
-
-    def named(self, slot: Slot) -> list[str]:
-        """The systems that fill a slot."""
-        return [name for name, filled in self.slots.items() if filled == slot]
-
-    def title(self, system: str) -> str:
-        """What the paper calls a system, or its own name."""
-        slot = self.slots[system]
-        return slot.title if slot else system
-
-    @cached_property
-    def _scores(self) -> dict[tuple[str, ...], Score]:
-        return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in self.report.scores}
-
-    def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
-        """The score of a system at a place (dataset, subset, metric), by its headline measure if none is named."""
-        measures = (measure,) if measure else ("", self.report.measure_of(system))
-        found = (self._scores.get((system, *place, name)) for name in measures)
-        return next((score for score in found if score is not None), None)
+        return (*super().data, self.experiment)
 
 
 def _foreign(report: Report) -> list[str]:
     """Why a report has no place in this track's tables; runs on tables of one's own have one."""
-    run = Run(report.title, report)
-    name = run.track.get("name", TRACK)
+    found = Run(report.title, report)
+    name = found.track.get("name", TRACK)
     if name != TRACK:
         return [
             f"{clean(report.title)}: expected a run of the track {TRACK}, found one of {clean(name)!r}. Leave it out."
         ]
-    if run.experiment not in EXPERIMENTS:
+    if found.experiment not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
         return [
-            f"{clean(report.title)}: expected an experiment among {known}, found {run.experiment!r}. Prepare again."
+            f"{clean(report.title)}: expected an experiment among {known}, found {found.experiment!r}. Prepare again."
         ]
     return []
 
@@ -151,11 +93,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
         raise TableError(
             f"expected a report of regression or classification, found: {found}. Name a run of this track."
         )
-    titles = [clean(report.title) for report in usable]
-    return [
-        Run(title if titles.count(title) == 1 else f"{title} ({titles[: place + 1].count(title)})", report)
-        for place, (title, report) in enumerate(zip(titles, usable, strict=True))
-    ]
+    return [Run(name, report) for name, report in zip(run.names(usable), usable, strict=True)]
 
 
 def printed(number: str, *, version: str = "full", task: str | None = None, dataset: str | None = None) -> pl.DataFrame:

@@ -9,17 +9,19 @@ from decimal import Decimal
 import polars as pl
 
 from shiftbench import published
+from shiftbench.paper.printed import Lookup, columns, lookup, marks
+from shiftbench.paper.run import origins
+from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report.content import Report, Score
 from shiftbench.report.digits import MISSING
 from shiftbench.report.view import SPLITS, best
 from shiftbench.tracks.weather.paper.layouts import EXPERIMENTS, LAYOUTS, RANDOM, READINGS, Layout, Reading
 from shiftbench.tracks.weather.paper.rows import FIRST, PAPERS, TASKS, Run, Slot, of, printed, turned
-from shiftbench.tracks.weather.paper.table import Cell, Column, Printed, Row, Table
 
-LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 WRONG_SIGN = "roc_auc_confidence_low"
 SECOND_PRINTING = "macro_f1_version_000"
 QUIET = {"macro_f1_version_003", SECOND_PRINTING, "ocr_decimal_restored"}  # one note tells these
+KEYS = ("model", "ensemble", "measure", "experiment", "dataset", "subset", "metric")  # of a cell in print
 CHANCE = 0.5  # the ROC-AUC of a random order, by definition
 CELSIUS = {"", "°C", "degC", "C", "celsius"}
 
@@ -47,9 +49,6 @@ class Line:
         return turned(found) if found is not None and wrong else found
 
 
-Lookup = dict[tuple[str | None, ...], tuple[Printed, ...]]
-
-
 def tables(reports: Iterable[Report]) -> list[Table]:
     """The tables of the paper, in its order, for the tasks that the reports have.
 
@@ -75,66 +74,42 @@ def tables(reports: Iterable[Report]) -> list[Table]:
 
 def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
     task = runs[0].report.task
-    columns = tuple(_columns(frame))
-    lookup = _lookup(frame)
+    heads = columns(frame)
+    found = lookup(frame, KEYS)
     lines = list(_lines(layout, runs, frame))
-    values = [[_values(lookup, line, column) for column in columns] for line in lines]
+    values = [[_values(found, line, column) for column in heads] for line in lines]
     scores = [
-        [line.score(column, here) for column, here in zip(columns, row, strict=True)]
+        [line.score(column, here) for column, here in zip(heads, row, strict=True)]
         for line, row in zip(lines, values, strict=True)
     ]
-    leaders = [_leaders(layout, lines, [row[place] for row in scores]) for place in range(len(columns))]
+    leaders = [_leaders(layout, lines, [row[place] for row in scores]) for place in range(len(heads))]
     cells = tuple(
-        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(columns))
+        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(heads))
         for r in range(len(lines))
     )
-    marks = _marks(value for row in values for here in row for value in here)
-    where = f"{task}, {SPLITS[columns[0].dataset]}" if layout.by_dataset else task
+    letters = marks((value for row in values for here in row for value in here), quiet=QUIET)
+    where = f"{task}, {SPLITS[heads[0].dataset]}" if layout.by_dataset else task
     return Table(
         number=layout.number,
         paper=PAPERS[layout.version],
         title=f"{layout.title} ({where})",
-        caption=f"{layout.caption} {_origins(runs)}",
+        caption=f"{layout.caption} {origins(runs)}",
         label={"systems": "System", "measures": "Measure", "experiments": "Training set"}[layout.rows],
         rows=tuple(line.row for line in lines),
-        columns=columns,
+        columns=heads,
         cells=cells,
         task=task,
-        notes=tuple(_notes(layout, runs, cells, marks)),
-        marks=marks,
+        experiment=FIRST,
+        notes=tuple(_notes(layout, runs, cells, letters)),
+        marks=letters,
     )
 
 
-def _marks(values: Iterable[Printed]) -> dict[str, str]:
-    """A letter for every flag that a note explains, in order of appearance."""
-    flags = dict.fromkeys(flag for value in values for flag in value.flags if flag not in QUIET)
-    return dict(zip(flags, LETTERS, strict=False))
-
-
-def _columns(frame: pl.DataFrame) -> Iterator[Column]:
-    """Datasets, then metrics, then subsets, in the order of print."""
-    datasets, metrics, subsets = (list(dict.fromkeys(frame[axis])) for axis in ("dataset", "metric", "subset"))
-    rows = frame.select("dataset", "metric", "subset", "unit").unique().rows()
-    rows.sort(key=lambda row: (datasets.index(row[0]), metrics.index(row[1]), subsets.index(row[2])))
-    return (Column(dataset, subset, metric, unit) for dataset, metric, subset, unit in rows)
-
-
-def _lookup(frame: pl.DataFrame) -> Lookup:
-    """The printed values of each cell: two where two versions of the paper differ."""
-    found: Lookup = {}
-    for row in frame.iter_rows(named=True):
-        key = tuple(row[name] for name in ("model", "ensemble", "measure", "experiment", "dataset", "subset", "metric"))
-        flags = tuple(row["flag"].split(";")) if row["flag"] else ()
-        value = Printed(row["printed"], row["printed_std"] or "", row["source"], flags)
-        found[key] = (*found.get(key, ()), value)
-    return found
-
-
-def _values(lookup: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
+def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
     if line.slot is None:
         return ()
     measure = line.reading.key if line.reading else None
-    values = lookup.get((line.slot.model, line.slot.ensemble, measure, line.row.experiment or None, *column.place), ())
+    values = found.get((line.slot.model, line.slot.ensemble, measure, line.row.experiment or None, *column.place), ())
     if line.reading is None or line.reading.sign != "corrected":
         return values
     return tuple(_corrected(value) if WRONG_SIGN in value.flags else value for value in values)
@@ -232,22 +207,8 @@ def _best(
 # --- what to know ---------------------------------------------------------------------------------------------------
 
 
-def _origins(runs: Sequence[Run]) -> str:
-    """Where our numbers come from, and whether print compares."""
-    texts = dict.fromkeys(
-        f"{'the official data' if run.official else run.origin}"
-        f"{', preset ' + str(run.track['preset']) if run.track.get('preset') else ''}"
-        for run in runs
-    )
-    ours = f"Ours: {'; '.join(texts)}."
-    if all(run.official for run in runs):
-        return ours
-    which = "Not the official data" if not any(run.official for run in runs) else "Not all are the official data"
-    return f"{ours} {which}: printed values stand beside for orientation and do not compare with ours."
-
-
 def _notes(
-    layout: Layout, runs: Sequence[Run], cells: Sequence[Sequence[Cell]], marks: dict[str, str]
+    layout: Layout, runs: Sequence[Run], cells: Sequence[Sequence[Cell]], letters: dict[str, str]
 ) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
@@ -266,7 +227,7 @@ def _notes(
         if run.report.task == "regression" and run.report.target_unit not in CELSIUS:
             yield f"{run.name} measures in {run.report.target_unit}, the paper in °C."
     meanings = published.flags()
-    yield from (f"{letter} {meanings[flag]}." for flag, letter in marks.items())
+    yield from (f"{letter} {meanings[flag]}." for flag, letter in letters.items())
 
 
 def _measure_notes(task: str, cells: Sequence[Cell]) -> Iterator[str]:

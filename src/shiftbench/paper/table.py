@@ -1,4 +1,4 @@
-"""A table of the paper as plain values: what stands in each cell, ours and in print."""
+"""A table of a paper as plain values: what stands in each cell, ours and in print."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from dataclasses import dataclass, field
 from shiftbench.report.content import METRICS, SUBSETS, Score
 from shiftbench.report.digits import MISSING, Digits, digits_of, half_width
 from shiftbench.report.grid import ARROWS
-from shiftbench.report.view import SPLITS, finite
+from shiftbench.report.view import finite, split_title
 
-UNITS = {"degC": "°C", "degC^2": "°C²", "error rate": "", "fraction": "", "%": "%"}
+# Units as `shiftbench.published` writes them: how they are shown, and what turns a score into them.
+UNITS = {
+    "degC": ("°C", 1.0),
+    "degC^2": ("°C²", 1.0),
+    "kW": ("kW", 1.0),
+    "1e5 kW^2": ("10⁵ kW²", 1e-5),
+    "error rate": ("", 1.0),
+    "fraction": ("", 1.0),
+    "%": ("%", 100.0),
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,12 @@ class Column:
     @property
     def factor(self) -> float:
         """What turns a score into this unit."""
-        return 100.0 if self.unit == "%" else 1.0
+        return UNITS[self.unit][1]
+
+    @property
+    def unit_shown(self) -> str:
+        """The unit as a reader knows it; empty where there is none."""
+        return UNITS[self.unit][0]
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Cell:
-    """Our score in the unit of its column (None if the run lacks it), and the values in print, if any."""
+    """Our score in the unit of its column (None if the run lacks it), and the values in print, if any.
+
+    each: the scores of the single models behind a mean, in the same unit.
+    """
 
     value: float | None = None
     std: float | None = None
@@ -72,6 +89,7 @@ class Cell:
     high: float | None = None
     printed: tuple[Printed, ...] = ()
     best: bool = False
+    each: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, score: Score | None, column: Column, printed: tuple[Printed, ...], *, best: bool = False) -> Cell:
@@ -82,12 +100,16 @@ class Cell:
             number * column.factor if finite(number) else None
             for number in (score.value, score.std, score.low, score.high)
         )
-        return cls(value, std, low, high, printed, best)
+        each = tuple(number * column.factor for number in score.each if finite(number))
+        return cls(value, std, low, high, printed, best, each)
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table. `cells` has a row a row and a cell a column; `words` replaces them in tables without numbers."""
+    """One table. `cells` has a row a row and a cell a column; `words` replaces them in tables without numbers.
+
+    experiment: the training set of the rows that name none.
+    """
 
     number: str
     paper: str
@@ -98,6 +120,7 @@ class Table:
     columns: tuple[Column, ...] = ()
     cells: tuple[tuple[Cell, ...], ...] = ()
     task: str = ""
+    experiment: str = ""
     notes: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
@@ -105,7 +128,7 @@ class Table:
 
     @property
     def heading(self) -> str:
-        """Number, version and title."""
+        """Number, paper and title."""
         return f"{self.number}, {self.paper}: {self.title}"
 
     @property
@@ -138,9 +161,10 @@ class Table:
 
 
 def _title(column: Column, several: bool) -> str:
-    metric, unit = METRICS[column.metric], UNITS[column.unit]
+    metric, unit = METRICS[column.metric], column.unit_shown
     where = SUBSETS[column.subset].lower()
     if several:
-        where = SPLITS[column.dataset] if column.subset == "full" else f"{SPLITS[column.dataset]}, {where}"
+        split = split_title(column.dataset)
+        where = split if column.subset == "full" else f"{split}, {where}"
     title = metric.title.replace("%", " %") if metric.name == "f1_at_95" else metric.title
     return f"{title} {ARROWS[metric.better]}{f' ({unit})' if unit else ''}, {where}"

@@ -1,30 +1,25 @@
-"""Weather tables read in batches of bounded size, columns by name, whatever their order."""
+"""A track's tables read in batches of bounded size, columns by name, whatever their order."""
 
 from __future__ import annotations
 
 import csv
-import difflib
 import io
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.intake.form import Form
+from shiftbench.intake.sources import Source, Stream, opened
+from shiftbench.intake.tally import Tally
 from shiftbench.tables import dtypes, problem
-from shiftbench.tracks.weather import schema
-from shiftbench.tracks.weather.checks import Tally
-from shiftbench.tracks.weather.sources import Source, Stream, opened
 
-CHUNK_BYTES = 2**24  # of CSV; about 10,000 rows
+CHUNK_BYTES = 2**24  # of CSV
 BATCH_ROWS = 25_000  # of Parquet
 
 Progress = Callable[[int, int], None]
-WHOLE = (schema.TIME, schema.CLASS)
-# Whole numbers are often written as floats ("10.0"), so they are read as such.
-PARSED: dict[str, pl.DataType] = {**schema.TYPES, **dict.fromkeys(WHOLE, pl.Float64())}
 
 
 @dataclass
@@ -37,6 +32,7 @@ class Reader:
     """
 
     source: Source
+    form: Form
     progress: Progress | None = None
     lines: list[str] = field(default_factory=list)
     more: int = 0
@@ -54,10 +50,10 @@ class Reader:
         return [*lines, *self.bad.told(self.source.label)]
 
     def batches(self) -> Iterator[tuple[int, pl.DataFrame]]:
-        """The line of a batch's first row, and the batch: the columns that are there, in the types of the schema.
+        """The line of a batch's first row, and the batch: the columns that are there, in the types of the form.
 
         Raises:
-            TableError: if the table cannot be read at all, or its columns are not the 129.
+            TableError: if the table cannot be read at all, or its columns are not those of the form.
         """
         pieces = self._parquet() if self.source.is_parquet else self._csv()
         for line, frame in pieces:
@@ -67,21 +63,23 @@ class Reader:
         with problem.reading(self.source.path, "Parquet"):
             table = pl.scan_parquet(self.source.path, glob=False, hive_partitioning=False)
             types = table.collect_schema()
-            names = self._names(types.names())
-            self._check_types({name: types[name] for name in names if name != schema.CLIMATE})
+            found = dict(zip(self._renamed(types.names()), types.items(), strict=True))
+            self._check_types({name: dtype for name, (_, dtype) in found.items() if name in self.form.of(found)})
             rows = table.select(pl.len()).collect().item()
-            wanted = table.select(pl.col(name).cast(PARSED[name]) for name in names)
+            wanted = table.select(
+                pl.col(found[name][0]).cast(self.form.parsed[name]).alias(name) for name in self.form.of(found)
+            )
             done = 0
             for frame in wanted.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
                 yield done + 1, frame
                 done += frame.height
                 self._report(done, rows)
 
-    def _check_types(self, types: dict[str, pl.DataType]) -> None:
+    def _check_types(self, types: Mapping[str, pl.DataType]) -> None:
         problems = []
         for name, dtype in types.items():
-            if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-                wanted = "Unix seconds as numbers" if name == schema.TIME else "numbers"
+            if self.form.types[name].is_numeric() and not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+                wanted = self.form.numbers.get(name, "numbers")
                 problems.append(f"{self.source.label}: column {name!r}: expected {wanted}, found {dtype}. Convert it.")
         if problems:
             raise TableError(*problems)
@@ -123,28 +121,13 @@ class Reader:
                 f"{self.source.label}: line 1: expected names separated by commas, found {text[:40]!r}. "
                 "Is it the right file? Write it with commas."
             )
-        self._names(names)
-        return names
+        return self._renamed(names)
 
-    def _names(self, names: list[str]) -> list[str]:
-        """Those of the schema's columns that are there; all but the climate must be, and each only once."""
-        label, problems = self.source.label, []
-        for name, count in Counter(names).items():
-            if count > 1:
-                problems.append(f"{label}: expected the column {name!r} once, found it {count} times. Drop the others.")
-        unknown = [name for name in names if name not in schema.TYPES and name != "id"]
-        if missing := [name for name in schema.NAMES if name not in names and name != schema.CLIMATE]:
-            problems += problem.few([self._missing(name, unknown) for name in missing])
-        if problems:
-            raise TableError(*problems)
+    def _renamed(self, found: list[str]) -> list[str]:
+        names, unknown = self.form.names(found, label=self.source.label)
         if unknown:
-            self.warnings.append(f"{label}: unknown columns, left out: {', '.join(map(repr, unknown))}.")
-        return [name for name in schema.NAMES if name in names]
-
-    def _missing(self, name: str, unknown: list[str]) -> str:
-        near = difflib.get_close_matches(name, unknown, n=1, cutoff=0.5)
-        hint = f"Did you mean {near[0]!r}?" if near else "Take the whole table."
-        return f"{self.source.label}: expected a column {name!r}, found none. {hint}"
+            self.warnings.append(f"{self.source.label}: unknown columns, left out: {', '.join(map(repr, unknown))}.")
+        return names
 
     def _rows(self, data: bytes, names: list[str], line: int, *, last: bool) -> Iterator[pl.DataFrame]:
         """A piece of CSV as a frame; nothing where its lines are broken, which is then among the problems."""
@@ -167,22 +150,22 @@ class Reader:
         yield frame
 
     def _parsed(self, data: bytes, names: list[str]) -> pl.DataFrame | None:
-        """The rows in the types of the schema, or None if they do not allow that."""
-        types = {name: PARSED.get(name, pl.String()) for name in names}
+        """The rows in the types of the form, or None if they do not allow that."""
+        types = {name: self.form.parsed.get(name, pl.String()) for name in names}
         try:
             frame = pl.read_csv(data, has_header=False, schema=types, glob=False)
         except problem.POLARS:
             return None
-        return frame.select(name for name in schema.NAMES if name in types)
+        return frame.select(self.form.of(names))
 
     def _from_text(self, data: bytes, names: list[str], line: int) -> pl.DataFrame:
         """The slow way: words for missing values become null, and other text in a numeric column is a problem."""
         types = {name: pl.String() for name in names}
         texts = pl.read_csv(data, has_header=False, schema=types, glob=False)
         parsed = []
-        for name in (name for name in schema.NAMES if name in types):
+        for name in self.form.of(names):
             text = dtypes.without_missing(texts[name])
-            values = text.cast(PARSED[name], strict=False)
+            values = text.cast(self.form.parsed[name], strict=False)
             bad = values.is_null() & text.is_not_null()
             advice = "Correct or drop these rows."
             self.bad.add(name, "numbers", advice, values=text, bad=bad, line=line)
@@ -190,20 +173,21 @@ class Reader:
         return pl.DataFrame(parsed)
 
     def _typed(self, frame: pl.DataFrame, line: int) -> pl.DataFrame:
-        """NaN and empty texts as null; infinity too, with a warning; whole numbers as integers."""
-        if schema.CLIMATE in frame.columns:
-            frame = frame.with_columns(pl.col(schema.CLIMATE).replace("", None))
-        frame = frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
+        """NaN and empty texts as null; infinity too unless it is refused; whole numbers as integers."""
+        frame = frame.with_columns(pl.col(pl.String).replace("", None), pl.col(pl.Float32, pl.Float64).fill_nan(None))
         numbers = frame.select(pl.col(pl.Float32, pl.Float64))
         infinite = numbers.select(pl.all().is_infinite().any())
+        tally = self.bad if self.form.complete else self.odd
+        advice = "Correct or drop these rows." if self.form.complete else "Kept as missing."
         for name in (column.name for column in infinite if column.item()):
             bad = frame[name].is_infinite().fill_null(False)
-            self.odd.add(name, "finite numbers", "Kept as missing.", values=frame[name], bad=bad, line=line)
-            frame = frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)))
-        for name in WHOLE:
+            tally.add(name, "finite numbers", advice, values=frame[name], bad=bad, line=line)
+            if not self.form.complete:
+                frame = frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)))
+        for name in self.form.whole:
             bad = (frame[name] != frame[name].round()).fill_null(False)
             self.bad.add(name, "whole numbers", "Correct or drop these rows.", values=frame[name], bad=bad, line=line)
-        return frame.cast({name: pl.Int64() for name in WHOLE}, strict=False)
+        return frame.cast({name: self.form.types[name] for name in self.form.whole}, strict=False)
 
 
 def _whole_lines(stream: Stream) -> Iterator[tuple[bytes, bool]]:

@@ -1,4 +1,4 @@
-"""The tables as Markdown, as tidy CSV, and in a terminal."""
+"""Tables as Markdown, as tidy CSV, and in a terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report import terminal
 from shiftbench.report.grid import Cell as GridCell
 from shiftbench.report.grid import Column as GridColumn
@@ -16,8 +17,6 @@ from shiftbench.report.grid import Grid
 from shiftbench.report.grid import Row as GridRow
 from shiftbench.report.text import markdown_table, quoted
 from shiftbench.report.view import clean
-from shiftbench.tracks.weather.paper.rows import FIRST
-from shiftbench.tracks.weather.paper.table import Cell, Column, Printed, Row, Table
 
 FIELDS = (
     "table", "task", "dataset", "subset", "system", "own_name", "run", "metric", "measure", "experiment", "unit",
@@ -43,7 +42,7 @@ def csv(tables: Sequence[Table]) -> str:
 
 def _record(table: Table, row: Row, column: Column, cell: Cell, value: Printed | None) -> list[str]:
     place = [f"{table.paper}, {table.number}", table.task, column.dataset, column.subset]
-    names = [row.system, row.own, row.run, column.metric, row.measure, row.experiment or FIRST, column.unit]
+    names = [row.system, row.own, row.run, column.metric, row.measure, row.experiment or table.experiment, column.unit]
     numbers = ["" if number is None else repr(number) for number in (cell.value, cell.std, cell.low, cell.high)]
     if value is None:
         return [*place, *names, *numbers, "", "", "", ""]
@@ -54,9 +53,9 @@ def _record(table: Table, row: Row, column: Column, cell: Cell, value: Printed |
 # --- Markdown and terminal ------------------------------------------------------------------------------------------
 
 
-def markdown(tables: Sequence[Table], *, pictures: Sequence[str] = ()) -> str:
+def markdown(tables: Sequence[Table], *, title: str, pictures: Sequence[str] = ()) -> str:
     """All tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
-    blocks = ["# The weather tables of Shifts 1.0"]
+    blocks = [f"# {quoted(title)}"]
     for table in tables:
         blocks += [f"## {quoted(table.heading)}", quoted(table.caption), markdown_table(_grid(table))]
         blocks += ["\n".join(f"- {quoted(note)}" for note in table.notes)] if table.notes else []
@@ -107,7 +106,8 @@ def _words(table: Table, row: int) -> Iterator[GridCell]:
 
 def _label(table: Table, row: Row) -> tuple[str, str]:
     """What a row is called, and its names in one's own runs where those say more."""
-    several = len({other.run for other in table.rows if other.run}) > 1
+    # Where rows tell experiments, one run each says nothing that the letter does not say.
+    several = len({other.run for other in table.rows if other.run and other.experiment == row.experiment}) > 1
     names = [row.own] * (row.own not in ("", row.system)) + [row.run] * (several and bool(row.run))
     if row.measure:
         return clean(row.measure), clean(", ".join([row.system, *names]))

@@ -1,0 +1,73 @@
+"""Which columns a track's tables have, whatever their order and, now and then, their names."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from shiftbench.errors import TableError
+from shiftbench.tables import problem
+
+
+@dataclass(frozen=True)
+class Form:
+    """The columns that a track's tables have.
+
+    types: column → type, in the published order. A column "id" is left out without a word.
+    optional: columns that need not be there; text.
+    whole: columns of whole numbers, whatever they are written as.
+    numbers: column → what its numbers are, in messages ("Unix seconds as numbers").
+    other_names: other names of columns → the names here.
+    complete: whether a number that is not finite is a problem; else it is kept as missing.
+    """
+
+    types: Mapping[str, pl.DataType]
+    optional: frozenset[str] = frozenset()
+    whole: tuple[str, ...] = ()
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    other_names: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+
+    @property
+    def parsed(self) -> dict[str, pl.DataType]:
+        """The types to read as: whole numbers are often written as floats ("10.0"), so they are read as such."""
+        return {**self.types, **dict.fromkeys(self.whole, pl.Float64())}
+
+    def of(self, names: Container[str]) -> list[str]:
+        """The columns that are among the names, in the published order."""
+        return [name for name in self.types if name in names]
+
+    def names(self, found: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
+        """The names of a table's columns as they are here, in its own order, and those that are not known.
+
+        Raises:
+            TableError: naming every column that is not there, or there more than once; `label` is the table.
+        """
+        names = [self.other_names.get(name, name) for name in found]
+        problems = [
+            f"{label}: expected the column {name!r} once, found it {count} times{self._also(name, found)}. "
+            "Drop the others."
+            for name, count in Counter(names).items()
+            if count > 1
+        ]
+        unknown = [name for name in names if name not in self.types and name != "id"]
+        missing = [name for name in self.types if name not in self.optional and name not in names]
+        problems += problem.few([f"{label}: {_missing(name, unknown)}" for name in missing])
+        if problems:
+            raise TableError(*problems)
+        return names, unknown
+
+    def _also(self, name: str, found: Sequence[str]) -> str:
+        others = [repr(own) for own in found if own != name and self.other_names.get(own) == name]
+        return f" (also as {', '.join(others)})" if others else ""
+
+
+def _missing(name: str, unknown: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, unknown, n=1, cutoff=0.5)
+    besides = f"Is it among {', '.join(map(repr, unknown[: problem.MOST_LISTED]))}?" if unknown else ""
+    hint = f"Did you mean {near[0]!r}?" if near else besides or "Take the whole table."
+    return f"expected a column {name!r}, found none. {hint}"

@@ -1,0 +1,222 @@
+"""Where a track's tables lie: in a folder, in tar or zip archives, or alone."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from shiftbench.errors import TableError
+from shiftbench.tables import problem
+
+CSVS = (".csv", ".csv.gz")
+TABLES = (*CSVS, ".parquet")
+TARS = (".tar", ".tar.gz", ".tgz")
+ZIPS = (".zip",)
+
+Naming = Callable[[str], str | None]
+"""The name of a table's file → the partition that it is named after, or None."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table: a file, or a member of an archive. `partition` is what its name says; None if it says nothing."""
+
+    path: Path
+    partition: str | None = None
+    member: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return str(self.path) if self.member is None else f"{self.path}: {self.member}"
+
+    @property
+    def name(self) -> str:
+        """The name of the table's own file."""
+        return Path(self.member or self.path).name
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder that the table lies in, on disk or in its archive."""
+        return Path(self.member or self.path).parent.name
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it is Parquet; else it is CSV."""
+        return self.name.lower().endswith(".parquet")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The tables that were found: partitions in the published order, or a single other; and what is not there."""
+
+    tables: tuple[Source, ...]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The unpacked bytes of a table; `done` of `total` bytes have been read: packed ones of a .gz."""
+
+    file: IO[bytes]
+    done: Callable[[], int]
+    total: int
+
+
+def tables_in(place: Path, naming: Naming, *, expected: str) -> list[Source]:
+    """The tables in a folder (its subfolders and archives too), in an archive, or in a file; at least one.
+
+    Raises:
+        TableError: if there is no such path or no table in it (`expected` says what it was to hold), or an archive is
+            damaged or cut off.
+    """
+    if found := list(_tables(place, naming)):
+        return found
+    raise TableError(
+        f"{place}: expected {expected}, or one table ({', '.join(TABLES)}), found {_contents(place)}. Check the path."
+    )
+
+
+def arranged(found: Sequence[Source], partitions: Iterable[str], *, alone: str) -> Sources:
+    """The tables by partition, or the only one if none is named after any; `alone` says what that one is.
+
+    Raises:
+        TableError: naming every partition that is there twice.
+    """
+    by_partition: dict[str | None, list[Source]] = defaultdict(list)
+    for source in found:
+        by_partition[source.partition].append(source)
+    others = by_partition.pop(None, [])
+    if not by_partition:
+        return Sources((_only(others, alone, rivals=others),))
+    chosen: list[Source] = []
+    missing: list[str] = []
+    problems: list[str] = []
+    for name in partitions:
+        try:
+            chosen += [_partition(by_partition[name], name)] if name in by_partition else []
+        except TableError as error:
+            problems += error.problems
+        missing += [] if name in by_partition else [name]
+    if problems:
+        raise TableError(*problems)
+    ignored = tuple(f"{source.label}: not named after a partition, left out" for source in others)
+    return Sources(tuple(chosen), tuple(missing), ignored)
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Stream]:
+    """The bytes of a CSV, unpacked on the way.
+
+    Raises:
+        TableError: if the file or its archive cannot be read to its end.
+    """
+    with problem.reading(source.path, "archive" if source.member else "CSV"), ExitStack() as stack:
+        if source.member is None:
+            raw: IO[bytes] = stack.enter_context(source.path.open("rb"))
+            total = source.path.stat().st_size
+        elif _is(source.path, ZIPS):
+            packed = stack.enter_context(zipfile.ZipFile(source.path))
+            raw, total = stack.enter_context(packed.open(source.member)), packed.getinfo(source.member).file_size
+        else:
+            archive = stack.enter_context(tarfile.open(source.path))
+            info = archive.getmember(source.member)
+            member = archive.extractfile(info)
+            if member is None:
+                raise TableError(f"{source.label}: expected a file, found a link or folder. Fetch the archive again.")
+            raw, total = stack.enter_context(member), info.size
+        file = stack.enter_context(gzip.open(raw)) if source.name.lower().endswith(".gz") else raw
+        yield Stream(file, raw.tell, total)  # type: ignore[arg-type]
+
+
+def _is(file: Path, endings: tuple[str, ...]) -> bool:
+    return file.name.lower().endswith(endings)
+
+
+def _tables(place: Path, naming: Naming) -> Iterator[Source]:
+    if place.is_dir():
+        # The archives come last, so that what was unpacked from them goes first.
+        files = (file for file in place.rglob("*") if file.is_file())
+        for file in sorted(files, key=lambda file: (_is(file, TARS + ZIPS), file)):
+            if not any(part.startswith(".") for part in file.relative_to(place).parts):
+                yield from _of_file(file, naming)
+    elif place.is_file():
+        yield from _of_file(place, naming)
+
+
+def _of_file(file: Path, naming: Naming) -> Iterator[Source]:
+    if _is(file, TARS + ZIPS):
+        for name in _zip_members(file) if _is(file, ZIPS) else _tar_members(file):
+            own = Path(name).name
+            # macOS writes "._name" beside a file's own entry.
+            if own.lower().endswith(CSVS) and not own.startswith("."):
+                yield Source(file, naming(own), name)
+    elif _is(file, TABLES):
+        yield Source(file, naming(file.name))
+
+
+def _zip_members(file: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return [info.filename for info in archive.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise _not_whole(file, "zip", error) from None
+
+
+def _tar_members(file: Path) -> list[str]:
+    """The files in a tar archive, which must hold all that its headers promise."""
+    size = file.stat().st_size
+    try:
+        with tarfile.open(file) as archive:
+            members = [member for member in archive if member.isfile()]
+            while archive.fileobj is not None and archive.fileobj.read(2**20):
+                pass  # a packed archive checks its sum at its very end
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise _not_whole(file, "tar", error) from None
+    for member in members:
+        end = member.offset_data + member.size
+        if _is(file, (".tar",)) and end > size:
+            raise TableError(
+                f"{file}: expected {member.name} to end at byte {end:,}, found {size:,} bytes in all: the archive is "
+                "cut off. Fetch it again."
+            )
+    return [member.name for member in members]
+
+
+def _not_whole(file: Path, kind: str, error: BaseException) -> TableError:
+    return TableError(
+        f"{file}: expected a whole {kind} archive, found: {problem.first_line(error)}. It may be cut off at "
+        f"{file.stat().st_size:,} bytes: fetch it again."
+    )
+
+
+def _only(found: Sequence[Source], what: str, *, rivals: Sequence[Source]) -> Source:
+    unpacked = [source for source in found if source.member is None]
+    if len(rivals := unpacked if len(unpacked) > 1 else rivals) > 1:
+        names = ", ".join(source.label for source in rivals[: problem.MOST_LISTED])
+        raise TableError(f"expected one table for {what}, found {len(rivals)}: {names}. Name or keep one.")
+    return found[0]
+
+
+def _partition(found: Sequence[Source], name: str) -> Source:
+    """The one table of a partition: unpacked before archived, and the first of several archives that hold it."""
+    return _only(found, name, rivals=[source for source in found if source.path == found[0].path])
+
+
+def _contents(place: Path) -> str:
+    if not place.exists():
+        return "nothing there"
+    if place.is_file():
+        packed = _is(place, TARS + ZIPS)
+        return f"{'an archive without such CSVs' if packed else 'a file'} called {place.name!r}"
+    names = sorted(entry.name for entry in place.iterdir())
+    shown = ", ".join(names[: problem.MOST_LISTED])
+    return f"a folder with {shown}" if shown else "an empty folder"

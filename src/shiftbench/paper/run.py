@@ -1,0 +1,153 @@
+"""A report as tables of a paper see it: its name, its data, and which of its systems the paper has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from shiftbench.report.content import Curve, Report, Score, System
+from shiftbench.report.view import clean
+
+SINGLE = " (single)"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A system of a paper, as its printed results name it."""
+
+    model: str
+    ensemble: str
+
+    @property
+    def title(self) -> str:
+        """The system in words."""
+        return f"{self.model} {self.ensemble}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A report, what its recipe says of the data, and a name that no other run of the tables has.
+
+    Each track has its own kind, which says what the paper's systems are made by: `known` has the slot of a method,
+    and of its single models.
+    """
+
+    name: str
+    report: Report
+    known: ClassVar[Mapping[tuple[str, bool], Slot]] = {}
+
+    @cached_property
+    def track(self) -> dict[str, Any]:
+        """What the recipe says of the track; empty for a run on a table of another kind."""
+        found = self.report.recipe.get("track")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def origin(self) -> str:
+        """Where the records came from: "official", or in words."""
+        return clean(self.track.get("origin") or f"another table ({self.name})")
+
+    @property
+    def official(self) -> bool:
+        """Whether the records are the official ones, so that printed values compare."""
+        return self.origin.split(",")[0] == "official"
+
+    @property
+    def data(self) -> tuple[object, ...]:
+        """What runs on the same records share."""
+        return (self.report.task, self.origin, self.report.counts)
+
+    @cached_property
+    def slots(self) -> dict[str, Slot | None]:
+        """The slot of each system; None for systems that the paper does not have.
+
+        Single models of a method are left out, unless the paper has them.
+        """
+        found = {}
+        for system in self.report.systems:
+            settings = self.settings(system)
+            alone = system.role == "single" or settings.get("members") == 1
+            slot = self.known.get((str(settings.get("method")), alone))
+            if slot is not None or system.role != "single":
+                found[system.name] = slot
+        return found
+
+    def settings(self, system: System) -> dict[str, Any]:
+        """What the recipe says of a system's method; of single models, that of their ensemble."""
+        name = system.name.removesuffix(SINGLE) if system.role == "single" else system.name
+        systems = self.report.recipe.get("systems")
+        found = systems.get(name) if isinstance(systems, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def named(self, slot: Slot) -> list[str]:
+        """The systems that fill a slot."""
+        return [name for name, filled in self.slots.items() if filled == slot]
+
+    def title(self, system: str) -> str:
+        """What the paper calls a system, or its own name."""
+        slot = self.slots[system]
+        return slot.title if slot else system
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, ...], Score]:
+        return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in self.report.scores}
+
+    def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
+        """The score of a system at a place (dataset, subset, metric), by its headline measure if none is named."""
+        measures = (measure,) if measure else ("", self.report.measure_of(system))
+        found = (self._scores.get((system, *place, name)) for name in measures)
+        return next((score for score in found if score is not None), None)
+
+
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+def names(reports: Sequence[Report]) -> list[str]:
+    """The titles of reports, numbered where several have the same."""
+    titles = [clean(report.title) for report in reports]
+    return [
+        title if titles.count(title) == 1 else f"{title} ({titles[: place + 1].count(title)})"
+        for place, title in enumerate(titles)
+    ]
+
+
+def groups(runs: Sequence[AnyRun]) -> list[list[AnyRun]]:
+    """The runs on the same records together."""
+    found: dict[tuple[object, ...], list[AnyRun]] = {}
+    for run in runs:
+        found.setdefault(run.data, []).append(run)
+    return list(found.values())
+
+
+def merged(runs: Sequence[Run]) -> Report:
+    """The systems of runs on the same records as one report to draw, by their names in the paper."""
+    systems: list[System] = []
+    curves: list[Curve] = []
+    for run in runs:
+        suffix = f", {run.name}" if len(runs) > 1 else ""
+        named = {name: run.title(name) + suffix for name in run.slots}
+        systems += [replace(entry, name=named[entry.name]) for entry in run.report.systems if entry.name in named]
+        curves += [replace(entry, system=named[entry.system]) for entry in run.report.curves if entry.system in named]
+    title = " · ".join(run.name for run in runs)
+    return replace(runs[0].report, title=title, systems=tuple(systems), curves=tuple(curves))
+
+
+def origins(runs: Sequence[Run]) -> str:
+    """Where our numbers come from, and whether print compares."""
+    texts = dict.fromkeys(
+        f"{_official(run) if run.official else run.origin}"
+        f"{', preset ' + str(run.track['preset']) if run.track.get('preset') else ''}"
+        for run in runs
+    )
+    ours = f"Ours: {'; '.join(texts)}."
+    if all(run.official for run in runs):
+        return ours
+    which = "Not the official data" if not any(run.official for run in runs) else "Not all are the official data"
+    return f"{ours} {which}: printed values stand beside for orientation and do not compare with ours."
+
+
+def _official(run: Run) -> str:
+    """`the official data`, or which of them: `the official synthetic data`."""
+    return " ".join(filter(None, ("the official", run.origin.removeprefix("official").strip(", "), "data")))

@@ -1,0 +1,37 @@
+"""The systems of a run on vessel data: presets of the four networks of Shifts 2.0, Appendix D.3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shiftbench.errors import UnknownNameError
+from shiftbench.methods import presets
+
+PRESETS = ("quick", "paper")
+PAPER: presets.Entries = (
+    {"name": "mlp", "title": "DNN"},
+    {"name": "mlp_dropout", "title": "MC-dropout"},
+    {"name": "mlp_flipout", "title": "VI"},
+    {"name": "symbolic", "title": "Symbolic"},
+)
+"""The printed settings are the methods' own: ten members, and ten draws of each where draws differ."""
+
+# Steps have a bound, whatever the number of records: bolder ones, whose length falls to nothing.
+BOLD: Mapping[str, Any] = {"batch": 1024, "learning_rate": 3e-3, "cosine": True, "most_steps": 3000, "patience": 200}
+QUICK: Mapping[str, Mapping[str, Any]] = {str(entry["name"]): BOLD for entry in PAPER}
+
+
+def methods(preset: str, *, task: str) -> presets.Entries:
+    """The methods of a preset; `task` is "regression", the track's only one.
+
+    quick: minutes on two cores, whatever the number of records: fewer and bolder steps. paper: the printed settings.
+
+    Raises:
+        UnknownNameError: if there is no preset or task of this name.
+    """
+    if preset not in PRESETS:
+        raise UnknownNameError("preset", preset, PRESETS)
+    if task != "regression":
+        raise UnknownNameError("task", task, ["regression"])
+    return tuple({**entry, **(QUICK[entry["name"]] if preset == "quick" else {})} for entry in PAPER)

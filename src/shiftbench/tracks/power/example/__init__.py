@@ -1,0 +1,112 @@
+"""Made-up voyages of a container ship with known truth, and a generalisation set, of the official form.
+
+Nobody's data: what the ship does and meets follows from the formulas in this package, and her power from the physics of
+`shiftbench.tracks.power.physics`; then comes the noise of Shifts 2.0 (Appendix D.1).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shiftbench.errors import SettingsError
+from shiftbench.track import Progress
+from shiftbench.tracks.power import schema
+from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
+from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example.minutes import Minutes, world
+from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.physics.ship import ship as ship_named
+
+FEWEST_ROWS = 1_000
+MOST_ROWS = 2_000_000
+BLOCK = 131_072  # minutes made at a time
+STAGE = "voyages"
+GENERALIZATION_A_ROW = 1.25
+OVERLOAD = 1.1  # of the rating: what engines are built to give for an hour in twelve (ISO 15550)
+
+
+def table(
+    rows: int | None = None, *, seed: int = 0, ship: Ship | None = None, progress: Progress | None = None
+) -> pl.DataFrame:
+    """The index, the ten inputs and the power for every minute at sea, or `rows` of them at random, in order of time.
+
+    Sixty-four months after a dry dock on the line from the North Sea to Korea, about 2.1 million minutes at sea. Speed
+    orders follow the schedule, not the weather. Every few months hold the same mix of loadings, speeds, winds, waves
+    and currents, whatever the seed; what chance decides is their order. So a model meets all loadings and speeds in
+    training, but hull and propeller grow rough without end, and strong winds are kept from it by the partition.
+
+    The power is that of the physics for the exact inputs, with noise; the inputs are written with noise of their own.
+    Minutes without an operating point (the ship slows down and nothing is left to push) are left out, and those that
+    ask the engine for more than 110 % of its rating: no crew could keep that speed.
+
+    The same `rows` and `seed` give the same table: only uniform numbers of `Generator(PCG64)` are drawn, and every
+    value is rounded above the precision in which mathematical libraries differ.
+
+    Raises:
+        SettingsError: if there are not so many minutes, or too few are asked for, or `seed` is below 0.
+    """
+    _require(rows, seed)
+    made, vessel = world(seed), ship or ship_named()
+    candidates = _candidates(made.voyages.records, rows, seed)
+    total = len(candidates) if rows is None else rows
+    rng = chance.stream(seed, chance.NOISE)
+    parts: list[pl.DataFrame] = []
+    done = tried = 0
+    while done < total and tried < len(candidates):
+        minutes = made.at(candidates[tried : tried + min(BLOCK, total - done)])
+        tried += len(minutes.time_id)
+        parts.append(_written(vessel, minutes, rng))
+        done += parts[-1].height
+        if progress is not None:
+            progress(STAGE, tried if rows is None else done, total)
+    return pl.concat(parts).sort(schema.TIME_ID)
+
+
+def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Progress | None = None) -> Path:
+    """Write a folder whole or not at all: `records.parquet` (see `table`) and `generalization.parquet`.
+
+    rows: of the records, with 1.25 × as many of the generalisation set; None for every minute at sea and 2.5 million.
+    Both files say in their metadata under `shiftbench` that they are an example.
+
+    Raises:
+        SettingsError: as `table` does.
+        TableError: if the folder holds something else, or cannot be written.
+    """
+    _require(rows, seed)
+    folder = Path(path)
+    others = generalization.RECORDS if rows is None else round(GENERALIZATION_A_ROW * rows)
+    origin = f"example power rows={'all' if rows is None else rows} seed={seed}"
+    with writing.replacing(folder, (rows or MOST_ROWS) + others) as aside:
+        writing.write_frame(aside / writing.RECORDS, table(rows, seed=seed, progress=progress), origin)
+        drawn, again = generalization.drawn(others, seed, progress=progress)
+        writing.write_frame(aside / writing.GENERALIZATION, drawn, f"{origin} generalization redrawn={again}")
+    return folder
+
+
+def _require(rows: int | None, seed: int) -> None:
+    if seed < 0:
+        raise SettingsError(f"seed: expected a whole number >= 0, found {seed}. Choose another.")
+    if rows is not None and not FEWEST_ROWS <= rows <= MOST_ROWS:
+        raise SettingsError(
+            f"rows: expected {FEWEST_ROWS:,} to {MOST_ROWS:,}, found {rows:,}. Every partition needs some, and "
+            "there are no more minutes at sea; leave the number out for all of them."
+        )
+
+
+def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
+    """The minutes at sea in the order in which they are taken until there are enough."""
+    if rows is None:
+        return np.arange(minutes)
+    return np.argsort(chance.stream(seed, chance.ORDER).random(minutes), kind="stable")
+
+
+def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator) -> pl.DataFrame:
+    """Inputs and power with noise, of the minutes that have an operating point within what the engine can give."""
+    power_kw, possible = labels.power(vessel, minutes)
+    possible &= power_kw <= OVERLOAD * vessel.drive.mcr_kw
+    columns = noise.on_inputs(minutes.columns(), rng)
+    noisy_kw = noise.on_power(power_kw, minutes.wind_kn, rng)
+    return writing.frame(columns, noisy_kw).filter(pl.Series(possible))

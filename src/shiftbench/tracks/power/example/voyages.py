@@ -1,0 +1,180 @@
+"""Sixty-four months of a container ship's voyages: when she is at sea, how deep, how fast and on which course."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shiftbench.tracks.power.example import chance, route
+from shiftbench.tracks.power.example.chance import Mixture, Values
+from shiftbench.tracks.power.schema import MONTH_MINUTES
+
+DAY = 1_440.0  # minutes
+MONTHS = 64.0
+PERIOD = round(MONTHS * MONTH_MINUTES)
+
+MOST_LEGS = 900  # more than 64 months hold
+NM_AN_ORDER = 170.0  # how far a speed order holds, about
+LEGS_A_BATCH, ORDERS_A_BATCH = 18, 240
+
+# Long days in port at first, as in a poor market; a shorter turnaround later.
+POOR_MONTHS, POOR_SHARE, SHARE = 14.5, 0.50, 0.82  # of her days at sea
+SHORTEST_STAY = 150.0  # minutes
+
+ORDERS_KN = Mixture(9.5, 22.6, ((0.685, 18.95, 0.75), (0.215, 14.8, 1.6), (0.055, 12.3, 1.5), (0.045, 20.8, 1.0)))
+PILOTAGE_KN = (5.4, 9.5)
+PILOTAGE_MIN = (8.0, 36.0)
+RAMP_KN_3MIN = (0.07, 1.8)  # how fast an order is carried out: gently as a rule
+
+MEAN_DRAFT_M = Mixture(6.9, 14.9, ((0.59, 13.2, 0.75), (0.355, 10.9, 1.0), (0.055, 8.6, 0.9)))
+TRIM_M, TRIM_A_METRE, TRIM_SPREAD_M, EVEN_DRAFT_M = 0.27, 0.15, 0.25, 12.1
+REPORTED_M = 0.05  # crews read drafts to so much
+BURNT_M_A_DAY = (0.01, 0.05)
+
+
+@dataclass(frozen=True)
+class Voyages:
+    """All voyages; L legs, each with one record a minute from `start` on. Times in minutes since the first record.
+
+    start, minutes, first: of legs [L]; `first` is the number of a leg's first record. aft, fore: drafts in m on
+    departure, and aft_burnt, fore_burnt: how much less a day, [L]. log_minute, log_kn: the ordered speed, linear in
+    between. course_minute, course_rad: courses from then on.
+    """
+
+    start: Values
+    minutes: Values
+    first: Values
+    aft: Values
+    fore: Values
+    aft_burnt: Values
+    fore_burnt: Values
+    log_minute: Values
+    log_kn: Values
+    course_minute: Values
+    course_rad: Values
+
+    @property
+    def records(self) -> int:
+        """Minutes at sea."""
+        return int(self.first[-1] + self.minutes[-1])
+
+    def leg(self, record: Values) -> Values:
+        """To which leg records [N] belong."""
+        return np.asarray(np.searchsorted(self.first, record, side="right") - 1)
+
+    def minute(self, record: Values) -> Values:
+        """The times of records [N], whole minutes."""
+        leg = self.leg(record)
+        return np.asarray(self.start[leg] + (record - self.first[leg]))
+
+    def drafts(self, record: Values) -> tuple[Values, Values]:
+        """Drafts aft and fore in m of records [N]: as the crew last reported them, once a day."""
+        leg = self.leg(record)
+        days = (record - self.first[leg]) // DAY
+        aft, fore = self.aft[leg] - self.aft_burnt[leg] * days, self.fore[leg] - self.fore_burnt[leg] * days
+        return np.round(aft / REPORTED_M) * REPORTED_M, np.round(fore / REPORTED_M) * REPORTED_M
+
+    def ordered_kn(self, minute: Values) -> Values:
+        """The ordered speed through the water in kn."""
+        return np.asarray(np.interp(minute, self.log_minute, self.log_kn))
+
+    def course(self, minute: Values) -> Values:
+        """The course in rad from north."""
+        return np.asarray(self.course_rad[np.searchsorted(self.course_minute, minute, side="right") - 1])
+
+
+def voyages(seed: int) -> Voyages:
+    """The voyages of a seed, up to the last leg that ends within 64 months."""
+    rng = chance.stream(seed, chance.VOYAGES)
+    passages = [route.leg(number) for number in range(MOST_LEGS)]
+    logs = _logs(rng, np.array([miles.sum() for _, miles in passages]))
+    start = _departures(rng, np.array([minute[-1] for minute, _ in logs]))
+    logs = logs[: len(start)]
+    # The first three minutes of a log are no records: the change of speed over three minutes must be known.
+    minutes = np.array([int(minute[-1]) - 3 for minute, _ in logs])
+    turns = [_turns(passage, minute[-1]) for passage, (minute, _) in zip(passages, logs, strict=False)]
+    return Voyages(
+        start + 3,
+        minutes,
+        np.cumsum(minutes) - minutes,
+        *_drafts(rng, minutes),
+        log_minute=np.concatenate([begin + minute for begin, (minute, _) in zip(start, logs, strict=True)]),
+        log_kn=np.concatenate([speed for _, speed in logs]),
+        course_minute=np.concatenate([begin + turn for begin, turn in zip(start, turns, strict=True)]),
+        course_rad=np.concatenate([courses for courses, _ in passages[: len(start)]]),
+    )
+
+
+def _turns(passage: tuple[Values, Values], minutes: float) -> Values:
+    """When the courses of a leg begin, were her speed the same all the way."""
+    miles = passage[1]
+    return np.asarray((np.cumsum(miles) - miles) / miles.sum() * minutes)
+
+
+def _logs(rng: np.random.Generator, miles: Values) -> list[tuple[Values, Values]]:
+    """The ordered speed of each leg as corners (minutes since departure, kn) of a polygon."""
+    orders = np.maximum(2, np.round(miles / NM_AN_ORDER)).astype(int)
+    leg = np.repeat(np.arange(len(miles)), orders)
+    part = 0.4 + rng.random(len(leg))
+    part *= (miles / np.bincount(leg, part))[leg]
+    kn = _orders(0.6 * chance.normal(rng, len(miles))[leg] + 0.8 * chance.normal(rng, len(leg)), part)
+    ends = np.cumsum(orders)
+    return [
+        _polygon(rng, kn[end - count : end], 60 * part[end - count : end] / kn[end - count : end])
+        for end, count in zip(ends, orders, strict=True)
+    ]
+
+
+def _orders(latent: Values, miles: Values) -> Values:
+    """Speed orders in kn [S], each for so many miles, that hold as long as ORDERS_KN says.
+
+    Slow orders take longer, so their share of time follows from their speed: a fixed point, reached in a few rounds.
+    """
+    kn = np.full(len(latent), 17.0)
+    for _ in range(6):
+        kn = ORDERS_KN.quantile(chance.frequencies(latent, miles / kn, ORDERS_A_BATCH))
+    return kn
+
+
+def _polygon(rng: np.random.Generator, kn: Values, minutes: Values) -> tuple[Values, Values]:
+    """One leg: pilotage, the orders with ramps in between, pilotage."""
+    low, high = PILOTAGE_KN
+    pilot_kn = low + (high - low) * rng.random(4)
+    pilot_min = PILOTAGE_MIN[0] + (PILOTAGE_MIN[1] - PILOTAGE_MIN[0]) * rng.random(2)
+    speeds = np.concatenate([pilot_kn[1:2], kn, pilot_kn[2:3]])
+    change = np.abs(np.diff(speeds))
+    slow, fast = RAMP_KN_3MIN
+    ramp = 3 * change / (slow * (fast / slow) ** (rng.random(len(change)) ** 3))
+    room = np.minimum(np.append(minutes, np.inf), np.append(np.inf, minutes))
+    ramp = np.maximum(np.minimum(ramp, room / 2), 1.0)
+    centre = pilot_min[0] + ramp[0] / 2 + np.concatenate([[0.0], np.cumsum(minutes)])
+    at = np.column_stack([centre - ramp / 2, centre + ramp / 2]).ravel()
+    corner_kn = np.repeat(speeds, 2)[1:-1]
+    end = np.ceil(at[-1] + pilot_min[1])
+    return np.concatenate([[0.0], at, [end]]), np.concatenate([pilot_kn[:1], corner_kn, pilot_kn[3:]])
+
+
+def _departures(rng: np.random.Generator, minutes: Values) -> Values:
+    """When legs of so many minutes begin, whole minutes; those that end within the period."""
+    wait = 0.4 + 1.2 * rng.random(len(minutes))  # 1 on average
+    start, found = -3.0, []
+    for passage, factor in zip(minutes, wait, strict=True):
+        if start + passage > PERIOD:
+            break
+        found.append(start)
+        share = POOR_SHARE if start < POOR_MONTHS * MONTH_MINUTES else SHARE
+        stay = np.mean(minutes) * (1 / share - 1) * factor
+        start += float(np.ceil(passage + max(SHORTEST_STAY, stay)))
+    return np.array(found)
+
+
+def _drafts(rng: np.random.Generator, minutes: Values) -> tuple[Values, Values, Values, Values]:
+    """Drafts aft and fore on departure in m and how much less a day, [L] each; the lighter she is, the more trimmed."""
+    legs = len(minutes)
+    latent = chance.remembered(np.full((legs, 1), 0.5), chance.normal(rng, legs, 1))[:, 0]
+    mean = MEAN_DRAFT_M.quantile(chance.frequencies(latent, minutes.astype(float), LEGS_A_BATCH))
+    trim = TRIM_M + TRIM_A_METRE * (EVEN_DRAFT_M - mean) + TRIM_SPREAD_M * chance.normal(rng, legs)
+    burnt = BURNT_M_A_DAY[0] + (BURNT_M_A_DAY[1] - BURNT_M_A_DAY[0]) * rng.random((2, legs))
+    half = burnt.mean(axis=0) * minutes / DAY / 2  # so that `mean` is hers half way
+    return mean + trim / 2 + half, mean - trim / 2 + half, burnt[0], burnt[1]

@@ -1,0 +1,111 @@
+"""The systems of the paper, its printed values, and one's own runs beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from shiftbench import published
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.paper import run
+from shiftbench.report.content import Report
+from shiftbench.report.view import clean
+
+TRACK, TASK, PAPER = "power", "regression", "Shifts 2.0"
+REAL = "real"
+SPLITS = ("dev", "eval", "generalization")
+SPLIT_NAMES = {"gen": "generalization"}  # as print shortens them, and as reports name them
+MEMBERS = 10  # of a deep ensemble in the paper
+UNIT = "kW"
+
+
+@dataclass(frozen=True)
+class Slot(run.Slot):
+    """A system of the paper: a model alone, or with samples of itself, or an ensemble of ten."""
+
+    @property
+    def title(self) -> str:
+        """The system in words, with members × samples where one member alone is called an ensemble."""
+        counts = " (1 × 10)" if self.model in SAMPLED and self.ensemble == "ensemble" else ""
+        return f"{self.model} {self.ensemble.replace('_', ' ')}{counts}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the paper: the method that trains it, its ensemble of ten, and one of the ten alone."""
+
+    name: str
+    method: str
+    ensemble: Slot
+    single: Slot
+
+
+SAMPLED = ("MC dropout", "VI")
+MODELS = (
+    Model("DNN", "mlp", Slot("DNN", "ensemble"), Slot("DNN", "single")),
+    Model("MC dropout", "mlp_dropout", Slot("MC dropout", "deep_ensemble"), Slot("MC dropout", "ensemble")),
+    Model("VI", "mlp_flipout", Slot("VI", "deep_ensemble"), Slot("VI", "ensemble")),
+    Model("Symbolic", "symbolic", Slot("Symbolic", "ensemble"), Slot("Symbolic", "single")),
+)
+
+
+@dataclass(frozen=True)
+class Run(run.Run):
+    """A report of this track."""
+
+    known = {(model.method, False): model.ensemble for model in MODELS} | {
+        (model.method, True): model.single for model in MODELS
+    }
+
+    @property
+    def kind(self) -> str:
+        """Which data of the paper it stands beside: "real" if it is of those, else "synthetic"."""
+        return REAL if self.origin == f"official, {REAL}" else "synthetic"
+
+    @property
+    def comparable(self) -> bool:
+        """Whether its errors have the unit of print."""
+        return self.report.target_unit in ("", UNIT)
+
+
+def of(reports: Iterable[Report]) -> list[Run]:
+    """The reports that tables can be made of, under names that tell them apart.
+
+    Raises:
+        TableError: if there is none, or some are of another track.
+    """
+    every = list(reports)
+    named = [(report, Run(report.title, report).track.get("name", TRACK)) for report in every]
+    problems = [
+        f"{clean(report.title)}: expected a run of the track {TRACK}, found one of {clean(name)!r}. Leave it out."
+        for report, name in named
+        if name != TRACK
+    ]
+    if problems:
+        raise TableError(*problems)
+    usable = [report for report in every if report.task == TASK]
+    if not usable:
+        found = ", ".join(sorted({report.task for report in every})) or "no report"
+        raise TableError(f"expected a report of regression, found: {found}. Name a run of this track.")
+    return [Run(name, report) for name, report in zip(run.names(usable), usable, strict=True)]
+
+
+def printed(number: str) -> pl.DataFrame:
+    """The printed values of one table of scores, "Table 23" say, as in `shiftbench.published.results`.
+
+    Datasets are called, and ordered, as the splits of reports.
+
+    Raises:
+        UnknownNameError: if there are no values of this table.
+    """
+    every = published.results(track=TRACK).filter(pl.col("source").str.starts_with(f"{PAPER}, "))
+    own = pl.col("source").str.split(", ").list.last()
+    found = every.filter(own == number)
+    if found.is_empty():
+        raise UnknownNameError("table", number, every.select(own.unique()).to_series())
+    found = found.with_columns(pl.col("dataset").replace(SPLIT_NAMES))
+    return found.sort(
+        pl.col("dataset").replace_strict({split: k for k, split in enumerate(SPLITS)}), maintain_order=True
+    )

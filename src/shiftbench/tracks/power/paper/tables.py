@@ -1,0 +1,192 @@
+"""Filling Tables 23 to 26: ours from the runs beside print, and what to know about them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from shiftbench import published
+from shiftbench.paper.printed import columns, lookup, marks
+from shiftbench.paper.run import origins
+from shiftbench.paper.table import Cell, Column, Printed, Row, Table
+from shiftbench.report.content import Report, Score
+from shiftbench.report.view import best, clean, split_title
+from shiftbench.tracks.power.paper import comparison, partition
+from shiftbench.tracks.power.paper.systems import MEMBERS, PAPER, REAL, UNIT, Run, Slot, of, printed
+
+KEYS = ("model", "ensemble", "dataset", "subset", "metric")  # of a cell in print
+RULE, THRESHOLD_KW2 = "mixed", 500.0**2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table of scores: its number, whose data, and what it shows; `joint`: of errors and uncertainty together."""
+
+    number: str
+    kind: str
+    joint: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it shows, in short."""
+        return "Retention" if self.joint else "Errors"
+
+    @property
+    def caption(self) -> str:
+        """What it shows."""
+        if self.joint:
+            return "Errors and uncertainty jointly: areas under the retention curves, and F1 when 95 % are kept."
+        return "How large the errors are in-domain, under shift, and over both together."
+
+
+LAYOUTS = (
+    Layout("Table 23", "synthetic"),
+    Layout("Table 24", "synthetic", joint=True),
+    Layout("Table 25", REAL),
+    Layout("Table 26", REAL, joint=True),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row before its cells are filled."""
+
+    row: Row
+    slot: Slot | None
+    run: Run | None
+
+    def score(self, column: Column) -> Score | None:
+        """Our score for a column."""
+        return None if self.run is None else self.run.score(self.row.own, column.place)
+
+
+def tables(reports: Iterable[Report]) -> list[Table]:
+    """Ranking and degradation of each run beside the paper's, then the tables of the paper in its order.
+
+    Runs on the official real data stand beside Tables 18, 25 and 26; all others, with a word that theirs are not the
+    official data where so it is, beside Tables 17, 23 and 24.
+
+    Raises:
+        TableError: if there is no report of a regression, or one of another track.
+    """
+    runs = of(reports)
+    made = [*(table for run in runs for table in comparison.tables(run)), *partition.tables(runs)]
+    for layout in LAYOUTS:
+        mine = [run for run in runs if run.kind == layout.kind]
+        if mine:
+            parts = printed(layout.number).partition_by("dataset", maintain_order=True)
+            made += [_table(layout, mine, part) for part in parts]
+    return made
+
+
+def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
+    heads, found, lines = columns(frame), lookup(frame, KEYS), list(_lines(runs, frame))
+    values = [[_values(found, line, column) for column in heads] for line in lines]
+    scores = [[line.score(column) for column in heads] for line in lines]
+    leaders = [_leaders(lines, [row[place] for row in scores]) for place in range(len(heads))]
+    cells = tuple(
+        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(heads))
+        for r in range(len(lines))
+    )
+    letters = marks(value for row in values for here in row for value in here)
+    return Table(
+        number=layout.number,
+        paper=PAPER,
+        title=f"{layout.title} ({layout.kind} data, {split_title(heads[0].dataset)})",
+        caption=f"{layout.caption} {origins(runs)}",
+        label="System",
+        rows=tuple(line.row for line in lines),
+        columns=heads,
+        cells=cells,
+        task=layout.kind,
+        notes=tuple(_notes(layout, runs, lines, cells, letters)),
+        marks=letters,
+    )
+
+
+def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
+    """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
+    slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
+    for slot in slots:
+        filled: list[tuple[Run | None, str]] = [(run, name) for run in runs for name in run.named(slot)]
+        for run, name in filled or [(None, "")]:
+            yield Line(Row(slot.title, name, run.name if run else ""), slot, run)
+    for run in runs:
+        yield from (Line(Row(name, name, run.name), None, run) for name, slot in run.slots.items() if slot is None)
+
+
+def _values(
+    found: dict[tuple[str | None, ...], tuple[Printed, ...]], line: Line, column: Column
+) -> tuple[Printed, ...]:
+    return () if line.slot is None else found.get((line.slot.model, line.slot.ensemble, *column.place), ())
+
+
+def _leaders(lines: Sequence[Line], scores: Sequence[Score | None]) -> set[int]:
+    """The rows that nothing of their run beats. Means over single models have no interval to be told apart by."""
+    found: set[int] = set()
+    for run in {id(line.run): line.run for line in lines if line.run is not None}.values():
+        mine = {
+            score.system: place
+            for place, (line, score) in enumerate(zip(lines, scores, strict=True))
+            if line.run is run and score is not None and score.std is None
+        }
+        winners = best(run.report, [score for place in mine.values() if (score := scores[place]) is not None])
+        found |= {mine[name] for name in winners}
+    return found
+
+
+# --- what to know ---------------------------------------------------------------------------------------------------
+
+
+def _notes(
+    layout: Layout, runs: Sequence[Run], lines: Sequence[Line], cells: Sequence[Sequence[Cell]], letters: dict[str, str]
+) -> Iterator[str]:
+    every = [cell for row in cells for cell in row]
+    if any(cell.best for cell in every):
+        yield "Bold: the best of its run, and all that cannot be told apart from it."
+    yield (
+        "In print a deep ensemble has ten members with ten samples each, an ensemble (1 × 10) is one member with ten "
+        "samples, and the others are ensembles of ten; mean ± std is over ten members."
+    )
+    if any(cell.low is not None for cell in every):
+        yield "Brackets hold confidence intervals."
+    for run in runs:
+        yield from _otherwise(layout, run)
+    official = [row for line, row in zip(lines, cells, strict=True) if line.run is not None and line.run.official]
+    yield from _distance([cell for row in official for cell in row])
+    meanings = published.flags()
+    yield from (f"{letter} {meanings[flag]}." for flag, letter in letters.items())
+
+
+def _otherwise(layout: Layout, run: Run) -> Iterator[str]:
+    """What a run does otherwise than the paper."""
+    report = run.report
+    if not run.comparable:
+        yield f"{run.name} measures in {clean(report.target_unit)}, the paper in {UNIT}."
+    if layout.joint and report.rule != RULE:
+        yield f"{run.name} scores by the rule {report.rule!r}; print by {RULE!r} (R-AUC exact, F1 published)."
+    if layout.joint and report.threshold != THRESHOLD_KW2:
+        said = "no threshold" if report.threshold is None else f"the threshold {report.threshold:g}"
+        yield f"{run.name} accepts errors by {said}, the paper up to (500 kW)²."
+    members = {system.name: run.settings(system).get("members") for system in report.systems}
+    other = {name: count for name, count in members.items() if run.slots.get(name) and count not in (None, MEMBERS)}
+    if other:
+        counts = "/".join(map(str, sorted(set(other.values()))))
+        yield f"{run.name}: ensembles of {counts} members where the paper has {MEMBERS}."
+
+
+def _distance(cells: Sequence[Cell]) -> Iterator[str]:
+    """How far ours of official data are from print; nothing where there is nothing to compare."""
+    apart = [
+        abs(cell.value / value.value - 1)
+        for cell in cells
+        for value in cell.printed
+        if cell.value is not None and value.value
+    ]
+    if apart:
+        middle, most = 100 * statistics.median(apart), 100 * max(apart)
+        count = len(apart)
+        yield f"Official data: ours and print are {middle:.1f} % apart in the median of {count}, {most:.1f} % at most."

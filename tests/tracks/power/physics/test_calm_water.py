@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import ArrayError, UnknownNameError
+from shiftbench.tracks.power.physics import calm_water
+from shiftbench.tracks.power.physics.calm_water import CalmWater, friction_coefficient, resistance, validity
+from shiftbench.tracks.power.physics.hydrostatics import Loading
+from shiftbench.tracks.power.physics.ship import SHIPS, Hull, Propeller, Ship, ship
+
+KNOT = 1852 / 3600
+PARTS = ("friction_N", "appendages_N", "wave_N", "bulb_N", "transom_N", "correlation_N", "total_N")
+
+HULL_1982 = Hull(
+    length_between_perpendiculars_m=200,
+    length_waterline_m=205,
+    beam_m=32,
+    draft_m=10,
+    depth_m=18,
+    displacement_m3=37_500,
+    midship_coefficient=0.98,
+    waterplane_coefficient=0.75,
+    lcb_percent=-0.75,
+    lcf_percent=-2,
+    transom_width_m=16,
+    transom_height_m=9,
+    stern_shape=10,
+    appendage_area_m2=50,
+    appendage_factor=1.5,
+    bow_length_m=50,
+    bulb_area_m2=20,
+    bulb_centre_m=4,
+)
+SHIP_1982 = dataclasses.replace(ship(), hull=HULL_1982, propeller=Propeller(8.0, 4, 1.0, 0.7393, 4.2))
+
+# Holtrop 1984, numerical example: twin-screw, drafts 3.3 m aft and 3.1 m fore, lcb 4.5 % aft of the middle as she lies
+HULL_1984 = Hull(
+    length_between_perpendiculars_m=50,
+    length_waterline_m=50,
+    beam_m=12,
+    draft_m=3.2,
+    depth_m=6,
+    displacement_m3=900,
+    midship_coefficient=0.78,
+    waterplane_coefficient=0.80,
+    lcb_percent=-4.5,
+    lcf_percent=-5,
+    transom_width_m=10,
+    transom_height_m=2.3,
+    stern_shape=0,
+    appendage_area_m2=50,
+    appendage_factor=3,
+    bow_length_m=20,
+)
+
+
+def at(made: Ship, draft_aft: float, draft_fore: float, knots: np.ndarray, version: str = "1984") -> CalmWater:
+    drafts = np.ones((2, len(knots))) * [[draft_aft], [draft_fore]]
+    return resistance(made, Loading.of(made, *drafts), knots * KNOT, version=version)
+
+
+def rows_of_table_20(rng: np.random.Generator, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Drafts aft and fore, speed in m/s: independent and uniform, as in the generalisation set."""
+    return rng.uniform(8, 15, number), rng.uniform(8, 15, number), rng.uniform(5, 23, number) * KNOT
+
+
+def example_1982() -> CalmWater:
+    loading = Loading.of(SHIP_1982, [10.0], [10.0])
+    return resistance(SHIP_1982, loading, [25 * KNOT], version="1982")
+
+
+# What the paper prints in kN. Its correlation resistance is 0.6 % above its own formula.
+PRINTED_1982 = {
+    "friction_N": 869.63,
+    "appendages_N": 8.83,
+    "wave_N": 557.11,
+    "bulb_N": 0.049,
+    "transom_N": 0.00,
+    "correlation_N": 221.98,
+    "total_N": 1793.26,
+}
+
+
+@pytest.mark.parametrize("part", PRINTED_1982)
+def test_the_worked_example_of_1982_is_reproduced(part: str):
+    assert getattr(example_1982(), part)[0] / 1000 == pytest.approx(PRINTED_1982[part], rel=0.01, abs=0.001)
+
+
+def test_so_are_its_form_factor_wetted_area_and_angle():
+    loading = Loading.of(SHIP_1982, [10.0], [10.0])
+    assert example_1982().form_factor[0] == pytest.approx(1.156, abs=0.0005)
+    assert loading.wetted_area_m2[0] == pytest.approx(7381.45, abs=0.01)
+    assert calm_water.half_entrance_angle(HULL_1982, loading)[0] == pytest.approx(12.08, abs=0.005)
+    assert loading.prismatic_coefficient[0] == pytest.approx(0.5833, abs=5e-5)
+
+
+@pytest.mark.needs_shared
+def test_the_facts_of_the_1982_example_agree_with_those_of_this_test(shared: Path):
+    result = json.loads((shared / "facts/physics/holtrop_mennen_1982_example.json").read_text("utf-8"))["result"]
+    names = {"friction_N": "frictional_resistance_kN", "appendages_N": "appendage_resistance_kN"}
+    for part, printed in PRINTED_1982.items():
+        assert result[names.get(part, f"{part[:-2]}_resistance_kN")] == printed
+
+
+def test_the_worked_example_of_1984_is_reproduced_above_froude_0_55():
+    made = dataclasses.replace(ship(), hull=HULL_1984)
+    loading = dataclasses.replace(Loading.of(made, np.full(6, 3.3), np.full(6, 3.1)), lcb_percent=np.full(6, -4.5))
+    calm = resistance(made, loading, np.array([25, 27, 29, 31, 33, 35]) * KNOT)
+    assert loading.wetted_area_m2[0] == pytest.approx(584.9, abs=0.05)
+    assert calm.form_factor[0] == pytest.approx(1.297, abs=0.0005)
+    np.testing.assert_allclose(calm.wave_N / 1000, [475, 512, 539, 564, 590, 618], atol=0.7)
+    np.testing.assert_allclose(calm.appendages_N / 1000, [21, 24, 28, 31, 35, 39], atol=0.7)
+    np.testing.assert_allclose(calm.transom_N / 1000, [25, 16, 2, 0, 0, 0], atol=0.7)
+    np.testing.assert_allclose(calm.total_N / 1000, [662, 715, 756, 807, 864, 925], rtol=0.01)
+
+
+@pytest.mark.parametrize("name", SHIPS)
+def test_the_fast_arrays_equal_the_formulas_written_out_for_one_record(name: str, rng: np.random.Generator):
+    aft, fore, speed = rows_of_table_20(rng, 40)
+    made = ship(name)
+    loading = Loading.of(made, aft, fore)
+    for version in calm_water.VERSIONS:
+        calm = resistance(made, loading, speed, version=version)
+        for i in range(len(speed)):
+            slow = written_out(made.hull, loading, i, float(speed[i]), version)
+            found = (calm.friction_N[i] * calm.form_factor[i], calm.wave_N[i], calm.bulb_N[i], calm.transom_N[i])
+            assert found == pytest.approx(slow, rel=1e-9, abs=1e-6)
+
+
+def written_out(hull: Hull, loading: Loading, i: int, v: float, version: str) -> tuple[float, float, float, float]:
+    """Slow twin of viscous, wave, bulb and transom resistance, in N, with the branches as the papers print them."""
+    g, rho, nu = 9.81, 1025.0, 1.1883e-6
+    length, beam, draft = loading.length_waterline_m[i], hull.beam_m, loading.draft_m[i]
+    volume, cm, cp = loading.displacement_m3[i], loading.midship_coefficient[i], loading.prismatic_coefficient[i]
+    lcb, abt, hb, tf = (
+        loading.lcb_percent[i],
+        loading.bulb_area_m2[i],
+        loading.bulb_centre_m[i],
+        loading.draft_fore_m[i],
+    )
+    cwp, at, s = loading.waterplane_coefficient[i], loading.transom_area_m2[i], loading.wetted_area_m2[i]
+    cf = 0.075 / (math.log10(v * length / nu) - 2) ** 2
+    lr = length * (1 - cp + 0.06 * cp * lcb / (4 * cp - 1))
+    if version == "1982":
+        if draft / length > 0.05:
+            c12 = (draft / length) ** 0.2228446
+        elif draft / length > 0.02:
+            c12 = 48.20 * (draft / length - 0.02) ** 2.078 + 0.479948
+        else:
+            c12 = 0.479948
+        k = (0.95 - cp) ** -0.521448 * (1 - cp + 0.0225 * lcb) ** 0.6906
+        k = (1 + 0.003 * hull.stern_shape) * (0.93 + c12 * (beam / lr) ** 0.92497 * k)
+    else:
+        k = (beam / length) ** 1.06806 * (draft / length) ** 0.46106 * (length / lr) ** 0.121563
+        k *= (length**3 / volume) ** 0.36486 * (1 - cp) ** -0.604247
+        k = 0.93 + 0.487118 * (1 + 0.011 * hull.stern_shape) * k
+    entrance = (length / beam) ** 0.80856 * (1 - cwp) ** 0.30484 * (1 - cp - 0.0225 * lcb) ** 0.6367
+    entrance *= (lr / beam) ** 0.34574 * (100 * volume / length**3) ** 0.16302
+    angle = 1 + 89 * math.exp(-entrance)
+    c7 = beam / length
+    if c7 < 0.11:
+        c7 = 0.229577 * c7**0.33333
+    elif c7 > 0.25:
+        c7 = 0.5 - 0.0625 * length / beam
+    c1 = 2223105 * c7**3.78613 * (draft / beam) ** 1.07961 * (90 - angle) ** -1.37565
+    c2 = math.exp(-1.89 * math.sqrt(0.56 * abt**1.5 / (beam * draft * (0.31 * math.sqrt(abt) + tf - hb))))
+    c5 = 1 - 0.8 * at / (beam * draft * cm)
+    ratio = length**3 / volume
+    c15 = -1.69385 if ratio < 512 else 0.0 if ratio > 1726.91 else -1.69385 + (length / volume ** (1 / 3) - 8) / 2.36
+    c16 = 8.07981 * cp - 13.8673 * cp**2 + 6.984388 * cp**3 if cp < 0.8 else 1.73014 - 0.7067 * cp
+    m1 = 0.0140407 * length / draft - 1.75254 * volume ** (1 / 3) / length - 4.79323 * beam / length - c16
+    fn = v / math.sqrt(g * length)
+    m = c15 * cp**2 * math.exp(-0.1 * fn**-2) if version == "1982" else c15 * 0.4 * math.exp(-0.034 * fn**-3.29)
+    lam = 1.446 * cp - 0.03 * length / beam if length / beam < 12 else 1.446 * cp - 0.36
+    wave = c1 * c2 * c5 * volume * rho * g * math.exp(m1 * fn**-0.9 + m * math.cos(lam * fn**-2))
+    pb = 0.56 * math.sqrt(abt) / (tf - 1.5 * hb)
+    fni = v / math.sqrt(g * (tf - hb - 0.25 * math.sqrt(abt)) + 0.15 * v**2)
+    bulb = 0.11 * math.exp(-3 * pb**-2) * fni**3 * abt**1.5 * rho * g / (1 + fni**2)
+    transom = 0.0
+    if at > 0 and (fnt := v / math.sqrt(2 * g * at / (beam + beam * cwp))) < 5:
+        transom = 0.5 * rho * v**2 * at * 0.2 * (1 - 0.2 * fnt)
+    return 0.5 * rho * v**2 * s * cf * k, wave, bulb, transom
+
+
+def test_the_parts_add_up_to_the_total(rng: np.random.Generator):
+    aft, fore, speed = rows_of_table_20(rng, 1000)
+    calm = resistance(ship(), Loading.of(ship(), aft, fore), speed)
+    parts = calm.appendages_N + calm.wave_N + calm.bulb_N + calm.transom_N + calm.correlation_N
+    np.testing.assert_allclose(calm.total_N, calm.friction_N * calm.form_factor + parts, rtol=1e-12)
+    for part in PARTS:
+        assert np.all(getattr(calm, part) >= 0), part
+
+
+@pytest.mark.parametrize("draft_fore", [9.0, 14.0])
+def test_the_allowance_is_that_of_the_formula_on_both_sides_of_its_limit(draft_fore: float):
+    loading = Loading.of(ship(), [14.0], [draft_fore])
+    length, block, area = loading.length_waterline_m[0], loading.block_coefficient[0], loading.bulb_area_m2[0]
+    above = 0.31 * math.sqrt(area) + draft_fore - loading.bulb_centre_m[0]
+    c2 = math.exp(-1.89 * math.sqrt(0.56 * area**1.5 / (ship().hull.beam_m * loading.draft_m[0] * above)))
+    c4 = draft_fore / length if draft_fore / length <= 0.04 else 0.04
+    allowance = (
+        0.006 * (length + 100) ** -0.16 - 0.00205 + 0.003 * math.sqrt(length / 7.5) * block**4 * c2 * (0.04 - c4)
+    )
+    expected = 0.5 * 1025 * 81 * loading.wetted_area_m2[0] * allowance
+    assert resistance(ship(), loading, [9.0]).correlation_N[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("reynolds", [1e5, 1e7, 1e9, 3e9])
+def test_friction_follows_the_line_of_ittc_1957(reynolds: float):
+    expected = 0.075 / (math.log10(reynolds) - 2) ** 2
+    assert friction_coefficient(np.array([reynolds]))[0] == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_line_at_a_round_reynolds_number():
+    assert friction_coefficient(np.array([1e9]))[0] == pytest.approx(1.531e-3, abs=5e-7)
+
+
+@pytest.mark.parametrize("name", SHIPS)
+@pytest.mark.parametrize("version", calm_water.VERSIONS)
+@pytest.mark.parametrize("drafts", [(12.3, 12.3), (8, 8), (15, 15), (8, 15), (15, 8)])
+def test_resistance_grows_with_speed(name: str, version: str, drafts: tuple[float, float]):
+    total = at(ship(name), *drafts, np.linspace(0, 23, 400), version).total_N
+    assert np.all(np.diff(total) > 0)
+
+
+def test_resistance_grows_with_draft_but_for_a_bulb_that_emerges():
+    loading = Loading.of(ship(), np.linspace(8, 15, 50), np.linspace(8, 15, 50))
+    for knots in (8, 18, 23):
+        calm = resistance(ship(), loading, np.full(50, knots * KNOT))
+        assert np.all(np.diff(calm.total_N - calm.bulb_N) > 0)
+        assert np.all(np.diff(calm.bulb_N) < 0)
+
+
+def test_friction_and_correlation_grow_in_proportion_to_the_wetted_area():
+    loading = Loading.of(ship(), [12.0], [12.0])
+    wetter = dataclasses.replace(loading, wetted_area_m2=1.1 * loading.wetted_area_m2)
+    calm, more = (resistance(ship(), each, [9.0]) for each in (loading, wetter))
+    for part in ("friction_N", "correlation_N"):
+        np.testing.assert_allclose(getattr(more, part), 1.1 * getattr(calm, part))
+    assert more.total_N > calm.total_N
+
+
+def test_power_follows_the_cubic_law_at_low_froude_numbers_and_more_above():
+    knots = np.array([5.0, 8.0, 11.0, 20.0, 23.0])
+    slower, faster = (at(ship(), 12.3, 12.3, knots * step).total_N * knots * step for step in (0.999, 1.001))
+    exponent = np.log(faster / slower) / np.log(1.001 / 0.999)
+    assert np.all((exponent[:3] > 2.8) & (exponent[:3] < 3.0))  # under 3: the friction line falls
+    assert np.all(exponent[3:] > 3.3)
+
+
+@pytest.mark.parametrize("name", SHIPS)
+@pytest.mark.parametrize("version", calm_water.VERSIONS)
+def test_a_ship_that_lies_still_has_no_resistance(name: str, version: str):
+    calm = at(ship(name), 15, 9, np.array([0.0]), version)
+    assert {part: getattr(calm, part)[0] for part in PARTS} == dict.fromkeys(PARTS, 0.0)
+    assert np.isfinite(calm.viscous_coefficient[0])
+
+
+@pytest.mark.parametrize("name", SHIPS)
+def test_all_of_table_20_gives_numbers(name: str, rng: np.random.Generator):
+    aft, fore, speed = rows_of_table_20(rng, 50_000)
+    corners = np.array(np.meshgrid([8, 15], [8, 15], [5 * KNOT, 23 * KNOT])).reshape(3, -1)
+    loading = Loading.of(ship(name), np.append(aft, corners[0]), np.append(fore, corners[1]))
+    calm = resistance(ship(name), loading, np.append(speed, corners[2]))
+    for field in dataclasses.fields(CalmWater):
+        values = getattr(calm, field.name)
+        assert np.all(np.isfinite(values)), field.name
+        assert np.all(values >= 0), field.name
+
+
+def test_beyond_all_ranges_there_are_still_numbers():
+    made = ship("tanker")
+    loading = Loading.of(made, [23.0, 6.0, 23.0], [6.0, 23.0, 23.0])
+    calm = resistance(made, loading, [15.0, 15.0, 40.0])
+    assert np.all(np.isfinite(calm.total_N))
+    assert np.all(calm.total_N > 0)
+
+
+def test_waves_grow_without_a_step_through_the_joints_of_1984():
+    made = dataclasses.replace(ship(), hull=HULL_1984)
+    froude = np.linspace(0.35, 0.6, 2001)
+    loading = Loading.of(made, np.full(2001, 3.2), np.full(2001, 3.2))
+    wave = resistance(made, loading, froude * np.sqrt(9.81 * 50)).wave_N
+    assert np.max(np.abs(np.diff(wave))) < 0.005 * wave.max()
+    low, high = np.searchsorted(froude, [0.4, 0.55])
+    between = wave[low : high + 1]
+    straight = np.linspace(between[0], between[-1], len(between))
+    np.testing.assert_allclose(between, straight, rtol=0.005)
+
+
+def test_the_container_ship_needs_at_service_speed_what_ships_of_her_size_do():
+    effective_kw = at(ship(), 12.3, 12.3, np.array([18.3])).total_N[0] * 18.3 * KNOT / 1000
+    assert 18_000 < effective_kw / 0.70 < 19_000  # 0.70: a usual total efficiency
+
+
+def test_within_the_ranges_there_is_nothing_to_say():
+    assert validity(ship(), Loading.of(ship(), [12.3], [12.0]), [9.0]) == ()
+    assert validity(ship("tanker"), Loading.of(ship("tanker"), [16.0], [16.0]), [7.5]) == ()
+
+
+def test_what_leaves_the_ranges_is_named_with_number_and_first():
+    loading = Loading.of(ship(), [12.3, 9.0, 8.5], [12.3, 9.0, 8.5])
+    told = validity(ship(), loading, [18.3 * KNOT, 15.0, 25.0])
+    assert len(told) == 2
+    assert "Froude number: the Holtrop-Mennen method rests on container ships from 0 to 0.45, found 0.46" in told[0]
+    assert "at index 2 (1 of 3 records)" in told[0]
+    assert "Are speeds in m/s?" in told[0]
+    assert "beam over draft" in told[1]
+    assert "found 4.756 at index 1 (2 of 3 records)" in told[1]
+
+
+def test_bad_speeds_are_told():
+    loading = Loading.of(ship(), [12.0, 12.0], [12.0, 12.0])
+    with pytest.raises(
+        ArrayError, match=r"speed_m_s: expected speeds >= 0 m/s, found -1 at index 1 \(1 of 2 records\)"
+    ):
+        resistance(ship(), loading, [9.0, -1.0])
+    with pytest.raises(ArrayError, match="speed_m_s: expected finite numbers, found NaN"):
+        resistance(ship(), loading, [9.0, np.nan])
+    with pytest.raises(ArrayError, match="speed_m_s: expected 2 records like the others, found 3"):
+        resistance(ship(), loading, [9.0, 9.0, 9.0])
+
+
+def test_an_unknown_version_is_told():
+    loading = Loading.of(ship(), [12.0], [12.0])
+    with pytest.raises(UnknownNameError, match="Unknown version of the Holtrop-Mennen method '1983'"):
+        resistance(ship(), loading, [9.0], version="1983")

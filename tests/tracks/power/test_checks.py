@@ -1,0 +1,186 @@
+"""Bad records: each is refused or warned of by the column, the value found, and what to do."""
+
+import polars as pl
+import pytest
+
+from shiftbench.errors import TableError
+from shiftbench.intake.sources import Source
+from shiftbench.tracks.power import checks, reading, units
+from tests.tracks.power.made import records, set_to
+
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return records(ROWS)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(frame, name="records.csv"):
+        path = tmp_path / name
+        frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+        return reading.read(Source(path))
+
+    return read
+
+
+def problems(read, frame):
+    with pytest.raises(TableError, match="expected") as caught:
+        read(frame)
+    return caught.value.problems
+
+
+def test_clean_records_come_back_as_they_are_without_a_word(read, frame):
+    for name in ("records.csv", "records.parquet"):
+        found = read(frame, name)
+        assert found.frame.equals(frame)
+        assert not found.warnings
+        assert found.doubts == found.clock == checks.Doubts()
+
+
+def test_columns_are_found_by_name_in_any_order_and_the_target_by_its_other_names(read, frame):
+    for other in ("power_synth", "power_nhf"):
+        turned = frame.rename({"power": other}).select(reversed(frame.rename({"power": other}).columns))
+        for name in ("turned.csv", "turned.parquet"):
+            assert read(turned, name).frame.equals(frame)
+
+
+def test_a_target_under_both_names_is_refused(read, frame):
+    (said,) = problems(read, frame.with_columns(power_synth="power"))
+    assert "expected the column 'power' once, found it 2 times (also as 'power_synth'). Drop the others." in said
+
+
+def test_missing_doubled_and_unknown_columns_are_named_at_once(read, frame):
+    odd = frame.rename({"stw": "speed_through_watr", "rcurrent_ucomp": "rcurent_ucomp"}).with_columns(power_nhf="power")
+    said = "\n".join(problems(read, odd))
+    assert "expected the column 'power' once" in said
+    assert "expected a column 'rcurrent_ucomp', found none. Did you mean 'rcurent_ucomp'?" in said
+    assert "expected a column 'stw', found none. Is it among 'speed_through_watr', 'rcurent_ucomp'?" in said
+
+
+def test_unknown_columns_beside_all_others_are_left_out_with_a_warning(read, frame):
+    found = read(frame.with_columns(heading=pl.lit(1.0)))
+    assert found.frame.equals(frame)
+    assert "unknown columns, left out: 'heading'." in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, "a number in each row, found nothing"), (float("inf"), "finite numbers, found inf")]
+)
+def test_missing_and_infinite_numbers_are_refused_with_their_line(read, frame, value, expected):
+    (said,) = problems(read, set_to(frame, 6, stw=value))
+    assert f"column 'stw': expected {expected} in line 8 (1 such value). Correct or drop these rows." in said
+
+
+def test_nan_is_a_missing_number(read, frame):
+    (said,) = problems(read, set_to(frame, 2, power=float("nan")))
+    assert "column 'power': expected a number in each row, found nothing in line 4" in said
+
+
+def test_words_among_numbers_are_refused(read, frame):
+    (said,) = problems(read, frame.cast({"stw": pl.String}).with_columns(stw=pl.lit("fast")).head(3))
+    assert "column 'stw': expected numbers, found 'fast' in line 2 (3 such values)" in said
+
+
+@pytest.mark.parametrize("column", ["draft_aft_telegram", "draft_fore_telegram"])
+def test_drafts_of_0_are_refused(read, frame, column):
+    odd = set_to(set_to(frame, 9, **{column: 0.0}), 20, **{column: -1.0})
+    (said,) = problems(read, odd)
+    assert f"column {column!r}: expected a draft above 0 m, found 0.0 in line 11 (2 such values)" in said
+
+
+def test_times_before_the_dry_dock_are_refused(read, frame):
+    (said,) = problems(read, set_to(frame, 0, timeSinceDryDock=-5.0))
+    assert "column 'timeSinceDryDock': expected minutes since dry dock, 0 or more, found -5.0 in line 2" in said
+
+
+def test_an_index_that_stands_for_two_records_is_refused(read, frame):
+    (said,) = problems(read, pl.concat([frame, frame[3:5], frame[3:4]]))
+    assert f"column 'time_id': expected each once, found {frame['time_id'][3]} in 3 rows (2 such values)" in said
+
+
+def test_a_signed_wind_across_is_kept_with_a_warning(read, frame):
+    found = read(set_to(frame, 1, awind_ucomp_provider=-3.2))
+    assert found.frame["awind_ucomp_provider"][1] == -3.2
+    (said,) = found.warnings
+    assert "expected a wind across of 0 kn or more, found -3.2 in line 3 (1 such value)" in said
+    assert "take its absolute value" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "looks"),
+    [
+        ("stw", 0.514444, "m/s. Multiply by 1.943844."),
+        ("stw", 1.852, "km/h. Divide by 1.852."),
+        ("awind_vcomp_provider", 0.514444, "m/s. Multiply by 1.943844."),
+        ("draft_aft_telegram", 1 / 0.3048, "feet. Multiply by 0.3048."),
+        ("draft_fore_telegram", 100, "centimetres. Divide by 100."),
+        ("comb_wind_swell_wave_height", 100, "centimetres. Divide by 100."),
+        ("power", 1e-3, "MW. Multiply by 1,000."),
+        ("power", 1e3, "W. Divide by 1,000."),
+        ("timeSinceDryDock", 60, "seconds. Divide by 60."),
+    ],
+)
+def test_a_column_in_another_unit_is_named_with_what_it_is_in(frame, column, factor, looks):
+    found = checks.check_units(frame.with_columns(pl.col(column) * factor), label="x.csv")
+    (said,) = found.columns
+    assert said.startswith(f"x.csv: column {column!r}: expected ")
+    assert f"it looks like {looks}" in said
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(60, "seconds"), (1 / 60, "hours"), (1 / 1440, "days")])
+def test_a_clock_in_another_unit_is_told_by_how_fast_it_runs(frame, factor, unit):
+    (said,) = checks.check_clock(frame.with_columns(pl.col("timeSinceDryDock") * factor), label="x").columns
+    assert f"expected minutes, one for each 'time_id', found {factor:g} for each: it looks like {unit}." in said
+
+
+def test_a_clock_with_another_start_is_counted(frame):
+    found = checks.check_clock(set_to(frame, 7, timeSinceDryDock=float(frame["time_id"][7]) + 99), label="x.csv")
+    (said,) = found.values
+    assert "expected timeSinceDryDock - time_id = 10,776 in every record" in said
+    assert "found it otherwise in 1 of 400 (first 99)" in said
+
+
+def test_few_slips_are_told_apart_from_a_wrong_unit(frame):
+    odd = set_to(frame, 3, stw=99.0)
+    found = checks.check_units(odd, label="x")
+    assert not found.columns
+    assert "column 'stw': expected values from 2 to 35 kn, found 99 (1 of 400 outside)" in found.values[0]
+    many = pl.concat([set_to(odd, row, stw=99.0)[row : row + 1] for row in range(30)] + [frame[30:]])
+    assert "found 99 (30 of 400 outside)" in checks.check_units(many, label="x").columns[0]
+
+
+def test_the_median_of_a_few_minutes_proves_nothing(frame):
+    slow = frame.with_columns(stw=pl.lit(7.0))
+    assert checks.check_units(slow, label="x").columns
+    assert not checks.check_units(slow.head(10), label="x").columns
+
+
+def test_the_wind_of_stormy_records_may_come_from_anywhere(frame):
+    astern = frame.with_columns(awind_vcomp_provider=pl.lit(-2.0))
+    assert "'awind_vcomp_provider'" in checks.check_units(astern, label="x").columns[0]
+    assert checks.check_units(astern, label="x", stormy=True) == checks.Doubts()
+    assert checks.check_units(astern.with_columns(pl.col("stw") / 2), label="x", stormy=True).columns
+
+
+def test_no_right_column_is_taken_for_one_in_another_unit(frame):
+    for seed in range(5):
+        assert checks.check_units(records(300, seed=seed), label="x") == checks.Doubts()
+    assert units.of_slope(1.0) is None
+
+
+def test_an_empty_table_is_refused(read, frame):
+    assert "expected rows, found none below the names" in problems(read, frame.head(0))[0]
+
+
+@pytest.mark.needs_shared
+@pytest.mark.parametrize("name", ["real_rows_15.csv", "synthetic_rows_5.csv"])
+def test_genuine_rows_are_read_and_keep_the_published_time(shared, tmp_path, name):
+    genuine = pl.read_csv(shared / "data/power" / name)
+    genuine.drop(genuine.columns[-1]).write_csv(tmp_path / "rows.csv")
+    found = reading.read(Source(tmp_path / "rows.csv"))
+    assert found.frame.height == genuine.height
+    assert not found.warnings
+    assert found.doubts == found.clock == checks.Doubts()
