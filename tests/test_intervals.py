@@ -180,8 +180,23 @@ def test_studentised_interval_of_a_normal_mean_is_students(level):
 
 def test_automatic_is_studentised_for_few_units_and_percentile_for_many():
     assert Settings().chosen(2_000) == "studentised"
-    assert Settings().chosen(2_001) == "percentile"
+    assert Settings().chosen(2_001) == Settings().chosen(300_000) == "percentile"
+    assert Settings().chosen(300_001) == "normal"
     assert Settings(kind="bca").chosen(5) == "bca"
+
+
+def test_normal_intervals_and_p_values_are_those_of_many_replicates_where_records_are_many(rng):
+    resampler = Resampler(4000)
+    errors = rng.chisquare(1, 4000)
+    systems = [scores_of(e, e + rng.normal(size=4000), resampler) for e in (errors, 1.02 * errors + 0.005)]
+    normal, drawn = (
+        bootstrap(systems, resampler, Settings(replicates=1500, kind=kind)) for kind in ("normal", "percentile")
+    )
+    (low, high), (other_low, other_high) = normal.intervals(), drawn.intervals()
+    width = other_high - other_low
+    assert np.abs((low - other_low) / width).max() < 0.12
+    assert np.abs((high - other_high) / width).max() < 0.12
+    np.testing.assert_allclose(normal.difference(0)[3], drawn.difference(0)[3], atol=0.06)
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------------
@@ -385,7 +400,7 @@ def test_a_replicate_without_a_score_is_left_out(rng):
 
 def test_all_that_is_wrong_with_settings_is_said_at_once():
     with pytest.raises(SettingsError, match="replicates: expected 1 to 1,000,000, found 0") as caught:
-        Settings(replicates=0, level=95, kind="normal", cores=0, seed=-1)
+        Settings(replicates=0, level=95, kind="gaussian", cores=0, seed=-1)
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "replicates", "level", "kind", "cores", "seed",
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -22,11 +22,13 @@ from shiftbench.check import Flags, Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.resampling import Resampler, Statistic
 
-Kind = Literal["auto", "studentised", "percentile", "bca"]
-KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca")
+Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
+KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
 FEW = 20
 # Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
 MANY = 2_000
+# Beyond so many, scores are normal to all digits that are shown, and replicates of millions of records take minutes.
+SO_MANY = 300_000
 # Fewer replicates do not fix the tails of a studentised distribution: its ends would be those of single replicates.
 ENOUGH = 200
 
@@ -39,9 +41,10 @@ class Settings:
 
     replicates: B. level: nominal coverage. kind: "studentised" (bootstrap-t: each replicate is measured in its own
     standard error; the one whose coverage holds for skewed errors and few clusters), "percentile", "bca"
-    (bias-corrected and accelerated), or "auto": studentised up to 2,000 units and
-    from 200 replicates on, percentile otherwise.
-    Source: Efron & Tibshirani (1993), Chapters 12-14.
+    (bias-corrected and accelerated), "normal" (no replicates: standard errors from the influence of each unit, the
+    infinitesimal jackknife), or "auto": studentised up to 2,000 units and from 200 replicates on, percentile up to
+    300,000, normal beyond.
+    Source: Efron & Tibshirani (1993), Chapters 12-14 and 21.
     """
 
     replicates: int = 1000
@@ -67,16 +70,18 @@ class Settings:
 
     def chosen(self, units: int) -> str:
         """The kind used for a number of units: what "auto" stands for."""
-        if self.kind == "auto":
-            return "studentised" if units <= MANY and self.replicates >= ENOUGH else "percentile"
-        return self.kind
+        if self.kind != "auto":
+            return self.kind
+        if units > SO_MANY:
+            return "normal"
+        return "studentised" if units <= MANY and self.replicates >= ENOUGH else "percentile"
 
 
 @dataclass(frozen=True)
 class Bootstrap:
     """Replicates of the same scores S of K systems on the same records.
 
-    values: [K, S]. replicates: [B, K, S]. errors: [K + P, S], the standard errors of the systems' scores and of their
+    values: [K, S]. replicates: [B, K, S], B = 0 for normal intervals. errors: [K + P, S], the standard errors of the systems' scores and of their
     P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors: [B, K + P, S]; both None for
     percentile intervals. acceleration: [K + P, S], for BCa only.
     """
@@ -121,6 +126,10 @@ class Bootstrap:
 
     def _one(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
         tail = 0.5 * (1.0 - self.level)
+        if self.kind == "normal":
+            assert self.errors is not None
+            half = NormalDist().inv_cdf(1.0 - tail) * float(self.errors[row, s])
+            return value - half, value + half
         finite = np.isfinite(replicates)
         if not math.isfinite(value) or finite.sum() < 2:
             return math.nan, math.nan
@@ -146,6 +155,10 @@ class Bootstrap:
         for s in range(len(self.names)):
             if not math.isfinite(value[s]):
                 continue
+            if self.kind == "normal":
+                assert self.errors is not None
+                result[s] = _normal_p(float(value[s]), float(self.errors[row, s]))
+                continue
             if value[s] == 0.0 and not np.any(replicates[:, s]):
                 result[s] = 1.0  # the same scores in every replicate: the same system
                 continue
@@ -158,6 +171,13 @@ class Bootstrap:
             beyond = int(np.count_nonzero(np.abs(distance) >= observed))
             result[s] = (1 + beyond) / (1 + len(distance))
         return result
+
+
+def _normal_p(value: float, error: float) -> float:
+    """Two-sided p-value of a normal value against 0; NaN without a standard error."""
+    if not error > 0.0:
+        return 1.0 if error == 0.0 == value else math.nan
+    return math.erfc(abs(value) / error / math.sqrt(2.0))
 
 
 def _quantiles(replicates: Vector, shares: list[float]) -> list[float]:
@@ -213,6 +233,10 @@ def bootstrap(
     if resampler.fewest < 2:  # nothing can be resampled: replicates would all equal the data
         nothing = np.full((2, *values.shape), np.nan)
         return Bootstrap(names, values, nothing, settings.level, "percentile")
+    if kind == "normal":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            _, errors = _evaluate(statistics, resampler, ones, linear=True)
+        return Bootstrap(names, values, np.empty((0, *values.shape)), settings.level, kind, errors)
 
     def replicate(b: int) -> tuple[Vector, Vector | None]:
         return _evaluate(statistics, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
@@ -244,7 +268,8 @@ def _evaluate(
     if not linear:
         return np.array([statistic.values(counts) for statistic in statistics]), None
     values, influences = zip(*(statistic.linearised(counts) for statistic in statistics), strict=True)
-    rows = [*influences, *(a - b for a, b in combinations(influences, 2))]
+    # Differences one by one: all at once would be many times the memory of millions of records.
+    rows = chain(influences, (a - b for a, b in combinations(influences, 2)))
     return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
 
 

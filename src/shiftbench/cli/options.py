@@ -49,7 +49,7 @@ TestSet = Annotated[
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
 Rule = Annotated[str | None, typer.Option("--rule", help="published, exact or mixed; see the documentation.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
-Intervals = Annotated[str | None, typer.Option("--intervals", help="auto, studentised, percentile or bca.")]
+Intervals = Annotated[str | None, typer.Option("--intervals", help="auto, studentised, percentile, bca or normal.")]
 Baseline = Annotated[
     list[str] | None, typer.Option("--baseline", help="Column that is itself a forecast of the target.")
 ]

@@ -107,14 +107,15 @@ def train_missing(folder: Path, arrays: Arrays, progress: Progress | None) -> No
     course = plan(record["settings"], len(arrays["train_targets"]))
     looks = math.ceil(course.steps / course.validate_every)
     told = partial(progress, looks, looks) if progress else None
+    saved = Checkpoint(folder / "member_all.ckpt", f"{kept.fit} all members")
     if not kept.missing(members):
+        saved.remove()  # of a process that was killed between its last two acts
         if told:
             told(f"{members} members were trained before")
         return
     place, own = training.device(), seeds(record["settings"])
     net = stack(record, seeds=own)
     tensors = {name: torch.from_numpy(array).to(place) for name, array in arrays.items()}
-    saved = Checkpoint(folder / "member_all.ckpt", f"{kept.fit} all members")
 
     def tell(step: int, _most: int, message: str) -> None:
         look = math.ceil(step / course.validate_every)
