@@ -81,9 +81,9 @@ class Settings:
 class Bootstrap:
     """Replicates of the same scores S of K systems on the same records.
 
-    values: [K, S]. replicates: [B, K, S], B = 0 for normal intervals. errors: [K + P, S], the standard errors of the systems' scores and of their
-    P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors: [B, K + P, S]; both None for
-    percentile intervals. acceleration: [K + P, S], for BCa only.
+    values: [K, S]. replicates: [B, K, S], B = 0 where intervals are normal. errors: [K + P, S], the standard errors of
+    the systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
+    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only.
     """
 
     names: tuple[str, ...]

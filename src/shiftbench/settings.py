@@ -68,8 +68,8 @@ class Settings:
     preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
     members: of every ensemble among the methods, instead of what these say.
     partition: the table of this name (`shiftbench.partition.Rules`); none where `table` is a folder of partitions.
-    test_sets: further tables to be scored on, by name, each as a whole, since no shift is known inside it. Their columns
-    are those of the table (in a TOML file paths are relative to that file).
+    test_sets: further tables to be scored on, by name, each as a whole, since no shift is known inside it. Columns are
+    those of the table; paths in a TOML file are relative to that file.
     track: what the report's recipe should say of a benchmark's track: name, origin of the data, …
     table_sha256, test_sets_sha256: what the tables must be; written by a run, checked when it is repeated.
     """
