@@ -38,6 +38,7 @@ SMALLER = {
     "assess": FEWER,
     "compare": FEWER,
 }
+QUICKEST = {"weather": "boosting", "power": "mlp"}  # the method that a run of a track is cut down to
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,13 @@ def seen() -> set[tuple[str, ...]]:
 
 
 def run(command: Command, seen: set[tuple[str, ...]]) -> None:
-    of_a_track = command.words[0] == "run" and command.words[1] in TRACKS
+    quickest = ["--method", QUICKEST[command.words[1]]] if command.words[:2][-1] in TRACKS else []
+    of_a_track = command.words[0] == "run" and bool(quickest)
     # The same whole run stands on several pages and starts from the same table: once is enough.
     if command.words[0] == "run" and not of_a_track and tuple(command.words) in seen:
         return
     seen.add(tuple(command.words))
-    words = [*command.words, *SMALLER.get(command.words[0], []), *(["--method", "boosting"] if of_a_track else [])]
+    words = [*command.words, *SMALLER.get(command.words[0], []), *(quickest if of_a_track else [])]
     done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 

@@ -266,7 +266,7 @@ def test_counts_by_wind_interval_are_shown_where_a_report_has_them():
     part = Slice("DNN", "eval", "wind_interval", INTERVALS[2].label, 77, 0.0, 1.0, None, None, 1.0)
     table = found(paper.tables([replace(report, recipe=recipe, slices=(part,))]), "Table 17")[0]
     rows = {row.system: words for row, words in zip(table.rows, table.words, strict=True)}
-    places = [table.heads.index(f"Interval {number}, {report.title}") for number in (1, 2, 3, 4)]
+    places = [table.heads.index(f"Interval {number}, ours") for number in (1, 2, 3, 4)]
     shown = {name: [words[place] for place in places] for name, words in rows.items()}
     assert shown["dev_in"] == ["10", "20", "30", "0"]
     assert shown["dev"] == ["10", "20", "30", "60"]

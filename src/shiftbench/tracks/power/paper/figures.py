@@ -217,7 +217,7 @@ def _degradation(run: Run, made: Sequence[Table], metric: str) -> Figure | None:
         return None
     names = [text for dataset, _, text in SETS if any(table.columns[0].dataset == dataset for table in made)]
     figure, axes = canvas.panels(2, width=3.6, height=2.9, below=0.35)
-    for panel, lines, title in zip(axes, (ours, theirs), (short(run.name), "In print"), strict=True):
+    for panel, lines, title in zip(axes, (ours, theirs), (short(run.name, 44), "In print"), strict=True):
         for place, model in enumerate(MODELS):
             if line := lines.get(model.name, {}):
                 panel.plot(

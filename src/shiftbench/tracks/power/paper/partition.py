@@ -49,7 +49,7 @@ def _intervals() -> Table:
 
 
 def _counts(kind: str, runs: Sequence[Run]) -> Table:
-    named = {"printed": printed(kind)} | {run.name: ours(run) for run in runs}
+    named = {"printed": printed(kind)} | {"ours" if len(runs) == 1 else run.name: ours(run) for run in runs}
     titles = ("All", *(f"Interval {number}" for number in COLUMNS[1:]), "Share (%)")
     return Table(
         number=NUMBERS[kind],

@@ -1,0 +1,85 @@
+"""`shiftbench run power` from example voyages to the paper's tables: every network, in the quick preset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench import predictions
+from shiftbench.report.content import Report
+from shiftbench.tracks.power import baselines
+from tests.cli.conftest import Shiftbench
+
+pytest.importorskip("torch")
+
+SMALL = ("--members", 2, "--replicates", 25)
+NETWORKS = ("DNN", "MC-dropout", "VI", "Symbolic")
+
+
+@pytest.mark.parametrize("preset", baselines.PRESETS)
+def test_the_settings_of_a_preset_are_settings_of_its_methods(preset: str) -> None:
+    from shiftbench import methods
+
+    for entry in baselines.methods(preset, task="regression"):
+        own = {key: value for key, value in entry.items() if key not in ("name", "title")}
+        assert methods.method(entry["name"]).load().Settings.from_dict({"task": "regression", **own}).members == 10
+
+
+def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    assert shiftbench("example", "power", "--rows", 6_000, "--out", "voyages").code == 0
+    said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "run/regression/report/report.json")
+    assert report.splits == ("dev", "eval", "generalization")
+    assert [system.name for system in report.systems if system.role == "ensemble"] == list(NETWORKS)
+    assert (report.rule, report.threshold, report.target_unit) == ("mixed", 250_000.0, "kW")
+    assert report.recipe["track"]["origin"] == "made-up example rows=6000 seed=0"
+    assert report.recipe["clusters"] == ["day"]
+    assert len(report.recipe["features"]["used"]) == 10
+
+    def rmse(system: str, split: str) -> float:
+        return float(report.score("rmse", system=system, split=split, subset="full").value)
+
+    assert all(rmse(system, "eval") < 0.5 * rmse("mean", "eval") for system in NETWORKS)
+    assert rmse("Symbolic", "generalization") < rmse("DNN", "generalization")  # what its physics are for
+    said = shiftbench("tables", "power", "run", "--out", "tables")
+    assert said.code == 0, said.err
+    written = (tmp_path / "tables/tables.md").read_text("utf-8")
+    assert all(f"Table {number}" in written for number in (16, 17, 23, 24))
+    assert "Not the official data" in written
+
+
+def test_scores_are_those_of_the_predictions_that_were_written(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    assert shiftbench("example", "power", "--rows", 4_000, "--out", "voyages").code == 0
+    said = shiftbench("run", "power", "--data", "voyages", "--out", "run", "--method", "mlp,mlp_dropout", *SMALL)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "run/regression/report/report.json")
+    truth = pl.read_parquet(tmp_path / "run/data-canonical/generalization.parquet")["power"].to_numpy()
+    for name, draws in (("DNN", 1), ("MC-dropout", 10)):
+        ensemble = predictions.load(tmp_path / f"run/regression/predictions/generalization/{name}.parquet").ensemble
+        assert (ensemble.members, ensemble.draws) == (2 * draws, draws)
+        found = {
+            metric: report.score(metric, system=name, split="generalization", subset="full").value
+            for metric in ("rmse", "mape")
+        }
+        errors = ensemble.mean.mean(axis=0) - truth
+        assert found["rmse"] == pytest.approx(np.sqrt((errors**2).mean()))
+        assert found["mape"] == pytest.approx(np.abs(errors / truth).mean())
+        single = report.score("rmse", system=f"{name} (single)", split="generalization", subset="full")
+        each = [np.sqrt(((model.mean(axis=0) - truth) ** 2).mean()) for model in ensemble.mean.reshape(2, draws, -1)]
+        assert single.each == pytest.approx(each)
+        assert (single.value, single.std) == pytest.approx((np.mean(each), np.std(each, ddof=1)))
+
+
+def test_climates_are_for_weather_alone(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    assert shiftbench("example", "power", "--rows", 3_000, "--out", "voyages").code == 0
+    (tmp_path / "grid.tsv").write_text("longitude\tlatitude\tcode\n")
+    said = shiftbench("prepare", "power", "voyages", "--climate", "grid.tsv", "--out", "prepared")
+    assert said.code == 2
+    assert "--climate" in said.err
+    assert not (tmp_path / "prepared").exists()
