@@ -260,3 +260,16 @@ def test_a_constant_uncertainty_has_the_pr_auc_of_chance(rng: np.random.Generato
 def test_masked_records_are_refused() -> None:
     with pytest.raises(ArrayError, match="found masked ones"):
         assess(np.ma.masked_array([1.0, 1e6, 3.0], mask=[False, True, False]), [1.0, 2.0, 3.0])
+
+
+def test_normal_intervals_tell_systems_apart_without_a_replicate(rng):
+    errors = rng.chisquare(1, 3000)
+    records = Records(3000)
+    pairs = (("good", errors), ("bad", 2 * errors))
+    systems = [scored.given(name, e, {"u": e + rng.normal(size=3000)}) for name, e in pairs]
+    report = build([(records, systems)], Options(intervals=intervals.Settings(kind="normal")))
+    assert not [text for text in report.warnings if "replicates" in text]
+    (compared,) = (entry for entry in report.comparisons if entry.metric == "mean_error")
+    assert compared.high < 0
+    assert compared.p_adjusted < 1e-6
+    assert {rank.system: rank.rank for rank in report.ranks if rank.metric == "mean_error"} == {"good": 1, "bad": 2}

@@ -36,7 +36,7 @@ def compare(
         for metric in COMPARED
         if metric in metrics and (metric != "mean_error" or not metrics & {"rmse", "accuracy"})
     ]
-    least = len(result.pairs) / (len(result.replicates) + 1)
+    least = 0.0 if result.kind == "normal" else len(result.pairs) / (len(result.replicates) + 1)
     if least >= 1.0 - result.level:
         warnings.warn(
             ShiftbenchWarning(
