@@ -12,9 +12,10 @@ from statistics import median
 
 import numpy as np
 
+from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.fouling import YEAR_S
 from shiftbench.tracks.power.physics.motion import sea_state
-from shiftbench.tracks.power.physics.powering import Conditions, shaft_power
+from shiftbench.tracks.power.physics.powering import shaft_power
 from shiftbench.tracks.power.physics.ship import ship
 
 RECORDS = 2_500_000

@@ -110,6 +110,25 @@ def test_all_that_is_wrong_with_several_vectors_is_said_at_once():
     assert wrong == ["errors", "errors", "uncertainty", "targets", "expected the same number of records in each, found"]
 
 
+def test_a_limit_that_must_be_passed_is_told_from_one_that_may_be_reached():
+    assert check.vectors(nonnegative=("depth",), depth=[0.0, 1.0])[0].tolist() == [0, 1]
+    with pytest.raises(ArrayError, match=r"depth: expected values > 0, found 0 \(1 of 2, first at index 0\)"):
+        check.vectors(positive=("depth",), depth=[0.0, 1.0])
+
+
+def test_values_below_a_limit_come_with_the_advice_of_the_caller():
+    with pytest.raises(ArrayError, match=r"first at index 0\)\. Drop or correct these records\.$"):
+        check.vector("depth", [-1.0], nonnegative=True)
+    with pytest.raises(ArrayError, match=r"first at index 0\)\. Is it in m\?$"):
+        check.vectors(positive=("depth",), advice="Is it in m?", depth=[0.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_the_first_bad_value_is_told_with_its_place_and_how_many_there_are(dtype):
+    values = np.array([3, 50_000, 7], dtype)
+    assert check.first(values, values > 5) == "5e+04 at index 1 (2 of 3 records)"
+
+
 def test_vectors_come_back_in_the_order_given():
     errors, uncertainty = check.vectors(nonnegative=("errors",), errors=[1, 2], uncertainty=[-3, -4])
     np.testing.assert_array_equal(errors, [1.0, 2.0])

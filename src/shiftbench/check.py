@@ -13,6 +13,8 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_LISTED = 3
+CORRECT = "Drop or correct these records."
+LOSSES = "Errors are losses: lower is better and 0 is perfect."
 
 
 def _array(name: str, values: Any, kind: str) -> npt.NDArray[Any]:
@@ -37,15 +39,27 @@ def _places(bad: Flags) -> str:
     return f"{len(places):,} of {bad.size:,}, first at index {shown}"
 
 
-def value_problems(name: str, array: npt.NDArray[Any], *, nonnegative: bool = False) -> list[str]:
-    """All that is wrong with the values of a numeric array: NaN, infinity, and negatives where none may be."""
+def first(values: Vector, bad: Flags) -> str:
+    """The first value [N] that is bad, its index and the number of bad ones, for a message."""
+    place = int(np.argmax(bad))
+    return f"{values[place]:.4g} at index {place} ({np.count_nonzero(bad):,} of {len(bad):,} records)"
+
+
+def value_problems(
+    name: str, array: npt.NDArray[Any], *, nonnegative: bool = False, positive: bool = False, advice: str = CORRECT
+) -> list[str]:
+    """All that is wrong with the values of a numeric array: NaN, infinity, and values below the limit that they have.
+
+    nonnegative, positive: whether values must be >= 0, or > 0. advice: what to do about those that are not.
+    """
     # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
     if array.dtype.kind in "biu":
         low, high = (array.min(), array.max()) if array.size else (0, 0)
     else:
         with np.errstate(invalid="ignore"):
             low, high = (array.min(), array.max()) if array.size else (0.0, 0.0)
-    if np.isfinite(low) and np.isfinite(high) and not (nonnegative and low < 0):
+    too_low = array.size > 0 and ((nonnegative and low < 0) or (positive and low <= 0))
+    if np.isfinite(low) and np.isfinite(high) and not too_low:
         return []
     problems = []
     if (bad := np.isnan(array)).any():
@@ -54,19 +68,25 @@ def value_problems(name: str, array: npt.NDArray[Any], *, nonnegative: bool = Fa
         problems.append(
             f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records."
         )
-    if nonnegative and (bad := array < 0).any():
-        problems.append(
-            f"{name}: expected values >= 0, found {np.nanmin(array):g} ({_places(bad)}). "
-            "Errors are losses: lower is better and 0 is perfect."
-        )
+    for limited, sign, bad in ((nonnegative, ">=", array < 0), (positive, ">", array <= 0)):
+        if limited and bad.any():
+            problems.append(f"{name}: expected values {sign} 0, found {np.nanmin(array):g} ({_places(bad)}). {advice}")
     return problems
 
 
-def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bool = False) -> Vector:
-    """`values` as a finite float64 [N], N >= 1.
+def vector(
+    name: str,
+    values: Any,
+    *,
+    length: int | None = None,
+    nonnegative: bool = False,
+    positive: bool = False,
+    advice: str = CORRECT,
+) -> Vector:
+    """`values` as a finite float64 [N], N >= 1; `nonnegative`, `positive` and `advice` as in `value_problems`.
 
     Raises:
-        ArrayError: naming every problem found: not one-dimensional, empty, another length, NaN, infinity, negative.
+        ArrayError: naming every problem found: not one-dimensional, empty, another length, NaN, infinity, too low.
     """
     array = _numeric(name, values)
     problems: list[str] = []
@@ -78,14 +98,19 @@ def vector(name: str, values: Any, *, length: int | None = None, nonnegative: bo
         problems.append(f"{name}: expected at least one record, found none.")
     elif length is not None and len(array) != length:
         problems.append(f"{name}: expected {length:,} records like the others, found {len(array):,}.")
-    problems += value_problems(name, array, nonnegative=nonnegative)
+    problems += value_problems(name, array, nonnegative=nonnegative, positive=positive, advice=advice)
     if problems:
         raise ArrayError(*problems)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def vectors(*, nonnegative: tuple[str, ...] = (), **named: Any) -> tuple[Vector, ...]:
-    """Several vectors of one common length; all problems of all of them are reported together."""
+def vectors(
+    *, nonnegative: tuple[str, ...] = (), positive: tuple[str, ...] = (), advice: str = CORRECT, **named: Any
+) -> tuple[Vector, ...]:
+    """Several vectors of one common length; all problems of all of them are reported together.
+
+    nonnegative, positive: names of those whose values must be >= 0, or > 0; `advice`: what to do where they are not.
+    """
     arrays: list[Vector] = []
     lengths: dict[str, int] = {}
     problems: list[str] = []
@@ -94,7 +119,8 @@ def vectors(*, nonnegative: tuple[str, ...] = (), **named: Any) -> tuple[Vector,
             array = _numeric(name, values)
             if array.ndim == 1 and array.size:
                 lengths[name] = len(array)
-            arrays.append(vector(name, array, nonnegative=name in nonnegative))
+            limits = {"nonnegative": name in nonnegative, "positive": name in positive}
+            arrays.append(vector(name, array, **limits, advice=advice))
         except ArrayError as error:
             problems += error.problems
     if len(set(lengths.values())) > 1:

@@ -80,6 +80,12 @@ def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, P
     return target, files.write_text(target.with_name(target.name.split(".")[0] + ".toml"), settings)
 
 
+def normal(rng: np.random.Generator, *size: int) -> Values:
+    """Normal numbers [size] from uniform ones: the algorithm of `standard_normal` may change between versions."""
+    first, second = rng.random(size), rng.random(size)
+    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second))
+
+
 SETTINGS = """\
 # One run of shiftbench: what to predict, where the shift is, what to train, what to report.
 table = {table}        # relative to this file
@@ -113,12 +119,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _normal(rng: np.random.Generator, size: int) -> Values:
-    # Box–Muller from uniform numbers: the algorithm of `standard_normal` may change between numpy versions.
-    first, second = rng.random(size), rng.random(size)
-    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second))
-
-
 def _stations(rng: np.random.Generator, count: int) -> dict[str, Values]:
     region = np.searchsorted(np.cumsum(REGION_SHARES)[:-1], (np.arange(count) + 0.5) / count)
     return {
@@ -136,17 +136,17 @@ def _conditions(rng: np.random.Generator, station: dict[str, Values], day: Value
     date = START + day
     angle = 2 * np.pi * (day - 20) / 365.25  # the coldest day is 21 January
     # Half of the weather of a day is shared by all stations, so that stations and days are both clusters.
-    country = _normal(rng, day.max() + 1)[day]
+    country = normal(rng, day.max() + 1)[day]
     seasonal = 13 - 10 * np.cos(angle) - COLDER_C[station["region"]] - 0.0065 * station["altitude_m"]
-    temperature = np.round(seasonal + 2.5 * country + 2.5 * _normal(rng, size), 1)
+    temperature = np.round(seasonal + 2.5 * country + 2.5 * normal(rng, size), 1)
     return {
         "date": date,
         "temperature_c": temperature,
-        "temperature_before_c": np.round(temperature + 1.5 * _normal(rng, size), 1),
+        "temperature_before_c": np.round(temperature + 1.5 * normal(rng, size), 1),
         "wind_ms": np.round(3 * np.sqrt(-2 * np.log1p(-rng.random(size))), 1),
         "cloud": np.round(rng.random(size), 2),
         "humidity": np.round(0.35 + 0.6 * rng.random(size), 2),
-        "pressure_hpa": np.round(1013 + 8 * _normal(rng, size), 1),
+        "pressure_hpa": np.round(1013 + 8 * normal(rng, size), 1),
         "daylight_h": np.round(12 - 4.3 * np.cos(angle), 2),
         "holiday": rng.random(day.max() + 1)[day] < 0.04,
         "maintenance": rng.random(size) < 0.03,
@@ -164,10 +164,10 @@ def _demand(rng: np.random.Generator, at: dict[str, Values], day: Values) -> dic
     bitter = np.maximum(-at["temperature_c"], 0)
     spread = 0.02 + 0.009 * at["wind_ms"] + 0.004 * bitter + 0.06 * at["holiday"]
     sd = np.round(at["base_mw"] * spread, 3)
-    demand = np.round(mean + sd * _normal(rng, len(day)), 3)
+    demand = np.round(mean + sd * normal(rng, len(day)), 3)
     relative_demand = demand / at["base_mw"]
     return {
-        "forecast": np.round(mean + 0.8 * sd * _normal(rng, len(day)), 2),
+        "forecast": np.round(mean + 0.8 * sd * normal(rng, len(day)), 2),
         "demand_mw": demand,
         "level": np.where(relative_demand < 0.85, "low", np.where(relative_demand < 1.1, "medium", "high")),
         "truth_mean": mean,

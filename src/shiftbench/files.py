@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from shiftbench.errors import TableError
 
 
 @contextmanager
@@ -49,6 +52,21 @@ def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = Tr
     return write_text(
         path, json.dumps(value, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
     )
+
+
+def require_room(path: Path, size: int, *, what: str) -> None:
+    """Make sure that the disk has room for `size` bytes at a path, whose folders need not be there yet.
+
+    Raises:
+        TableError: if it has not; `what` is to be written.
+    """
+    there = next(place for place in path.absolute().parents if place.exists())
+    free = shutil.disk_usage(there).free
+    if size > free:
+        raise TableError(
+            f"{path}: expected about {size / 1e6:,.1f} MB of room for {what}, found {free / 1e6:,.1f} MB. "
+            "Ask for fewer, or write them elsewhere."
+        )
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

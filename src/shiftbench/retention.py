@@ -39,7 +39,9 @@ def checked_rule(rule: str) -> Rule:
 
 
 def _checked(errors: Any, uncertainty: Any) -> tuple[Vector, Vector]:
-    errors, uncertainty = check.vectors(nonnegative=("errors",), errors=errors, uncertainty=uncertainty)
+    errors, uncertainty = check.vectors(
+        nonnegative=("errors",), advice=check.LOSSES, errors=errors, uncertainty=uncertainty
+    )
     return errors, uncertainty
 
 

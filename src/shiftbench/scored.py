@@ -130,7 +130,7 @@ def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool 
     named = {
         f"uncertainty {key!r}" if len(uncertainty) > 1 else "uncertainty": value for key, value in uncertainty.items()
     }
-    arrays = check.vectors(nonnegative=("errors",), errors=errors, **named)
+    arrays = check.vectors(nonnegative=("errors",), advice=check.LOSSES, errors=errors, **named)
     measure = next(iter(uncertainty))
     return Scored(
         System(name, "model", measure, tuple(uncertainty)),

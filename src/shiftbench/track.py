@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from shiftbench.report.content import Report
+from shiftbench.paper.output import Paper
 from shiftbench.settings import Settings
 
 Progress = Callable[[str, int, int], None]
@@ -45,9 +45,7 @@ class Prepared:
 class Prepare(Protocol):
     """Turns what was downloaded or made into a prepared folder."""
 
-    def __call__(
-        self, source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress | None
-    ) -> Prepared:
+    def __call__(self, source: Path, folder: Path, *, experiment: str, progress: Progress | None) -> Prepared:
         """Read `source`, check it, and write its partitions to `folder`; raises ShiftbenchError for bad input."""
 
 
@@ -58,35 +56,25 @@ class RunSettings(Protocol):
         """The settings of one task with the methods of a preset."""
 
 
-class Paper(Protocol):
-    """Writes the paper's tables and figures with the results of runs beside what is printed."""
-
-    def __call__(self, reports: Sequence[Report], folder: Path) -> Path:
-        """Write everything to `folder` and return the file to read first."""
-
-
 @dataclass(frozen=True)
 class Track:
     """A track: its tasks, its presets of methods, and how its data are made, prepared, run and compared.
 
     experiments: names of the ways in which its data can be partitioned, the canonical one first.
-    example: (path, rows, seed, progress) writes made-up data of the official form; all there are if rows is None.
-    example_rows: how many rows these have if nobody says; None: all there are.
+    example: (path, rows, seed, progress) writes made-up data of the official form; rows is None if nobody says.
     example_name: the name of their file or folder if nobody says.
     open_prepared: what a prepared folder holds.
-    shown: the paper's tables with some runs, for `rich.console.Console.print`.
+    with_climates: `prepare` that takes climates from a table, where records can lack them; None: they have none.
     """
 
     name: str
-    title: str
     tasks: tuple[Task, ...]
     presets: tuple[str, ...]
     experiments: tuple[str, ...]
     example: Callable[[Path, int | None, int, Progress | None], Path]
+    example_name: str
     prepare: Prepare
     open_prepared: Callable[[Path], Prepared]
     settings: RunSettings
     paper: Paper
-    shown: Callable[[Sequence[Report]], Any]
-    example_rows: int | None = None
-    example_name: str = ""
+    with_climates: Callable[[Path], Prepare] | None = None

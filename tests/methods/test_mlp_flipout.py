@@ -8,7 +8,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 from torch.nn import functional
 
-from shiftbench.methods import mlp_flipout, stacked_layers
+from shiftbench.methods import mlp_flipout, stacked_layers, stacked_losses
 from shiftbench.methods.stacked_nets import Flipout
 
 RECORDS = 50
@@ -23,8 +23,13 @@ def network(seeds=(1, 2), *, prior_sd: float = 0.7) -> Flipout:
 
 def says(net: Flipout, parameters: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and deviation [F, B] of networks with parameters [F, P], for records [F, B, D]."""
-    mean, raw = stacked_layers.layers(values, parameters, net.shapes).unbind(-1)
+    mean, raw = stacked_layers.layers(values.mT, parameters, net.shapes).unbind(1)
     return mean, functional.softplus(raw) + 1e-6
+
+
+def divergence(net: Flipout) -> torch.Tensor:
+    """Of the posteriors from the prior [M]."""
+    return stacked_losses.drawn_posterior(net.center, net.rho, torch.zeros_like(net.rho), net.prior_sd)[1]
 
 
 def test_the_published_settings_are_the_defaults():
@@ -36,7 +41,7 @@ def test_the_divergence_is_that_of_all_layers_summed():
     net = network()
     sd = functional.softplus(net.rho)
     expected = kl_divergence(Normal(net.center, sd), Normal(torch.tensor(0.0), torch.tensor(0.7))).sum(dim=1)
-    torch.testing.assert_close(net.divergence(sd), expected, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(divergence(net), expected, rtol=1e-4, atol=1e-3)
     assert net.center.shape == (2, 4 * 6 + 6 + 6 * 5 + 5 + 5 * 2 + 2), "weights and biases of every layer"
 
 
@@ -46,34 +51,46 @@ def test_the_loss_is_likelihood_plus_divergence_over_the_records():
         net.rho.fill_(-15.0)  # hardly any deviation: the likelihood is that of the centre
     mean, sd = says(net, net.center, values)
     likelihood = -Normal(mean, sd).log_prob(targets).mean(dim=1) - 0.5 * np.log(2 * np.pi)
-    divergence = net.divergence(functional.softplus(net.rho))
-    assert torch.isfinite(divergence).all()
-    torch.testing.assert_close(net.losses(values, targets, 0), likelihood + divergence / RECORDS)
+    assert torch.isfinite(divergence(net)).all()
+    torch.testing.assert_close(net.losses(values, targets, 0), likelihood + divergence(net) / RECORDS)
 
 
 def test_one_record_sees_weights_as_if_drawn_for_it_alone():
     """The signs make no difference to what each record sees: the mean loss is that of weights drawn plainly."""
-    net, draws = network((3,)), 3000
+    net = network(range(100))  # members whose posteriors are that of the first
     values, targets = torch.randn(1, 1, 4), torch.randn(1, 1)
-    sd = functional.softplus(net.rho)
-    ours = np.mean([net.losses(values, targets, step).item() for step in range(draws)])
+    with torch.no_grad():
+        net.center[1:], net.rho[1:] = net.center[0], net.rho[0]
+        losses = [net.losses(values.expand(100, 1, 4), targets.expand(100, 1), step) for step in range(30)]
+    ours = torch.stack(losses).mean().item()
     torch.manual_seed(0)
-    parameters = net.center + sd * torch.randn(20_000, net.center.shape[1])
+    parameters = net.center[:1] + functional.softplus(net.rho[:1]) * torch.randn(20_000, net.center.shape[1])
     mean, deviation = says(net, parameters, values.expand(20_000, 1, 4))
     theirs = -Normal(mean, deviation).log_prob(targets).mean().item() - 0.5 * np.log(2 * np.pi)
-    assert ours == pytest.approx(theirs + net.divergence(sd).item() / RECORDS, rel=0.05)
+    assert ours == pytest.approx(theirs + divergence(net)[0].item() / RECORDS, rel=0.05)
+
+
+def test_signs_are_fair_and_independent():
+    net = Flipout(4, (6, 5), seeds=[1, 2], prior_sd=1.0, batch=4000, records=RECORDS)
+    signs = torch.cat([side for pair in net._signs(4000, 3) for side in pair], dim=1)
+    assert signs.dtype == torch.int32
+    assert set(signs.unique().tolist()) == {0, -(2**31)}, "nothing but the bit of the sign"
+    negative = (signs < 0).flatten(0, 1).numpy()
+    assert negative.shape == (2 * (4 + 6 + 6 + 5 + 5 + 2), 4000)
+    assert np.abs(negative.mean(axis=1) - 0.5).max() < 4 * 0.5 / np.sqrt(4000)
+    correlation = np.corrcoef(negative)[~np.eye(len(negative), dtype=bool)]
+    assert np.abs(correlation).max() < 5 / np.sqrt(4000)
 
 
 def test_signs_decorrelate_the_records_of_a_batch():
     net, values = network((4,)), torch.randn(1, 1, 4).expand(1, 8, 4)
-    assert all((side.abs() == 1).all() for pair in net._signs(8, 0) for side in pair)
-    shapes = [tuple(side.shape[-1] for side in pair) for pair in net._signs(8, 0)]
-    assert shapes == [(4, 6), (6, 5), (5, 2)]
+    shapes = [tuple(tuple(side.shape) for side in pair) for pair in net._signs(8, 0)]
+    assert shapes == [((1, before, 8), (1, after, 8)) for before, after in [(4, 6), (6, 5), (5, 2)]]
     outputs = []
     for step in range(400):
         shift = functional.softplus(net.rho) * net.normals.at(step, torch.device("cpu"))
         drawn = stacked_layers.Drawn(shift=shift, signs=net._signs(8, step))
-        outputs.append(stacked_layers.layers(values, net.center, net.shapes, drawn)[0, :, 0].detach().numpy())
+        outputs.append(stacked_layers.layers(values.mT, net.center, net.shapes, drawn)[0, 0].detach().numpy())
     correlation = np.corrcoef(np.array(outputs).T)
     # In the first layer signs make perturbations independent; what is left comes from the layers after it.
     assert np.abs(correlation[~np.eye(8, dtype=bool)]).mean() < 0.2

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
-from shiftbench.methods import METHODS, checkpoint, stacked_fit, stacked_layers, stacked_noise, training
+from shiftbench.methods import METHODS, checkpoint, stacked_fit, stacked_layers, stacked_losses, stacked_noise, training
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.stacked_layers import Drawn
 from shiftbench.methods.stacked_training import StackLesson, train_stack
@@ -148,13 +148,14 @@ def test_the_checkpoint_of_another_plan_is_refused(tmp_path):
 
 def slow_layers(values, parameters, shapes, drawn):
     """The same by plain operations, whose gradients are torch's own."""
+    turn = [tuple(1 - 2 * (side < 0).double() for side in pair) for pair in drawn.signs]
     matrices, biases = stacked_layers.split(parameters, shapes)
     for layer in range(len(shapes)):
-        said = values @ matrices[layer] + biases[layer]
+        said = matrices[layer].mT @ values + biases[layer]
         if drawn.shift is not None:
             shifts, shift_biases = stacked_layers.split(drawn.shift, shapes)
-            before, after = drawn.signs[layer]
-            said = said + ((values * before) @ shifts[layer] + shift_biases[layer]) * after
+            before, after = turn[layer]
+            said = said + (shifts[layer].mT @ (values * before) + shift_biases[layer]) * after
         if layer == len(shapes) - 1:
             return said
         values = functional.softplus(said)
@@ -167,10 +168,11 @@ def slow_layers(values, parameters, shapes, drawn):
 def test_layers_and_their_gradients_are_those_of_plain_operations(noise):
     torch.manual_seed(0)
     size, batch = stacked_layers.count(SHAPES), 7
-    values, parameters = torch.randn(2, batch, 3).double(), torch.randn(2, size).double().requires_grad_()
+    values, parameters = torch.randn(2, 3, batch).double(), torch.randn(2, size).double().requires_grad_()
     shift = torch.randn(2, size).double().requires_grad_()
-    signs = [tuple(torch.randn(2, batch, width).sign().double() for width in shape) for shape in SHAPES]
-    masks = [(torch.rand(2, batch, outputs) < 0.7).double() / 0.7 for _, outputs in SHAPES[:-1]]
+    negative = torch.tensor(-(2**63))  # the highest bit alone
+    signs = [tuple((torch.rand(2, width, batch) < 0.5) * negative for width in shape) for shape in SHAPES]
+    masks = [(torch.rand(2, outputs, batch) < 0.7).double() / 0.7 for _, outputs in SHAPES[:-1]]
     drawn = Drawn(
         masks=masks if noise in ("masks", "both") else (),
         shift=shift if noise in ("signs", "both") else None,
@@ -201,7 +203,7 @@ def test_the_loss_is_the_negative_log_likelihood_of_a_normal():
     torch.manual_seed(0)
     mean, targets = torch.randn(2, 9).double().requires_grad_(), torch.randn(2, 9).double()
     sd = (torch.rand(2, 9).double() + 0.1).requires_grad_()
-    found = stacked_layers.negative_log_likelihood(mean, sd, targets)
+    found = stacked_losses.negative_log_likelihood(mean, sd, targets)
     expected = -torch.distributions.Normal(mean, sd).log_prob(targets).mean(dim=1)
     torch.testing.assert_close(found, expected - 0.5 * np.log(2 * np.pi))
     for ours, theirs in zip(
@@ -212,21 +214,78 @@ def test_the_loss_is_the_negative_log_likelihood_of_a_normal():
         torch.testing.assert_close(ours, theirs)
 
 
+def test_the_loss_of_outputs_is_that_of_what_they_stand_for():
+    torch.manual_seed(0)
+    outputs, targets = 3 * torch.randn(2, 2, 9).double().requires_grad_(), torch.randn(2, 9).double()
+    again = outputs.detach().clone().requires_grad_()
+    found = stacked_losses.output_loss(outputs, targets)
+    normal = torch.distributions.Normal(again[:, 0], functional.softplus(again[:, 1]) + 1e-6)
+    expected = -normal.log_prob(targets).mean(dim=1) - 0.5 * np.log(2 * np.pi)
+    torch.testing.assert_close(found, expected)
+    (ours,), (theirs,) = (
+        torch.autograd.grad(losses[0] + 2 * losses[1], values)
+        for losses, values in ((found, outputs), (expected, again))
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_a_drawn_posterior_and_its_gradients_are_those_of_plain_operations():
+    torch.manual_seed(0)
+    center, normals, into = torch.randn(3, 2, 7).double().unbind(0)
+    center, rho = center.requires_grad_(), (2 * torch.randn(2, 7) - 3).double().requires_grad_()
+    sd = functional.softplus(rho)
+    plain = torch.distributions.Normal(center, sd), torch.distributions.Normal(torch.zeros(2, 7).double(), 0.7)
+    expected = sd * normals, torch.distributions.kl_divergence(*plain).sum(dim=1)
+    found = stacked_losses.drawn_posterior(center, rho, normals, 0.7)
+    gradients = []
+    for shift, divergence in (found, expected):
+        whole = (shift * into).sum() + divergence[0] + 2 * divergence[1]
+        gradients.append(torch.autograd.grad(whole, (center, rho)))
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(*gradients)
+
+
 # -- noise
 
 
-def test_the_noise_of_a_member_follows_from_its_seed_and_the_step_alone():
-    shape, place = (200, 30), torch.device("cpu")
-    together = stacked_noise.Noise(stacked_noise.normals, shape, seeds=SEEDS, stream=1)
-    alone = stacked_noise.Noise(stacked_noise.normals, shape, seeds=SEEDS[1:2], stream=1)
+NOISE = {
+    "normals": lambda **given: stacked_noise.Noise(stacked_noise.many_normals, (200, 30), **given),
+    "signs": lambda **given: stacked_noise.Noise(stacked_noise.sign_words, (200, 30), **given),
+    "masks": lambda **given: stacked_noise.Dropped((2000, 60), 0.1, **given),
+}
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_the_noise_of_a_member_follows_from_its_seed_and_the_step_alone(kind):
+    place = torch.device("cpu")
+    together, alone, other = (
+        NOISE[kind](seeds=seeds, stream=stream) for seeds, stream in ((SEEDS, 1), (SEEDS[1:2], 1), (SEEDS, 2))
+    )
     steps = [0, 1, 25, 3, 25]  # forwards and backwards, in several blocks
-    drawn = [together.at(step, place).clone() for step in steps]
+    drawn = [together.at(step, place) for step in steps]
     for step, numbers in zip(steps, drawn, strict=True):
         torch.testing.assert_close(alone.at(step, place)[0], numbers[1], rtol=0, atol=0)
-    assert len({float(numbers[0, 0, 0]) for numbers in drawn}) == 4, "another step, other numbers"
-    assert (drawn[0][0] != drawn[0][1]).all(), "another member, other numbers"
-    other = stacked_noise.Noise(stacked_noise.normals, shape, seeds=SEEDS, stream=2)
-    assert (other.at(0, place) != drawn[0]).all(), "another stream, other numbers"
+    torch.testing.assert_close(drawn[2], drawn[4], rtol=0, atol=0)
+    by_chance = 0.82 + 0.01 if kind == "masks" else 0.01  # the share that is equal of what has nothing in common
+    pairs = [(drawn[0], drawn[1]), (drawn[0], drawn[2]), (drawn[1], drawn[3]), (drawn[0], other.at(0, place))]
+    for one, another in [*pairs, (drawn[0][0], drawn[0][1]), (drawn[0][1], drawn[0][2])]:
+        assert (one == another).float().mean() < by_chance
+
+
+def test_many_normals_are_independent_and_normal():
+    size = 200_001
+    drawn = stacked_noise.many_normals(np.random.default_rng(0), (3, size // 3))
+    assert (drawn.shape, drawn.dtype) == ((3, size // 3), np.float32)
+    draw = drawn.ravel()
+    values = np.sort(draw.astype(float))
+    normal = torch.special.ndtr(torch.from_numpy(values)).numpy()
+    # The 99.9 % point of Kolmogorov's statistic is 1.95 / √n.
+    assert np.abs(normal - (np.arange(size) + 0.5) / size).max() < 1.95 / np.sqrt(size)
+    assert 4 < np.abs(values).max() < 6
+    half = size // 2 + 1  # numbers so far apart come from the same bits
+    for lag in (1, half):
+        assert abs(np.corrcoef(draw[lag:], draw[:-lag])[0, 1]) < 4 / np.sqrt(size - lag)
+        assert abs(np.corrcoef(draw[lag:] ** 2, draw[:-lag] ** 2)[0, 1]) < 4 / np.sqrt(size - lag)
 
 
 @pytest.mark.parametrize("rate", [0.005, 0.3, 0.9])

@@ -19,7 +19,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError, TableError, Unknow
 
 if TYPE_CHECKING:
     from shiftbench.settings import Settings
-    from shiftbench.track import Prepared, Progress, Track
+    from shiftbench.track import Prepare, Prepared, Progress, Track
 
 MANIFEST = "manifest.json"  # a prepared folder is whole where this is
 PART = ".preparing"  # what is being prepared, inside its folder
@@ -31,7 +31,8 @@ Experiment = Annotated[
     str | None, typer.Option("--experiment", help="Which of the track's partitions [the canonical one].")
 ]
 ClimateTable = Annotated[
-    Path | None, typer.Option("--climate", help="Table of climates by coordinates, where the data lack them.")
+    Path | None,
+    typer.Option("--climate", help="Table of climates by coordinates, where a track's data lack them."),
 ]
 
 
@@ -51,7 +52,7 @@ def example(
     if what not in ("table", *TRACKS):
         raise UnknownNameError("example", what, ["table", *TRACKS])
     chosen = None if what == "table" else track(what)
-    path = out or Path((chosen and chosen.example_name) or f"{what}.parquet")
+    path = out or Path(chosen.example_name if chosen else "table.parquet")
     if path.is_dir():
         make_room(path, overwrite=overwrite, marker=EXAMPLE, resumes=False)
     elif path.exists() and not overwrite:
@@ -61,7 +62,7 @@ def example(
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
         return
     with progress_bar() as progress:
-        table = chosen.example(path, rows or chosen.example_rows, seed or 0, progress)
+        table = chosen.example(path, rows, seed or 0, progress)
     say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
 
 
@@ -83,7 +84,7 @@ def prepare(
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
         make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
     with progress_bar() as progress:
-        prepared = _prepared_whole(chosen, source, folder, experiment=wanted, climate=climate, progress=progress)
+        prepared = _prepared_whole(chosen, source, folder, experiment=wanted, climates=climate, progress=progress)
     _say_prepared(prepared)
     say(f"next: shiftbench run {name} --data {prepared.folder}")
 
@@ -93,15 +94,28 @@ def _outside(data: Path, folder: Path) -> None:
         raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
+def _preparing(track: Track, climates: Path | None) -> Prepare:
+    """What prepares the track's data, with a table of climates if one was named."""
+    if climates is None:
+        return track.prepare
+    if track.with_climates is None:
+        raise SettingsError(
+            f"--climate: expected no table of climates for {track.name}, whose records have none, found {climates}. "
+            "Drop the option."
+        )
+    return track.with_climates(climates)
+
+
 def _prepared_whole(
-    track: Track, source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress
+    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, climates: Path | None = None
 ) -> Prepared:
     """Prepare data aside; only when all is done they take the place of what is in the folder."""
+    act = _preparing(track, climates)
     new, part = not folder.exists(), folder / PART
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        track.prepare(source, part, experiment=experiment, climate=climate, progress=progress)
+        act(source, part, experiment=experiment, progress=progress)
         old = [entry for entry in folder.iterdir() if entry != part]
         for entry in sorted(old, key=lambda entry: entry.name != MANIFEST):  # the manifest goes first and comes last:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -170,7 +184,7 @@ def run_track(
             )
             reports.append(outcome.report)
             pages.append(write(outcome.report, folder / entry.name / "report"))
-        tables = chosen.paper(reports, folder / "tables")
+        tables = chosen.paper.write(reports, folder / "tables")["markdown"]
     for report, page in zip(reports, pages, strict=True):
         show(report)
         say(f"report: {page}\n")
@@ -219,7 +233,7 @@ def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, pr
     _mark(folder, track, _hash(data))
     if (place / MANIFEST).is_file():
         return track.open_prepared(place)
-    return _prepared_whole(track, data, place, experiment=chosen, climate=None, progress=progress)
+    return _prepared_whole(track, data, place, experiment=chosen, progress=progress)
 
 
 def _mark(folder: Path, track: Track, data: str) -> None:
@@ -258,5 +272,6 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
 
     chosen = track(name)
     reports = finding.load(runs)
-    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.shown(reports))
-    say(f"written: {chosen.paper(reports, out or Path(f'shiftbench-{name}-tables'))}")
+    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.paper.shown(reports))
+    written = chosen.paper.write(reports, out or Path(f"shiftbench-{name}-tables"))
+    say(f"written: {written['markdown']}")

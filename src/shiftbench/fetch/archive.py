@@ -20,6 +20,16 @@ class Licence:
     asks: str
 
 
+def share_alike(authors: str) -> Licence:
+    """CC BY-NC-SA 4.0 of data by these authors."""
+    return Licence(
+        "CC BY-NC-SA 4.0",
+        "https://creativecommons.org/licenses/by-nc-sa/4.0/",
+        f"name the authors ({authors}), use it for no commercial purpose, and pass on what you make of it under the "
+        "same licence.",
+    )
+
+
 @dataclass(frozen=True)
 class Archive:
     """One file that can be fetched.

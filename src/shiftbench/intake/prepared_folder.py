@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+
+import polars as pl
 
 from shiftbench import files
 from shiftbench.errors import TableError
-from shiftbench.partition import Rules, read_manifest
+from shiftbench.partition import Partition, Rules, read_manifest
 from shiftbench.track import Prepared
 
 DATA = "data.json"
@@ -24,6 +26,18 @@ class PublishedRules(Rules):
     """Canonical rules where they were applied by somebody else; `made` says by whom and where that is printed."""
 
     made: str = ""
+
+    @classmethod
+    def of(cls, rules: Rules, made: str) -> PublishedRules:
+        """These rules, applied by somebody else."""
+        return cls(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)}, made=made)
+
+
+def given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:
+    """The partition that somebody else made: (name, its records with a column `id`), all of the same columns."""
+    records = pl.concat([frame for _, frame in parts])
+    belongs = pl.concat([pl.repeat(name, frame.height, eager=True) for name, frame in parts])
+    return Partition(records, records["id"], belongs.alias("partition"))
 
 
 def form_of(track: str) -> str:
@@ -60,7 +74,7 @@ def open_prepared(folder: Path, track: str) -> Prepared:
     manifest = read_manifest(folder)
     try:
         data = json.loads((folder / DATA).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TableError(
             f"{folder / DATA}: expected what `shiftbench prepare {track}` writes, found: {error}. Prepare again."
         ) from None

@@ -18,6 +18,7 @@ from shiftbench.tables import dtypes, problem
 
 CHUNK_BYTES = 2**24  # of CSV
 BATCH_ROWS = 25_000  # of Parquet
+MOST_WHOLE = 2.0**53  # from here on floats leave whole numbers out
 
 Progress = Callable[[int, int], None]
 
@@ -185,8 +186,12 @@ class Reader:
             if not self.form.complete:
                 frame = frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)))
         for name in self.form.whole:
-            bad = (frame[name] != frame[name].round()).fill_null(False)
-            self.bad.add(name, "whole numbers", "Correct or drop these rows.", values=frame[name], bad=bad, line=line)
+            values = frame[name]
+            bad = (values != values.round()) | (values.is_finite() & (values.abs() >= MOST_WHOLE))
+            wanted, advice = "whole numbers", "Correct or drop these rows."
+            self.bad.add(name, wanted, advice, values=values, bad=bad.fill_null(False), line=line)
+        # What is too large for an integer was told of; as null it would be told of as missing, too.
+        frame = frame.with_columns(pl.col(self.form.whole).clip(-MOST_WHOLE, MOST_WHOLE))
         return frame.cast({name: self.form.types[name] for name in self.form.whole}, strict=False)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from shiftbench import tables
 from shiftbench.errors import TableError
 from shiftbench.tables import problem
 
@@ -19,6 +20,7 @@ CSVS = (".csv", ".csv.gz")
 TABLES = (*CSVS, ".parquet")
 TARS = (".tar", ".tar.gz", ".tgz")
 ZIPS = (".zip",)
+TRAINING = ("train", "dev_in")
 
 Naming = Callable[[str], str | None]
 """The name of a table's file → the partition that it is named after, or None."""
@@ -60,6 +62,29 @@ class Sources:
     tables: tuple[Source, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def divided(self) -> bool:
+        """Whether the tables are partitions."""
+        return self.tables[0].partition is not None
+
+    @property
+    def absences(self) -> list[str]:
+        """A note for each partition that is not there."""
+        return [f"{name}: not there, so nothing is scored on it" for name in self.missing]
+
+    def require_training(self, place: Path) -> None:
+        """Make sure that there is something to train on and to watch training on.
+
+        Raises:
+            TableError: if train or dev_in is missing in `place`.
+        """
+        if absent := [name for name in TRAINING if name in self.missing]:
+            there = ", ".join(str(table.partition) for table in self.tables)
+            raise TableError(
+                f"{place}: expected the partitions {' and '.join(TRAINING)} at least, found only {there}. "
+                f"Add {' and '.join(absent)}."
+            )
 
 
 @dataclass(frozen=True)
@@ -110,6 +135,14 @@ def arranged(found: Sequence[Source], partitions: Iterable[str], *, alone: str) 
         raise TableError(*problems)
     ignored = tuple(f"{source.label}: not named after a partition, left out" for source in others)
     return Sources(tuple(chosen), tuple(missing), ignored)
+
+
+def example_of(source: Source, track: str) -> str:
+    """What example data of a track say of themselves in their metadata, as "rows=2000 seed=0"; "" for other tables."""
+    if not source.is_parquet:
+        return ""
+    said, mark = tables.read_metadata(source.path).get("shiftbench", ""), f"example {track} "
+    return said.removeprefix(mark) if said.startswith(mark) else ""
 
 
 @contextmanager

@@ -10,31 +10,21 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from shiftbench.methods.stacked_layers import (
-    LARGEST,
-    Drawn,
-    Shapes,
-    count,
-    layers,
-    negative_log_likelihood,
-    softplus,
-    split,
-)
-from shiftbench.methods.stacked_noise import Noise, derived, dropout_masks, normals, sign_bytes
+from shiftbench.methods.stacked_layers import LARGEST, Drawn, Shapes, count, layers, log, softplus, split
+from shiftbench.methods.stacked_losses import SD_FLOOR, drawn_posterior, output_loss
+from shiftbench.methods.stacked_noise import Dropped, Noise, derived, dropout_masks, many_normals, normals, sign_words
 
 Function = Callable[[Tensor], Tensor]
 """From the inputs of records [D, B] to means and standard deviations by F functions [2, F, B]."""
 
-SD_FLOOR = 1e-6
 POSTERIOR_RHO = -3.0  # softplus of it, 0.05, is what deviations of weights begin with
-SIGNS = torch.tensor([[1.0 if byte >> bit & 1 else -1.0 for bit in range(8)] for byte in range(256)])
+BITS = torch.arange(32, dtype=torch.int32)[:, None]
 
 
 class Stack(nn.Module):
@@ -63,12 +53,12 @@ class Plain(Stack):
 
     def losses(self, inputs: Tensor, targets: Tensor, step: int) -> Tensor:
         """Negative log-likelihoods [M]."""
-        mean, sd = moments(layers(inputs, self.weights, self.shapes, self._drawn(inputs.shape[1], step)))
-        return negative_log_likelihood(mean, sd, targets)
+        drawn = self._drawn(inputs.shape[1], step)
+        return output_loss(layers(inputs.mT, self.weights, self.shapes, drawn), targets)
 
     def mean(self, inputs: Tensor) -> Tensor:
         """The mean prediction [M, B]."""
-        return moments(layers(inputs.expand(len(self.seeds), -1, -1), self.weights, self.shapes))[0]
+        return moments(layers(inputs.T.expand(len(self.seeds), -1, -1), self.weights, self.shapes))[0]
 
     def functions(self, draws: int) -> Iterator[Function]:
         """The draws of every member."""
@@ -95,11 +85,11 @@ class Dropout(Plain):
     def __init__(self, inputs: int, hidden: Sequence[int], *, seeds: Sequence[int], rate: float, batch: int) -> None:
         super().__init__(inputs, hidden, seeds=seeds)
         self.rate, self.widths = rate, list(hidden)
-        self.masks = Noise(partial(dropout_masks, rate=rate), (batch, sum(hidden)), seeds=seeds, stream=1)
+        self.masks = Dropped((sum(hidden), batch), rate, seeds=seeds, stream=1)
 
     def _drawn(self, batch: int, step: int) -> Drawn:
-        masks = self.masks.at(step, self.weights.device)[:, :batch]
-        return Drawn(masks=torch.split(masks, self.widths, dim=-1))
+        masks = self.masks.at(step, self.weights.device)[..., :batch]
+        return Drawn(masks=torch.split(masks, self.widths, dim=1))
 
     def _draw(self, weights: Tensor, seed: int) -> Tensor:
         """A mask of a layer's outputs is one of the rows of the next layer's weights."""
@@ -127,25 +117,20 @@ class Flipout(Stack):
         self.center = nn.Parameter(begun(self.shapes, seeds))
         self.rho = nn.Parameter(torch.full_like(self.center, POSTERIOR_RHO))
         self.sides = [side for shape in self.shapes for side in shape]
-        self.normals = Noise(normals, self.center.shape[1:], seeds=seeds, stream=1)
-        self.signs = Noise(sign_bytes, (batch, math.ceil(sum(self.sides) / 8)), seeds=seeds, stream=2)
+        self.normals = Noise(many_normals, self.center.shape[1:], seeds=seeds, stream=1)
+        self.signs = Noise(sign_words, (math.ceil(sum(self.sides) / 32), batch), seeds=seeds, stream=2)
 
     def losses(self, inputs: Tensor, targets: Tensor, step: int) -> Tensor:
         """Negative evidence lower bounds, a record [M]."""
-        sd = functional.softplus(self.rho)
-        shift = sd * self.normals.at(step, sd.device)
+        numbers = self.normals.at(step, self.center.device)
+        shift, divergence = drawn_posterior(self.center, self.rho, numbers, self.prior_sd)
         drawn = Drawn(shift=shift, signs=self._signs(inputs.shape[1], step))
-        mean, deviation = moments(layers(inputs, self.center, self.shapes, drawn))
-        return negative_log_likelihood(mean, deviation, targets) + self.divergence(sd) / self.records
-
-    def divergence(self, sd: Tensor) -> Tensor:
-        """Kullback-Leibler divergence of each member's posterior, with deviations `sd` [M, P], from the prior [M]."""
-        center, ratio = self.center / self.prior_sd, sd / self.prior_sd
-        return (0.5 * (ratio.square() + center.square() - 1) - torch.log(ratio)).sum(dim=1)
+        outputs = layers(inputs.mT, self.center, self.shapes, drawn)
+        return output_loss(outputs, targets).add(divergence, alpha=1 / self.records)
 
     def mean(self, inputs: Tensor) -> Tensor:
         """The mean prediction [M, B] by the means of the posterior."""
-        return moments(layers(inputs.expand(len(self.seeds), -1, -1), self.center, self.shapes))[0]
+        return moments(layers(inputs.T.expand(len(self.seeds), -1, -1), self.center, self.shapes))[0]
 
     def functions(self, draws: int) -> Iterator[Function]:
         """The draws of every member."""
@@ -156,16 +141,17 @@ class Flipout(Stack):
             yield Frozen(*split(center[member] + sd[member] * torch.from_numpy(drawn).to(center), self.shapes))
 
     def _signs(self, batch: int, step: int) -> list[tuple[Tensor, Tensor]]:
-        """Signs of the inputs and outputs of each layer, [M, B, in] and [M, B, out]: a bit each."""
+        """Signs of the inputs and outputs of each layer, [M, in, B] and [M, out, B], as the layers want them."""
         place = self.center.device
-        drawn = self.signs.at(step, place)[:, :batch]
-        signs = SIGNS.to(place).index_select(0, drawn.flatten().int()).view(*drawn.shape[:2], -1)
-        sides = torch.split(signs[..., : sum(self.sides)], self.sides, dim=-1)
+        drawn = self.signs.at(step, place)[:, :, None, :batch]
+        # Each bit that was drawn becomes the highest one of a word of its own.
+        words = (drawn << BITS.to(place)).bitwise_and_(-(2**31)).flatten(1, 2)
+        sides = torch.split(words[:, : sum(self.sides)], self.sides, dim=1)
         return list(zip(sides[::2], sides[1::2], strict=True))
 
 
 class Frozen:
-    """F functions drawn from a network, with their weights [F, in, out] and biases [F, 1, out] as they are.
+    """F functions drawn from a network, with their weights [F, in, out] and biases [F, out, 1] as they are.
 
     Records stand on the last axis, [D, B]: the sum over inputs is then the same wherever in a block a record stands.
     """
@@ -175,19 +161,27 @@ class Frozen:
         signs = [-1.0, *(1.0 for _ in weights[2:]), -1.0]
         self.weights = [(weight * sign).mT.contiguous() for weight, sign in zip(weights, signs, strict=True)]
         *hidden, last = biases
-        self.biases = [bias.mT.contiguous() for bias in (*(-bias for bias in hidden), last)]
+        self.biases = [*(-bias for bias in hidden), last.contiguous()]
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """Means and deviations [2, F, B] for records [D, B]."""
         values = inputs.expand(len(self.weights[0]), -1, -1)
         for bias, weight in zip(self.biases[:-1], self.weights[:-1], strict=True):
-            values = torch.baddbmm(bias, weight, values).clamp_(min=-LARGEST).sigmoid_().log_()
-        return torch.stack(moments(torch.baddbmm(self.biases[-1], self.weights[-1], values).mT))
+            values = _log_sigmoid_(torch.baddbmm(bias, weight, values))
+        outputs = torch.baddbmm(self.biases[-1], self.weights[-1], values).transpose(0, 1)
+        _log_sigmoid_(outputs[1].neg_()).neg_().add_(SD_FLOOR)
+        return outputs
+
+
+def _log_sigmoid_(values: Tensor) -> Tensor:
+    """In place; of −x it is −softplus(x)."""
+    values.clamp_(min=-LARGEST).sigmoid_()
+    return log(values, out=values)
 
 
 def moments(outputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Means and standard deviations [M, B] that outputs [M, B, 2] stand for."""
-    mean, raw = outputs.unbind(-1)
+    """Means and standard deviations [M, B] that outputs [M, 2, B] stand for."""
+    mean, raw = outputs.unbind(1)
     return mean, softplus(raw) + SD_FLOOR
 
 

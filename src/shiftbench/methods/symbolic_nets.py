@@ -26,8 +26,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from shiftbench.methods.stacked_layers import negative_log_likelihood, softplus
-from shiftbench.methods.stacked_nets import SD_FLOOR, Function, Stack, glorot
+from shiftbench.methods.stacked_layers import softplus
+from shiftbench.methods.stacked_losses import SD_FLOOR, negative_log_likelihood
+from shiftbench.methods.stacked_nets import Function, Stack, glorot
 from shiftbench.methods.stacked_noise import derived
 from shiftbench.methods.symbolic_terms import ADDED, CALM, SHAPE, STATE
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench import files, plots
+from shiftbench.paper.run import Run, groups, merged
 from shiftbench.paper.table import Cell, Row
-from shiftbench.report import canvas
+from shiftbench.report import canvas, curve_figures
+from shiftbench.report.content import Report
 from shiftbench.report.style import DPI, GREY, short
+from shiftbench.report.view import split_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,11 +58,32 @@ def name_rows(panel: Any, texts: Sequence[str]) -> None:
         panel.axhline(row - 0.5, color="#e3e3e3", linewidth=0.6)
 
 
-def close(figure: Figure, handles: list[Any], *, comparable: bool, official: bool) -> None:
-    """The legend, with a word on hollow markers and on data that do not compare."""
-    if comparable:
-        handles = [*handles, canvas.handle("printed", color=GREY, marker="o", markerfacecolor="white", linestyle="")]
+def retention(
+    runs: Sequence[Run], *, shown: Callable[[Report], Report] = lambda report: report
+) -> Iterator[tuple[str, Figure]]:
+    """Retention curves of all systems on the same records, by the names of their files.
+
+    Runs on other records have pictures of their own. shown: what of a report is drawn.
+    """
+    grouped = groups(runs)
+    for number, group in enumerate(grouped, 1):
+        report = shown(merged(group))
+        for split in report.splits:
+            for kind in ("error_retention", "f1_retention"):
+                figure = curve_figures.retention(report, split, kind=kind)
+                if figure is not None:
+                    figure.suptitle(f"{report.title}: {split_title(split)}", fontsize="medium")
+                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), figure
+
+
+def printed_handle() -> Any:
+    """What the legend says of printed values."""
+    return canvas.handle("printed", color=GREY, marker="o", markerfacecolor="white", linestyle="")
+
+
+def close(figure: Figure, handles: Sequence[Any], *, official: bool) -> None:
+    """The legend, and a word on data that are not the official ones, which printed values do not compare with."""
     columns, _ = canvas.legend_grid([entry.get_label() for entry in handles], figure.get_size_inches()[0])
-    canvas.legend(figure, handles, columns)
-    if comparable and not official:
+    canvas.legend(figure, list(handles), columns)
+    if not official:
         figure.suptitle(NOT_COMPARABLE, fontsize="small", color=GREY)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from shiftbench import published
+from shiftbench.errors import UnknownNameError
 from shiftbench.paper.table import Column, Printed
 
 LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
@@ -13,12 +15,27 @@ LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 Lookup = dict[tuple[str | None, ...], tuple[Printed, ...]]
 
 
+def values(number: str, *, track: str, paper: str, task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
+    """The printed values of one table of a paper, "Table 9" say; of a task and a dataset, if they are named.
+
+    Raises:
+        UnknownNameError: if there are no values of this table.
+    """
+    every = published.results(track=track, task=task, dataset=dataset)
+    every = every.filter(pl.col("source").str.starts_with(paper))
+    own = pl.col("source").str.split(", ").list.last()
+    found = every.filter(own == number)
+    if found.is_empty():
+        raise UnknownNameError("table", number, every.select(own.unique()).to_series())
+    return found
+
+
 def columns(frame: pl.DataFrame) -> tuple[Column, ...]:
     """Datasets, then metrics, then subsets, in the order of print."""
     datasets, metrics, subsets = (list(dict.fromkeys(frame[axis])) for axis in ("dataset", "metric", "subset"))
-    rows = frame.select("dataset", "metric", "subset", "unit").unique().rows()
-    rows.sort(key=lambda row: (datasets.index(row[0]), metrics.index(row[1]), subsets.index(row[2])))
-    return tuple(Column(dataset, subset, metric, unit) for dataset, metric, subset, unit in rows)
+    places = frame.select("dataset", "metric", "subset", "unit").unique().rows()
+    places.sort(key=lambda place: (datasets.index(place[0]), metrics.index(place[1]), subsets.index(place[2])))
+    return tuple(Column(dataset, subset, metric, unit) for dataset, metric, subset, unit in places)
 
 
 def lookup(frame: pl.DataFrame, keys: Iterable[str]) -> Lookup:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from shiftbench.errors import TableError
 from shiftbench.report.content import Curve, Report, Score, System
 from shiftbench.report.view import clean
 
@@ -102,6 +103,30 @@ class Run:
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+def of_track(reports: Iterable[Report], kind: type[AnyRun], *, track: str, tasks: Sequence[str]) -> list[AnyRun]:
+    """The reports that tables of a track can be made of, under names that tell them apart.
+
+    Runs on tables of one's own have a place there, too.
+
+    Raises:
+        TableError: if there is none, or some are of another track.
+    """
+    every = [kind(report.title, report) for report in reports]
+    if foreign := [run for run in every if run.track.get("name", track) != track]:
+        raise TableError(
+            *(
+                f"{clean(run.name)}: expected a run of the track {track}, found one of {clean(run.track['name'])!r}. "
+                "Leave it out."
+                for run in foreign
+            )
+        )
+    usable = [run.report for run in every if run.report.task in tasks]
+    if not usable:
+        found = ", ".join(sorted({run.report.task for run in every})) or "no report"
+        raise TableError(f"expected a report of {' or '.join(tasks)}, found: {found}. Name a run of this track.")
+    return [kind(name, report) for name, report in zip(names(usable), usable, strict=True)]
 
 
 def names(reports: Sequence[Report]) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shiftbench import files, tables
+from shiftbench import features, files, tables
 from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
@@ -19,10 +20,12 @@ from shiftbench.run.data import with_target
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.scored_table import cluster_codes, meet, slice_labels
 from shiftbench.settings import Settings
+from shiftbench.tables import problem
 
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 EVALUATED = [name for names in SPLITS.values() for name in names]
 
+FEATURES = ("numeric", "categorical", "dates")
 BLOCK = 250_000  # records of a test set that are predicted at a time
 MOST_DRAWN = 500_000  # records for which every draw of a model is kept; of more, each model's are merged into one
 
@@ -95,7 +98,7 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
         try:
             judged, lost = _read(name, Path(path), settings, train, chosen)
         except TableError as error:
-            problems += [f"test set {name}: {problem}" for problem in error.problems]
+            problems += [f"test set {name}: {said}" for said in error.problems]
             continue
         found.append(judged)
         if lost:
@@ -108,13 +111,44 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
 def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen: Features) -> tuple[Judged, int]:
     frame, where = tables.read_table(path), path.name
     used = [*chosen.numeric, *chosen.categorical, *chosen.dates]
-    tables.require(frame, [settings.target, *used], where=where)
+    tables.require(frame, [settings.target, *used, *settings.baselines], where=where)
+    if problems := [*_infinite(frame, settings, where), *_unlike(frame, chosen, where)]:
+        raise TableError(*problems)
     ids = tables.ids(frame, "id" if "id" in frame.columns else None, where=where)
     frame, known = with_target(frame, settings.target, settings.task or "regression", where=where)
     if not frame.height:
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found none.")
     partition = pl.repeat(name, frame.height, eager=True).alias("partition")
     return Judged(frame, ids.filter(known), partition, name), len(known) - frame.height
+
+
+def _infinite(frame: pl.DataFrame, settings: Settings, where: str) -> list[str]:
+    """A sentence if a regression's target [N] holds infinity, which no score could make anything of."""
+    if settings.task == "classification":
+        return []
+    bad = pl.Series(np.isinf(tables.numbers(frame, settings.target, where=where)))
+    if not bad.any():
+        return []
+    return [
+        f"{where}: column {settings.target!r}: expected finite numbers, found inf in {problem.rows(bad)}. Drop these."
+    ]
+
+
+def _unlike(frame: pl.DataFrame, chosen: Features, where: str) -> list[str]:
+    """What of the features no model could take; found out before hours of training rather than after them."""
+    problems = []
+    for kind in FEATURES:
+        for name in getattr(chosen, kind):
+            try:
+                features.matrix(frame, _only(kind, name))  # all at once need much memory
+            except TableError as error:
+                problems += [f"{where}: {said}" for said in error.problems]
+    return problems
+
+
+def _only(kind: str, name: str) -> Features:
+    of_kind: dict[str, Any] = {kind: (name,)}
+    return Features(**of_kind)
 
 
 def hashes(settings: Settings) -> Mapping[str, str]:

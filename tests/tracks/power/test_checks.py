@@ -5,6 +5,7 @@ import pytest
 
 from shiftbench.errors import TableError
 from shiftbench.intake.sources import Source
+from shiftbench.intake.units import Doubts
 from shiftbench.tracks.power import checks, reading, units
 from tests.tracks.power.made import records, set_to
 
@@ -37,7 +38,7 @@ def test_clean_records_come_back_as_they_are_without_a_word(read, frame):
         found = read(frame, name)
         assert found.frame.equals(frame)
         assert not found.warnings
-        assert found.doubts == found.clock == checks.Doubts()
+        assert found.doubts == found.clock == Doubts()
 
 
 def test_columns_are_found_by_name_in_any_order_and_the_target_by_its_other_names(read, frame):
@@ -136,6 +137,37 @@ def test_a_clock_in_another_unit_is_told_by_how_fast_it_runs(frame, factor, unit
     assert f"expected minutes, one for each 'time_id', found {factor:g} for each: it looks like {unit}." in said
 
 
+@pytest.mark.parametrize(("factor", "unit"), [(60, "seconds"), (1 / 1440, "days")])
+def test_of_median_and_clock_only_the_clock_tells_its_unit(read, frame, factor, unit):
+    found = read(frame.with_columns(pl.col("timeSinceDryDock") * factor))
+    assert not found.doubts.columns
+    assert f"it looks like {unit}." in found.clock.columns[0]
+
+
+def test_whole_days_in_place_of_minutes_are_told_beside_the_index_that_they_repeat(read):
+    days = records(3_000).with_columns(
+        pl.col("timeSinceDryDock") / 1440, time_id=(pl.col("time_id") / 1440).floor().cast(pl.Int64)
+    )
+    twice, unit = problems(read, days)
+    assert "column 'time_id': expected each once" in twice
+    assert "it looks like days. Multiply by 1,440." in unit
+
+
+@pytest.mark.parametrize("factor", [1 / 60, 60])
+def test_the_clock_of_a_generalisation_set_is_looked_at_for_its_unit_alone(tmp_path, frame, factor):
+    frame.with_columns(pl.col("timeSinceDryDock") * factor).write_parquet(tmp_path / "far.parquet")
+    found = reading.read(Source(tmp_path / "far.parquet"), voyage=False)
+    assert found.clock.columns
+    frame.with_columns(time_id=pl.lit(7)).write_parquet(tmp_path / "far.parquet")
+    assert reading.read(Source(tmp_path / "far.parquet"), voyage=False).clock == Doubts()
+
+
+@pytest.mark.parametrize("value", [1e19, -1e300, 9e18])
+def test_an_index_too_large_to_count_is_told_as_what_it_is(read, frame, value):
+    (said,) = problems(read, set_to(frame.cast({"time_id": pl.Float64}), 4, time_id=value))
+    assert f"column 'time_id': expected whole numbers, found {value} in line 6 (1 such value)" in said
+
+
 def test_a_clock_with_another_start_is_counted(frame):
     found = checks.check_clock(set_to(frame, 7, timeSinceDryDock=float(frame["time_id"][7]) + 99), label="x.csv")
     (said,) = found.values
@@ -152,6 +184,21 @@ def test_few_slips_are_told_apart_from_a_wrong_unit(frame):
     assert "found 99 (30 of 400 outside)" in checks.check_units(many, label="x").columns[0]
 
 
+@pytest.mark.parametrize(
+    ("column", "value"), [("power", 1e300), ("timeSinceDryDock", 1e300), ("awind_vcomp_provider", -1e4), ("stw", 900.0)]
+)
+def test_a_single_value_that_no_ship_can_have_is_no_slip(frame, column, value):
+    (said,) = checks.check_units(set_to(frame, 3, **{column: value}), label="x").columns
+    assert f"x: column {column!r}: expected values from " in said
+    assert f"found {value:,g} in row 4, which no ship can have. Correct or drop these rows." in said
+
+
+def test_a_column_whose_unit_is_never_mistaken_is_still_named(frame):
+    (said,) = checks.check_units(frame.with_columns(pl.col("diff_speed_overground") * 500), label="x").columns
+    assert "column 'diff_speed_overground': expected a median from -1 to 1 kn/3min, found " in said
+    assert said.endswith("Check its unit.")
+
+
 def test_the_median_of_a_few_minutes_proves_nothing(frame):
     slow = frame.with_columns(stw=pl.lit(7.0))
     assert checks.check_units(slow, label="x").columns
@@ -161,13 +208,13 @@ def test_the_median_of_a_few_minutes_proves_nothing(frame):
 def test_the_wind_of_stormy_records_may_come_from_anywhere(frame):
     astern = frame.with_columns(awind_vcomp_provider=pl.lit(-2.0))
     assert "'awind_vcomp_provider'" in checks.check_units(astern, label="x").columns[0]
-    assert checks.check_units(astern, label="x", stormy=True) == checks.Doubts()
+    assert checks.check_units(astern, label="x", stormy=True) == Doubts()
     assert checks.check_units(astern.with_columns(pl.col("stw") / 2), label="x", stormy=True).columns
 
 
 def test_no_right_column_is_taken_for_one_in_another_unit(frame):
     for seed in range(5):
-        assert checks.check_units(records(300, seed=seed), label="x") == checks.Doubts()
+        assert checks.check_units(records(300, seed=seed), label="x") == Doubts()
     assert units.of_slope(1.0) is None
 
 
@@ -183,4 +230,4 @@ def test_genuine_rows_are_read_and_keep_the_published_time(shared, tmp_path, nam
     found = reading.read(Source(tmp_path / "rows.csv"))
     assert found.frame.height == genuine.height
     assert not found.warnings
-    assert found.doubts == found.clock == checks.Doubts()
+    assert found.doubts == found.clock == Doubts()

@@ -582,6 +582,19 @@ def test_what_is_broken_off_leaves_nothing_and_an_earlier_example_as_it_was(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
+def test_what_a_killed_run_left_behind_goes_with_the_next(tmp_path):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:  # a killed process takes nothing away
+        patched.setattr(writing.shutil, "rmtree", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            example.write(tmp_path / "power", 1_000, 0, stop)
+    assert len(list(tmp_path.iterdir())) == 1
+    example.write(tmp_path / "power", 1_000)
+    assert [path.name for path in tmp_path.iterdir()] == ["power"]
+
+
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(TableError, match=r"an earlier example, found 'thesis\.tex' in it"):

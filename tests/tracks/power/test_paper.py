@@ -18,6 +18,7 @@ from shiftbench.assessment import Options, build
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intervals import Settings
+from shiftbench.paper.text import csv
 from shiftbench.report.content import Report, Slice
 from shiftbench.scored import Records
 from shiftbench.tracks.power import paper
@@ -394,7 +395,7 @@ def test_reports_that_have_no_place_here_are_refused(reports, expected):
 
 def test_the_csv_holds_every_number_in_the_unit_of_print():
     tables = paper.tables([made()])
-    frame = pl.read_csv(io.StringIO(paper.csv(tables)), infer_schema_length=None)
+    frame = pl.read_csv(io.StringIO(csv(tables)), infer_schema_length=None)
     numbers = sum(max(len(entry.printed), entry.value is not None) for t in tables for row in t.cells for entry in row)
     assert frame.height == numbers
     row = frame.filter(
@@ -407,7 +408,7 @@ def test_the_csv_holds_every_number_in_the_unit_of_print():
 @pytest.mark.parametrize("width", [60, 120])
 def test_a_terminal_of_any_width_shows_every_table(width):
     buffer = io.StringIO()
-    Console(file=buffer, width=width).print(paper.render(paper.tables([made()])))
+    Console(file=buffer, width=width).print(paper.PAPER.shown([made()]))
     text = buffer.getvalue()
     assert all(number in text for number in ("Summary", "Table 16", "Table 17", "Table 23", "Table 24"))
     assert max(map(len, text.splitlines())) <= width
@@ -415,14 +416,14 @@ def test_a_terminal_of_any_width_shows_every_table(width):
 
 def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
     name = "a|b`<script>*_"
-    text = paper.markdown(paper.tables([replace(made(systems=("DNN",)), title=name)]))
+    text = paper.PAPER.markdown(paper.tables([replace(made(systems=("DNN",)), title=name)]))
     assert "<script>" not in text
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
 
 
 def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
-    paths = paper.write([made(systems=("DNN",), splits=("dev",))], tmp_path)
+    paths = paper.PAPER.write([made(systems=("DNN",), splits=("dev",))], tmp_path)
     assert sorted(paths) == ["csv", "figures", "markdown"]
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     names = ("errors_of_members", "scores_of_members", "error_retention_dev", "f1_retention_dev", "degradation_rmse")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import zipfile
 
 import polars as pl
@@ -20,8 +21,8 @@ ORIGIN = f"example power rows={ROWS} seed=0"
 TASK = definition.TASKS[0]
 
 
-def prepare(source, folder, *, experiment="canonical", climate=None):
-    return preparation.prepare(source, folder, experiment=experiment, climate=climate)
+def prepare(source, folder, *, experiment="canonical"):
+    return preparation.prepare(source, folder, experiment=experiment)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,34 @@ def test_the_generalisation_set_is_taken_along_and_only_scored(whole):
     assert found.select(schema.INPUTS).equals(records(1000, seed=1).select(schema.INPUTS))
     assert preparation.test_sets(whole.folder) == {"generalization": str(whole.folder / "generalization.parquet")}
     assert "generalization.parquet" in json.loads((whole.folder / "manifest.json").read_text())["files"]
+
+
+def test_a_generalisation_set_that_nobody_checked_is_refused(tmp_path):
+    records(ROWS).write_csv(tmp_path / "mine.csv")
+    prepared = prepare(tmp_path / "mine.csv", tmp_path / "prepared")
+    records(1000, seed=1).with_columns(pl.col("stw") * 0.514).write_parquet(prepared.folder / "generalization.parquet")
+    with pytest.raises(TableError, match="found one that the manifest does not name"):
+        definition.settings(prepared, TASK, preset="quick", seed=0)
+
+
+@pytest.mark.parametrize("divide", [False, True])
+def test_a_time_that_no_calendar_holds_is_refused_and_not_divided(tmp_path, divided, divide):
+    if divide:
+        frame = pl.read_csv(divided / "dev_in.csv", schema=schema.TYPES)
+        set_to(frame, 1, timeSinceDryDock=1e300).write_csv(divided / "dev_in.csv")
+    else:
+        set_to(records(ROWS), 1, timeSinceDryDock=1e300).write_parquet(tmp_path / "mine.parquet")
+    with pytest.raises(
+        TableError, match=r"'timeSinceDryDock': expected values from .*, found 1e\+300 in row 2, which no ship"
+    ):
+        prepare(divided if divide else tmp_path / "mine.parquet", tmp_path / "prepared")
+
+
+def test_a_note_without_end_is_a_damaged_one(tmp_path, whole):
+    folder = shutil.copytree(whole.folder, tmp_path / "copy")
+    (folder / "data.json").write_text("[" * 100_000)
+    with pytest.raises(TableError, match="expected what `shiftbench prepare power` writes"):
+        preparation.open_prepared(folder)
 
 
 def test_a_table_alone_has_no_generalisation_set(tmp_path):
@@ -237,11 +266,9 @@ def test_the_folder_of_another_track_is_no_prepared_one(whole):
         track("weather").open_prepared(whole.folder)
 
 
-def test_other_experiments_and_climates_are_refused(example, tmp_path):
+def test_other_experiments_are_refused(example, tmp_path):
     with pytest.raises(UnknownNameError, match="Unknown experiment 'A'"):
         prepare(example, tmp_path, experiment="A")
-    with pytest.raises(TableError, match="expected no table of climates for power"):
-        prepare(example, tmp_path, climate=tmp_path / "climates.csv")
 
 
 # The settings of a run

@@ -18,11 +18,12 @@ from shiftbench.assessment import Options, build
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intervals import Settings
+from shiftbench.paper.text import csv, render
 from shiftbench.report import finding
 from shiftbench.report.content import Rank, Report
 from shiftbench.scored import Records
 from shiftbench.tracks.weather import paper
-from shiftbench.tracks.weather.paper.layouts import EXPERIMENTS, LAYOUTS
+from shiftbench.tracks.weather.paper.layouts import LAYOUTS, training_sets
 
 OFFICIAL, EXAMPLE = "official", "example rows=4000 seed=0"
 PAPER = ("boosting", "ft_transformer", "mc_dropout", "combination")
@@ -129,7 +130,7 @@ def test_both_printings_of_macro_f1_stand_side_by_side_and_are_explained():
     entry = cell(table, "CatBoost single", "macro_f1", subset="in")
     assert [value.text for value in entry.printed] == ["42.2", "48.8"]
     assert any("two versions" in note for note in table.notes)
-    assert "42.2 / 48.8" in paper.markdown([table])
+    assert "42.2 / 48.8" in paper.PAPER.markdown([table])
 
 
 def test_a_flag_on_a_printed_value_is_marked_and_explained():
@@ -150,7 +151,7 @@ def test_a_table_that_the_paper_does_not_have_is_refused(number, version, messag
 @pytest.mark.needs_shared
 def test_the_training_sets_are_those_of_table_12(shared):
     facts = pl.read_csv(shared / "facts" / "schema" / "weather_repartition_experiments.csv")
-    ours = [tuple(text.replace(" + ", "+") for text in row) for row in EXPERIMENTS]
+    ours = [tuple(text.replace(" + ", "+") for text in row) for row in training_sets()]
     assert ours == facts.drop("source").rows()
 
 
@@ -248,7 +249,7 @@ def bold(report):
     table = found(paper.tables([report]), "Table 9", "evaluation")[0]
     assert table.columns[0].place == ("eval", "in", "rmse")
     marked = {row.system for row, cells in zip(table.rows, table.cells, strict=True) if cells[0].best}
-    return marked, paper.markdown([table]), table.ours(1, 0)[0]
+    return marked, paper.PAPER.markdown([table]), table.ours(1, 0)[0]
 
 
 def test_without_ranks_the_best_and_what_its_interval_meets_are_bold():
@@ -354,7 +355,7 @@ def test_every_path_without_a_report_is_named(tmp_path):
 
 def test_the_csv_holds_every_number_in_the_unit_of_print():
     tables = paper.tables(both())
-    frame = pl.read_csv(io.StringIO(paper.csv(tables)), infer_schema_length=None)
+    frame = pl.read_csv(io.StringIO(csv(tables)), infer_schema_length=None)
     numbers = sum(max(len(entry.printed), entry.value is not None) for t in tables for row in t.cells for entry in row)
     assert frame.height == numbers
     row = frame.filter(
@@ -369,7 +370,7 @@ def test_the_csv_holds_every_number_in_the_unit_of_print():
 def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
     name = "a|b`<script>*_"
     report = replace(made(systems=("boosting", "mean")), title=name)
-    text = paper.markdown(paper.tables([report, replace(made(systems=("tabm",)), title=name)]))
+    text = paper.PAPER.markdown(paper.tables([report, replace(made(systems=("tabm",)), title=name)]))
     assert "<script>" not in text
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
@@ -379,7 +380,7 @@ def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
 def test_a_terminal_of_any_width_shows_every_number_whole(width):
     table = found(paper.tables(both()), "Table 9", "classification, evaluation")[0]
     buffer = io.StringIO()
-    Console(file=buffer, width=width).print(paper.render([table]))
+    Console(file=buffer, width=width).print(render([table]))
     text = buffer.getvalue()
     for row in range(len(table.rows)):
         for place in range(len(table.columns)):
@@ -425,7 +426,7 @@ def test_without_other_training_sets_there_is_no_picture_of_them(tmp_path):
 
 
 def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
-    paths = paper.write([made(systems=("boosting",))], tmp_path)
+    paths = paper.PAPER.write([made(systems=("boosting",))], tmp_path)
     assert sorted(paths) == ["csv", "figures", "markdown"]
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     assert {"figures/regression_error_retention_eval.png", "figures/regression_f1_retention_dev.png"} <= set(pictures)

@@ -1,9 +1,10 @@
 import polars as pl
 import pytest
 
+from shiftbench.intake.units import mistake
 from shiftbench.tracks.weather import example, schema
 from shiftbench.tracks.weather.ranges import check_ranges
-from shiftbench.tracks.weather.units import MISTAKES, mistake
+from shiftbench.tracks.weather.units import MISTAKES
 
 # A column for each unit that the paper leaves no doubt about, a unit that it was written in by mistake (value → wrong
 # value), and what should be advised.
@@ -70,13 +71,14 @@ def test_a_single_odd_value_is_a_warning_with_its_count(frame, tmp_path):
     found = doubts(frame.with_columns(gfs_available=1.0, gfs_temperature_sea=odd), tmp_path)
     assert not found.columns
     said = next(said for said in found.values if "gfs_temperature_sea'" in said)
-    assert said.startswith("table: column 'gfs_temperature_sea': 1 of ")
+    assert said.startswith("table: column 'gfs_temperature_sea': expected values from ")
+    assert "found 999 (1 of 3,928 outside)." in said
 
 
 def test_many_odd_values_condemn_the_column_even_if_its_median_is_right(frame, tmp_path):
     odd = pl.when(pl.int_range(pl.len()) % 10 == 0).then(999.0).otherwise(pl.col("fact_temperature"))
     found = doubts(frame.with_columns(fact_temperature=odd), tmp_path)
-    assert "found 400 of 4,000 outside" in found.columns[0]
+    assert "found 999 (400 of 4,000 outside)" in found.columns[0]
 
 
 def test_what_stands_where_a_model_was_not_there_is_no_forecast(frame, tmp_path):
@@ -95,4 +97,4 @@ def test_no_right_column_is_taken_for_another_unit_turned_back(frame, name):
     low, median, high = (frame[name].quantile(place) for place in (0.05, 0.5, 0.95))
     for entry in MISTAKES[unit]:
         wrong = [(value - entry.offset) / entry.factor for value in (low, median, high)]
-        assert mistake(unit, expected, low=wrong[0], median=wrong[1], high=wrong[2]) == entry
+        assert mistake(MISTAKES[unit], expected, wrong) == entry

@@ -5,14 +5,9 @@ Neither size to the byte nor hash is printed, so both are recorded on first use.
 
 from __future__ import annotations
 
-from shiftbench.fetch import Archive, Licence
+from shiftbench.fetch import Archive, share_alike
 
-LICENCE = Licence(
-    "CC BY-NC-SA 4.0",
-    "https://creativecommons.org/licenses/by-nc-sa/4.0/",
-    "name the authors (Malinin et al., Shifts 2.0, 2022), use it for no commercial purpose, and pass on what you make "
-    "of it under the same licence.",
-)
+LICENCE = share_alike("Malinin et al., Shifts 2.0, 2022")
 ARCHIVES: tuple[Archive, ...] = (
     Archive(
         "data",

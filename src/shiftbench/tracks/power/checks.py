@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
+from shiftbench.intake import units
 from shiftbench.intake.tally import Tally
-from shiftbench.tracks.power import schema, units
+from shiftbench.intake.units import Doubts, Range
+from shiftbench.tables import problem
+from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.schema import (
     DRAFT_AFT,
     DRAFT_FORE,
@@ -19,23 +20,14 @@ from shiftbench.tracks.power.schema import (
     WAVE_HEIGHT,
     WIND_ACROSS,
     WIND_ALONG,
-    Range,
 )
+from shiftbench.tracks.power.units import MISTAKES, of_slope
 
-MOST_OUTSIDE = 0.05  # of a column's values: more are no slips
-FEWEST_OUTSIDE = 2
+MOST_WIDTHS = 10  # of a range, that a slip lies off it: what is further off was never measured
 FEWEST_FOR_MEDIAN = 20  # minutes; the median of fewer may be that of one stormy hour
 DROP = "Correct or drop these rows."
 WINDS = (WIND_ALONG, WIND_ACROSS)
 SIGNED = "Kept; it is unsigned in the official data: take its absolute value."
-
-
-@dataclass(frozen=True)
-class Doubts:
-    """Sentences about columns: `columns` lie elsewhere as a whole, `values` are single slips."""
-
-    columns: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
 
 
 def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: int) -> None:
@@ -56,22 +48,24 @@ def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: i
     note(warnings, POWER, "a power above 0 kW", frame[POWER] <= 0, "Kept as it is.")
 
 
-def check_units(frame: pl.DataFrame, *, label: str, stormy: bool = False) -> Doubts:
+def check_units(frame: pl.DataFrame, *, label: str, stormy: bool = False, but: tuple[str, ...] = ()) -> Doubts:
     """Compare each column of a table [N] with its range; `label` is what sentences call the table.
 
-    stormy: whether the records were chosen for their wind, whose median then says nothing.
+    stormy: whether the records were chosen for their wind, whose median then says nothing. but: columns left out.
     """
     wrong: list[str] = []
     odd: list[str] = []
     for name, expected in schema.RANGES.items():
-        values = frame[name].drop_nulls()
-        outside = int(((values < expected.low) | (values > expected.high)).sum())
-        if _misplaced(values, expected) and not (stormy and name in WINDS):
-            wrong.append(f"{label}: {_elsewhere(values, expected)}")
-        elif outside >= FEWEST_OUTSIDE and outside > MOST_OUTSIDE * len(values):
-            wrong.append(f"{label}: {_outside(values, expected, outside)}")
-        elif outside:
-            odd.append(f"{label}: {_outside(values, expected, outside)}")
+        if name in but:
+            continue
+        count = units.Count(**frame.select(**units.counted(pl.col(name), expected)).row(0, named=True))
+        told = count.all >= FEWEST_FOR_MEDIAN and not (stormy and name in WINDS)
+        if (told and count.misplaced) or count.outside_too_often:
+            wrong.append(f"{label}: {_elsewhere(frame[name], expected, count, of_median=told and count.misplaced)}")
+        elif count.outside and (far := _far(frame[name], expected)).any():
+            wrong.append(f"{label}: {_impossible(frame[name], expected, far)}")
+        elif count.outside:
+            odd.append(f"{label}: {units.values_outside(name, schema.UNITS[name], expected, count)}")
     return Doubts(tuple(wrong), tuple(odd))
 
 
@@ -83,7 +77,7 @@ def check_clock(frame: pl.DataFrame, *, label: str) -> Doubts:
         return Doubts()
     span = int(np.ptp(index))
     slope = float(np.ptp(since)) / span if span else 1.0
-    if (found := units.of_slope(slope)) is not None:
+    if (found := of_slope(slope)) is not None:
         return Doubts(
             columns=(
                 f"{label}: column {SINCE_DRY_DOCK!r}: expected minutes, one for each {TIME_ID!r}, found {slope:g} for "
@@ -112,32 +106,24 @@ def check_index(frame: pl.DataFrame, *, label: str) -> list[str]:
     ]
 
 
-def _misplaced(values: pl.Series, expected: Range) -> bool:
-    """Whether the median is under or over where it may be."""
-    if len(values) < FEWEST_FOR_MEDIAN:
-        return False
-    under, over = (values < expected.median_low).sum(), (values > expected.median_high).sum()
-    return 2 * max(under, over) > len(values)
+def _far(values: pl.Series, expected: Range) -> pl.Series:
+    """Where values [N] are too far off their range for slips."""
+    reach = MOST_WIDTHS * (expected.high - expected.low)
+    return ((values < expected.low - reach) | (values > expected.high + reach)).fill_null(False)
 
 
-def _looks(values: pl.Series, expected: Range) -> str:
-    low, median, high = (float(values.quantile(place, "nearest") or 0.0) for place in (0.05, 0.5, 0.95))
-    found = units.mistake(schema.UNITS[values.name], expected, low=low, median=median, high=high)
-    return f": it looks like {found.unit}. {found.advice}." if found else ". Check its unit."
-
-
-def _elsewhere(values: pl.Series, expected: Range) -> str:
-    unit = schema.UNITS[values.name]
+def _impossible(values: pl.Series, expected: Range, far: pl.Series) -> str:
     return (
-        f"column {values.name!r}: expected a median from {expected.median_low:,g} to {expected.median_high:,g} {unit}, "
-        f"found {float(np.median(values.to_numpy())):,g}{_looks(values, expected)}"
+        f"column {values.name!r}: expected values from {expected.low:,g} to {expected.high:,g} "
+        f"{schema.UNITS[values.name]}, found {values[far.arg_max() or 0]:,g} in {problem.rows(far)}, which no ship "
+        f"can have. {DROP}"
     )
 
 
-def _outside(values: pl.Series, expected: Range, outside: int) -> str:
-    unit = schema.UNITS[values.name]
-    wrong = values.filter((values < expected.low) | (values > expected.high))
-    return (
-        f"column {values.name!r}: expected values from {expected.low:,g} to {expected.high:,g} {unit}, found "
-        f"{wrong[0]:,g} ({outside:,} of {len(values):,} outside){_looks(values, expected)}"
-    )
+def _elsewhere(values: pl.Series, expected: Range, count: units.Count, *, of_median: bool) -> str:
+    """What a column that lies elsewhere as a whole looks like."""
+    unit, found = schema.UNITS[values.name], units.quantiles(values.drop_nulls())
+    end = units.looks(units.mistake(MISTAKES.get(unit, ()), expected, found))
+    if of_median:
+        return units.median_elsewhere(values.name, unit, expected, found[1], end=end)
+    return units.values_outside(values.name, unit, expected, count, end=end)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from shiftbench.report.content import Report
 from shiftbench.settings import Assessment, Settings
-from shiftbench.track import Prepared, Progress, Task, Track
-from shiftbench.tracks.power import baselines, partitions, preparation, schema
+from shiftbench.track import Prepared, Task, Track
+from shiftbench.tracks.power import baselines, example, partitions, preparation, schema
+from shiftbench.tracks.power.paper import PAPER
 from shiftbench.tracks.power.sources import CANONICAL, EXPERIMENTS
 
-THRESHOLD_KW2 = 500.0**2
-TASKS = (Task("regression", "shaft power", schema.POWER, "kW", THRESHOLD_KW2),)
+TASKS = (Task("regression", "shaft power", schema.POWER, "kW", schema.THRESHOLD_KW2),)
 SLICES = (partitions.INTERVAL, partitions.HALF_YEAR)
-RULE = "mixed"  # the published evaluation takes one rule for R-AUC and the other for F1
 
 
 def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Settings:
@@ -37,39 +31,20 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         seed=seed,
         test_sets=preparation.test_sets(prepared.folder),
         methods=baselines.methods(preset, task=task.name),
-        assessment=Assessment(rule=RULE),
-        track={"name": preparation.TRACK, "origin": prepared.origin, "experiment": CANONICAL, "preset": preset},
+        assessment=Assessment(rule=schema.RULE),
+        track={"name": schema.TRACK, "origin": prepared.origin, "experiment": CANONICAL, "preset": preset},
     )
 
 
-def _example(path: Path, rows: int | None, seed: int, progress: Progress | None) -> Path:
-    from shiftbench.tracks.power import example
-
-    return example.write(path, rows, seed, progress)
-
-
-def _paper(reports: Sequence[Report], folder: Path) -> Path:
-    from shiftbench.tracks.power import paper
-
-    return paper.write(reports, folder)["markdown"]
-
-
-def _shown(reports: Sequence[Report]) -> Any:
-    from shiftbench.tracks.power import paper
-
-    return paper.render(paper.tables(reports))
-
-
 TRACK = Track(
-    name=preparation.TRACK,
-    title="Vessel power",
+    name=schema.TRACK,
     tasks=TASKS,
     presets=baselines.PRESETS,
     experiments=EXPERIMENTS,
-    example=_example,
+    example=example.write,
+    example_name="power-example",
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
     settings=settings,
-    paper=_paper,
-    shown=_shown,
+    paper=PAPER,
 )

@@ -86,7 +86,7 @@ def described(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(wind.round(DIGITS)).with_columns(
         month.alias(MONTH),
         months.alias(HALF_YEAR),
-        (pl.col(SINCE_DRY_DOCK) / 1440).floor().cast(pl.Int64).alias(DAY),
+        (pl.col(SINCE_DRY_DOCK) / 1440).floor().cast(pl.Int64, strict=False).alias(DAY),
         interval(pl.col(WIND)).alias(INTERVAL),
     )
 

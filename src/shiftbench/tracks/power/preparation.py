@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,16 +11,15 @@ import polars as pl
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake import prepared_folder
-from shiftbench.intake.prepared_folder import PublishedRules, refuse_prepared, write_data
-from shiftbench.intake.sources import Source
-from shiftbench.partition import PARTITIONS, Leakage, Partition, Rules, leakage, write_manifest
+from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
+from shiftbench.intake.sources import Source, example_of
+from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, write_manifest
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.power import partitions, published, schema
 from shiftbench.tracks.power.reading import Table, read
-from shiftbench.tracks.power.schema import POWER, TIME_ID
+from shiftbench.tracks.power.schema import POWER, TIME_ID, TRACK
 from shiftbench.tracks.power.sources import EXPERIMENTS, GENERALIZATION, Found, sources
 
-TRACK = "power"
 MADE = "as published: Shifts 2.0, Appendix D.1"
 BY_DESIGN = (
     "train, dev_in and eval_in are drawn minute by minute, as published: neighbouring minutes lie in different ones, "
@@ -31,12 +29,8 @@ GENERALIZATION_FILE = f"{GENERALIZATION}.parquet"
 COLUMNS = ("id", *schema.NAMES, *partitions.DERIVED)
 """The columns of a prepared record."""
 
-Say = Callable[[str, int, int], None]
 
-
-def prepare(
-    source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress | None = None
-) -> Prepared:
+def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress | None = None) -> Prepared:
     """Read the official partition files, or any table of their columns, and write a prepared folder.
 
     A generalisation set beside them (generalization.parquet or .csv) is taken along, unpartitioned.
@@ -45,7 +39,6 @@ def prepare(
         source: a folder, an archive, or one table (.csv, .csv.gz, .parquet).
         folder: a new folder.
         experiment: "canonical"; "real" or "synthetic" where the source holds both official data sets.
-        climate: must be None; vessels have none.
         progress: told how far each table is.
 
     Raises:
@@ -55,16 +48,10 @@ def prepare(
     """
     if experiment not in EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
-    if climate is not None:
-        raise TableError(f"{climate}: expected no table of climates for {TRACK}, found one. Leave out --climate.")
     refuse_prepared(source)
     say = progress or (lambda stage, done, total: None)
     found = sources(source, experiment)
-    if absent := [name for name in ("train", "dev_in") if name in found.missing]:
-        there = ", ".join(str(table.partition) for table in found.tables)
-        raise TableError(
-            f"{source}: expected the partitions train and dev_in at least, found only {there}. Add {absent[0]}."
-        )
+    found.require_training(source)
     folder.mkdir(parents=True, exist_ok=True)
     return (_published if found.divided else _whole)(found, folder, say)
 
@@ -75,17 +62,28 @@ def open_prepared(folder: Path) -> Prepared:
 
 
 def test_sets(folder: Path) -> dict[str, str]:
-    """The sets of a prepared folder that are only scored: name → path."""
+    """The sets of a prepared folder that are only scored: name → path.
+
+    Raises:
+        TableError: if there is one that the manifest does not name, which nobody has checked.
+    """
     file = folder / GENERALIZATION_FILE
-    return {GENERALIZATION: str(file)} if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    if file.name not in read_manifest(folder).files:
+        raise TableError(
+            f"{file}: expected the generalisation set that `shiftbench prepare {TRACK}` wrote, found one that the "
+            "manifest does not name. Put it beside the data and prepare them again, or take it away."
+        )
+    return {GENERALIZATION: str(file)}
 
 
 # --- one table of records --------------------------------------------------------------------------------------------
 
 
-def _whole(found: Found, folder: Path, say: Say) -> Prepared:
+def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     source = found.tables[0]
-    made_up = _example(source)
+    example = example_of(source, TRACK)
     (table,) = _read([source], say)
     _refuse([table])
     say("divide", 0, 1)
@@ -95,18 +93,11 @@ def _whole(found: Found, folder: Path, say: Say) -> Prepared:
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
     notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
     scored = _generalization(found.generalization, folder, say=say, notes=notes)
-    data = write_data(folder, TRACK, origin=made_up or f"table {source.name}", notes=notes)
+    origin = f"made-up example {example}" if example else f"table {source.name}"
+    data = write_data(folder, TRACK, origin=origin, notes=notes)
     say("write partitions", 0, 1)
     write_manifest(folder, split.partition, split.rules, leakage=leaks, frames=True, written=[data, *scored])
     return open_prepared(folder)
-
-
-def _example(source: Source) -> str:
-    """What example data say of themselves; empty for other tables."""
-    if source.member is not None or not source.is_parquet:
-        return ""
-    said = tables.read_metadata(source.path).get("shiftbench", "")
-    return said.replace(f"example {TRACK}", "made-up example", 1).strip()
 
 
 def _leakage(records: pl.DataFrame, split: partitions.Split) -> Leakage:
@@ -118,23 +109,19 @@ def _leakage(records: pl.DataFrame, split: partitions.Split) -> Leakage:
 # --- the official partitions -----------------------------------------------------------------------------------------
 
 
-def _published(found: Found, folder: Path, say: Say) -> Prepared:
+def _published(found: Found, folder: Path, say: Progress) -> Prepared:
     read_tables = _read(found.tables, say)
     judged = published.compared(read_tables)
     if judged.data is None:  # the official data are what they are, and only warned of
         _refuse(read_tables)
-    absent = [f"{name}: not there, so nothing is scored on it" for name in found.missing]
-    notes = [*found.notes, *_said(read_tables), *judged.notes, *absent, BY_DESIGN]
+    notes = [*found.notes, *_said(read_tables), *judged.notes, *found.absences, BY_DESIGN]
     frames = {table.partition: _completed(table.frame) for table in read_tables}
     none = next(iter(frames.values())).clear()
-    records = pl.concat([frames.get(name, none) for name in PARTITIONS])
-    belongs = [pl.repeat(name, frames.get(name, none).height, eager=True) for name in PARTITIONS]
-    made = Partition(records, records["id"], pl.concat(belongs).alias("partition"))
+    made = given([(name, frames.get(name, none)) for name in PARTITIONS])
     scored = _generalization(found.generalization, folder, say=say, notes=notes)
     data = write_data(folder, TRACK, origin=judged.origin, notes=notes)
     say("write partitions", 0, 1)
-    base = partitions.canonical_rules()
-    rules = PublishedRules(**{entry.name: getattr(base, entry.name) for entry in fields(Rules)}, made=MADE)
+    rules = PublishedRules.of(partitions.canonical_rules(), MADE)
     write_manifest(folder, made, rules, frames=True, written=[data, *scored])
     return open_prepared(folder)
 
@@ -142,7 +129,7 @@ def _published(found: Found, folder: Path, say: Say) -> Prepared:
 # --- both ------------------------------------------------------------------------------------------------------------
 
 
-def _read(found: Sequence[Source], say: Say) -> list[Table]:
+def _read(found: Sequence[Source], say: Progress) -> list[Table]:
     """All tables, or the problems of all of them."""
     read_tables: list[Table] = []
     problems: list[str] = []
@@ -191,7 +178,7 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
     return partitions.described(frame.with_columns(pl.col(TIME_ID).alias("id"))).select(COLUMNS)
 
 
-def _generalization(source: Source | None, folder: Path, *, say: Say, notes: list[str]) -> list[Path]:
+def _generalization(source: Source | None, folder: Path, *, say: Progress, notes: list[str]) -> list[Path]:
     """Write the generalisation set, if there is one: its ids are row numbers, and its records are of no day."""
     if source is None:
         return []

@@ -10,9 +10,11 @@ import polars as pl
 from shiftbench.errors import TableError
 from shiftbench.intake.reading import Progress, Reader
 from shiftbench.intake.sources import Source, opened
+from shiftbench.intake.units import Doubts
 from shiftbench.partition.settings import SHIFTED
 from shiftbench.tracks.power import schema
-from shiftbench.tracks.power.checks import Doubts, check_clock, check_index, check_rows, check_units
+from shiftbench.tracks.power.checks import check_clock, check_index, check_rows, check_units
+from shiftbench.tracks.power.schema import SINCE_DRY_DOCK
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,15 @@ def read(source: Source, progress: Progress | None = None, *, voyage: bool = Tru
     problems = reader.problems()
     if frame.is_empty() and not problems:
         problems.append(f"{source.label}: expected rows, found none below the names. Was its writing cut off?")
-    if problems := problems or (check_index(frame, label=source.label) if voyage else []):
+    if problems:
         raise TableError(*problems)
-    return Table(
-        source,
-        frame,
-        (*reader.warnings, *reader.odd.told(source.label)),
-        check_units(frame, label=source.label, stormy=source.partition in SHIFTED),
-        check_clock(frame, label=source.label) if voyage else Doubts(),
-    )
+    clock = check_clock(frame, label=source.label)
+    but = (SINCE_DRY_DOCK,) if clock.columns else ()  # the clock knows the unit, where a median can only guess it
+    doubts = check_units(frame, label=source.label, stormy=source.partition in SHIFTED, but=but)
+    if voyage and (twice := check_index(frame, label=source.label)):
+        raise TableError(*twice, *doubts.columns, *clock.columns)  # whole days or hours would repeat an index, too
+    warnings = (*reader.warnings, *reader.odd.told(source.label))
+    return Table(source, frame, warnings, doubts, clock if voyage else Doubts(columns=clock.columns))
 
 
 def presumed(source: Source, data: str) -> str | None:

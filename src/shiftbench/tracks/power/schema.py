@@ -17,6 +17,7 @@ from importlib import resources
 import polars as pl
 
 from shiftbench.intake.form import Form
+from shiftbench.intake.units import Range
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,6 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Range:
-    """Where the values of a column lie, in its unit: single ones, and the median of many minutes at sea."""
-
-    low: float
-    high: float
-    median_low: float
-    median_high: float
-
-
-@dataclass(frozen=True)
 class File:
     """Size and SHA-256 of a CSV."""
 
@@ -77,11 +68,14 @@ def _counts(data: str) -> dict[str, tuple[int, ...]]:
     }
 
 
+TRACK = "power"
 DRAFT_AFT, DRAFT_FORE, SPEED = "draft_aft_telegram", "draft_fore_telegram", "stw"
 WIND_ALONG, WIND_ACROSS, CURRENT_ALONG = "awind_vcomp_provider", "awind_ucomp_provider", "rcurrent_vcomp"
 WAVE_HEIGHT, SINCE_DRY_DOCK, TIME_ID, POWER = "comb_wind_swell_wave_height", "timeSinceDryDock", "time_id", "power"
 FIRST_MINUTE = 10_776  # since dry dock, where time_id is 0
 MONTH_MINUTES = 365.25 * 24 * 60 / 12
+THRESHOLD_KW2 = 500.0**2  # the largest acceptable squared error
+RULE = "mixed"  # the published evaluation takes one rule for R-AUC and the other for F1
 
 COLUMNS = tuple(Column(**line) for line in _facts("columns.csv"))
 NAMES = tuple(column.name for column in COLUMNS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import Source, arranged, tables_in
+from shiftbench.intake.sources import Source, Sources, arranged, tables_in
 from shiftbench.tracks.power.schema import COUNTS, PARTITIONS
 
 GENERALIZATION = "generalization"
@@ -19,23 +19,10 @@ EXPERIMENTS = (CANONICAL, *COUNTS)  # whichever data there are, or those of this
 
 
 @dataclass(frozen=True)
-class Found:
-    """The tables of one data set.
+class Found(Sources):
+    """The tables of one data set, and the generalisation set, if there is one."""
 
-    tables: the partitions in the published order, or one table that is not divided yet.
-    missing: partitions that are not there. notes: what was left out.
-    generalization: the generalisation set, if there is one.
-    """
-
-    tables: tuple[Source, ...]
-    missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     generalization: Source | None = None
-
-    @property
-    def divided(self) -> bool:
-        """Whether the tables are partitions."""
-        return self.tables[0].partition is not None
 
 
 def sources(path: Path, experiment: str = CANONICAL) -> Found:

@@ -1,20 +1,8 @@
-"""Which other unit a column was written in by mistake, told from its values."""
+"""Which other units the vessel's columns are written in by mistake."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from shiftbench.tracks.power.schema import Range
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A unit that is taken for another: value · factor would be right; `advice` says so in words."""
-
-    unit: str
-    factor: float
-    advice: str
-
+from shiftbench.intake.units import Mistake
 
 KNOT = 1852 / 3600  # m/s
 MISTAKES: dict[str, tuple[Mistake, ...]] = {
@@ -29,27 +17,15 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
     ),
     "minutes": (
         Mistake("seconds", 1 / 60, "Divide by 60"),
+        Mistake("days", 1440.0, "Multiply by 1,440"),  # first: of years at sea, hours in its place would be too many
         Mistake("hours", 60.0, "Multiply by 60"),
-        Mistake("days", 1440.0, "Multiply by 1,440"),
     ),
     "kW": (
         Mistake("MW", 1000.0, "Multiply by 1,000"),
         Mistake("W", 0.001, "Divide by 1,000"),
     ),
 }
-
-
-def mistake(unit: str, expected: Range, *, low: float, median: float, high: float) -> Mistake | None:
-    """The first mistake for a unit that brings a column into its range, or None.
-
-    low, median, high: the 5 %, 50 % and 95 % quantiles of the column as it was found.
-    """
-    for entry in MISTAKES.get(unit, ()):
-        lowest, middle, highest = (value * entry.factor for value in (low, median, high))
-        inside = expected.low <= lowest and highest <= expected.high
-        if inside and expected.median_low <= middle <= expected.median_high:
-            return entry
-    return None
+"""The unit of a column → what it may be in instead."""
 
 
 def of_slope(slope: float) -> Mistake | None:

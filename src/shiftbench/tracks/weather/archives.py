@@ -5,15 +5,10 @@ Their publishers give neither sizes to the byte nor hashes, so both are recorded
 
 from __future__ import annotations
 
-from shiftbench.fetch import Archive, Licence
+from shiftbench.fetch import Archive, share_alike
 
 BASE = "https://storage.yandexcloud.net/yandex-research/shifts/weather/"
-LICENCE = Licence(
-    "CC BY-NC-SA 4.0",
-    "https://creativecommons.org/licenses/by-nc-sa/4.0/",
-    "name the authors (Malinin et al., Shifts, 2021), use it for no commercial purpose, and pass on what you make of "
-    "it under the same licence.",
-)
+LICENCE = share_alike("Malinin et al., Shifts, 2021")
 
 
 def _archive(name: str, file: str, about: str, then: str | None) -> Archive:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shiftbench.errors import TableError
-from shiftbench.report.content import Report
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
-from shiftbench.track import Prepared, Progress, Task, Track
-from shiftbench.tracks.weather import baselines, memory, preparation, schema
+from shiftbench.track import Prepared, Task, Track
+from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
+from shiftbench.tracks.weather.paper import PAPER
+from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, META, TARGETS, TEMPERATURE
 
 TASKS = (
     Task("regression", "2 m temperature", TEMPERATURE, "°C", 1.0),
     Task("classification", "precipitation class", CLASS),
 )
-EXPERIMENTS = ("A", "B", "C", "D")  # of Table 12; A is the canonical partition
-EXAMPLE_ROWS = 20_000
 SLICES = (CLIMATE, "gfs_horizon_h", "topography_bathymetry")
 
 
@@ -37,7 +37,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     if said := memory.foresee(prepared.folder):
         raise TableError(said)
     experiment = preparation.experiment_of(prepared.folder)
-    split = "" if experiment == EXPERIMENTS[0] else f", split {experiment}"
+    split = "" if experiment == CANONICAL else f", split {experiment}"
     return Settings(
         table=str(prepared.folder),
         target=task.target,
@@ -52,7 +52,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         seed=seed,
         methods=tuple(entry for entry in baselines.methods(preset, task=task.name) if _answers(entry, prepared.folder)),
         track={
-            "name": "weather",
+            "name": schema.TRACK,
             "origin": prepared.origin,
             "experiment": experiment,
             "preset": preset,
@@ -70,35 +70,16 @@ def _answers(entry: Mapping[str, Any], folder: Path) -> bool:
         return bool(values.collect(engine="streaming").item())
 
 
-def _example(path: Path, rows: int | None, seed: int, progress: Progress | None) -> Path:
-    from shiftbench.tracks.weather import example
-
-    return example.write(path, rows or EXAMPLE_ROWS, seed, progress)
-
-
-def _paper(reports: Sequence[Report], folder: Path) -> Path:
-    from shiftbench.tracks.weather import paper
-
-    return paper.write(reports, folder)["markdown"]
-
-
-def _shown(reports: Sequence[Report]) -> Any:
-    from shiftbench.tracks.weather import paper
-
-    return paper.render(paper.tables(reports))
-
-
 TRACK = Track(
-    name="weather",
-    title="Weather",
+    name=schema.TRACK,
     tasks=TASKS,
     presets=baselines.PRESETS,
-    experiments=EXPERIMENTS,
-    example=_example,
+    experiments=tuple(EXPERIMENTS),
+    example=example.write,
+    example_name="weather.parquet",
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
     settings=settings,
-    paper=_paper,
-    shown=_shown,
-    example_rows=EXAMPLE_ROWS,
+    paper=PAPER,
+    with_climates=lambda table: partial(preparation.prepare, climate=table),
 )

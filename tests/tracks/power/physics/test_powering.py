@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.tracks.power.physics import calm_water, powering
+from shiftbench.tracks.power.physics.conditions import Conditions
+from shiftbench.tracks.power.physics.drafts import drafts_m
 from shiftbench.tracks.power.physics.fouling import YEAR_S, Growth
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.operating_point import NO_THRUST, NONE, OUTSIDE_SERIES, STOPPED
@@ -21,13 +23,12 @@ from shiftbench.tracks.power.physics.powering import (
     EMERGED,
     NO_FORM,
     PROBLEMS,
-    Conditions,
     Powering,
-    Water,
     describe,
     shaft_power,
 )
 from shiftbench.tracks.power.physics.ship import SHIPS, Ship, ship
+from shiftbench.tracks.power.physics.water import Water
 
 KNOT = 1852 / 3600
 SERVICE = {"container": 20 * KNOT, "tanker": 14 * KNOT}
@@ -249,8 +250,8 @@ def test_a_hull_whose_form_ends_early_gets_codes_and_no_error() -> None:
     """A waterplane that grows fast with the draft: beyond some draft it would be larger than a box's."""
     hull = replace(CONTAINER.hull, waterplane_coefficient=0.93)
     vessel = replace(CONTAINER, hull=hull)
-    low, high = powering.drafts_m(vessel)
-    assert CONTAINER.hull.draft_m < high < powering.drafts_m(CONTAINER)[1]
+    low, high = drafts_m(vessel)
+    assert CONTAINER.hull.draft_m < high < drafts_m(CONTAINER)[1]
     drafts = np.array([low, high, high + 0.5, low - 0.1])
     found = shaft_power(vessel, _conditions(draft_aft_m=drafts, draft_fore_m=drafts))
     assert (found.problem == NO_FORM).tolist() == [False, False, True, True]
@@ -282,6 +283,27 @@ def test_what_cannot_be_a_record_is_refused_with_everything_that_is_wrong() -> N
 def test_speeds_in_knots_and_angles_in_degrees_are_noticed() -> None:
     with pytest.raises(ArrayError, match=r"wind_angle_rad: expected .* found 270 at index 0 .* Is it in the unit"):
         shaft_power(CONTAINER, _conditions(wind_angle_rad=270.0, **_at(36.0)))
+
+
+def test_complex_numbers_are_refused_as_no_numbers() -> None:
+    with pytest.raises(ArrayError, match="wave_height_m: expected numbers, found dtype complex128") as caught:
+        powering.shaft_power(CONTAINER, _conditions(wave_height_m=np.full(1, 2 + 0j)))
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("of", "values", "told"),
+    [
+        (Water, {"density": 1.025}, "water.density: expected 950 to 1100 kg/m³, found 1.025"),
+        (Water, {"viscosity": 0.0}, "water.viscosity: expected 5e-07 to 2.5e-06 m²/s, found 0.0"),
+        (Water, {"density": float("nan")}, "water.density: expected 950 to 1100 kg/m³, found nan"),
+        (Growth, {"hull_m_per_year": 90.0}, "growth.hull_m_per_year: expected 0 to 0.01 m a year, found 90.0"),
+        (Growth, {"propeller_m_per_year": -1e-5}, "growth.propeller_m_per_year: expected 0 to 0.01 m a year"),
+    ],
+)
+def test_water_and_growth_in_another_unit_are_noticed(of: Any, values: dict[str, float], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        of(**values)
 
 
 def test_faster_growth_costs_more_and_none_costs_nothing() -> None:

@@ -108,12 +108,23 @@ def test_what_is_no_finite_number_is_refused(tmp_path: Path, value: object):
         ("propeller", "shaft_height_m", 9.95, "a propeller under water at the design draft"),
         ("topsides", "deck_lateral_area_m2", 9_000.0, "deck_lateral_area_m2 < topsides.lateral_area_m2"),
         ("topsides", "bridge_height_m", 8.0, "lateral_centre_height_m < topsides.bridge_height_m"),
+        ("topsides", "length_overall_m", 200.0, "topsides.length_overall_m of at least"),
+        ("topsides", "beam_m", 21.4, "topsides.beam_m within 20 % of hull.beam_m"),
+        ("hull", "length_between_perpendiculars_m", 250.0, "hull.length_waterline_m within 15 %"),
     ],
 )
 def test_what_cannot_be_true_together_is_told(tmp_path: Path, part: str, entry: str, value: float, told: str):
     values = plain()
     values[part][entry] = value
     assert told in problems(tmp_path / "odd.toml", values)
+
+
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_number_of_endless_digits_is_refused(tmp_path: Path, digits: int):
+    (tmp_path / "long.toml").write_text(f"[propeller]\nblades = {'9' * digits}\n", "utf-8")
+    with pytest.raises(SettingsError, match=r"long\.toml: .*expected") as caught:
+        read(tmp_path / "long.toml")
+    assert max(map(len, str(caught.value).splitlines())) < 300
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path):

@@ -8,8 +8,9 @@ import scipy.special
 
 from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics import waves
-from shiftbench.tracks.power.physics.motion import GRAVITY, Sea
+from shiftbench.tracks.power.physics.motion import Sea
 from shiftbench.tracks.power.physics.ship import SHIPS, ship
+from shiftbench.tracks.power.physics.water import GRAVITY
 
 HULL = ship("container").hull
 

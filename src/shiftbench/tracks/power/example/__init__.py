@@ -17,8 +17,7 @@ from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes, world
-from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.ship import ship as ship_named
+from shiftbench.tracks.power.physics.ship import Ship, ship
 
 FEWEST_ROWS = 1_000
 MOST_ROWS = 2_000_000
@@ -28,9 +27,7 @@ GENERALIZATION_A_ROW = 1.25
 OVERLOAD = 1.1  # of the rating: what engines are built to give for an hour in twelve (ISO 15550)
 
 
-def table(
-    rows: int | None = None, *, seed: int = 0, ship: Ship | None = None, progress: Progress | None = None
-) -> pl.DataFrame:
+def table(rows: int | None = None, *, seed: int = 0, progress: Progress | None = None) -> pl.DataFrame:
     """The index, the ten inputs and the power for every minute at sea, or `rows` of them at random, in order of time.
 
     Sixty-four months after a dry dock on the line from the North Sea to Korea, about 2.1 million minutes at sea. Speed
@@ -49,7 +46,7 @@ def table(
         SettingsError: if there are not so many minutes, or too few are asked for, or `seed` is below 0.
     """
     _require(rows, seed)
-    made, vessel = world(seed), ship or ship_named()
+    made, vessel = world(seed), ship()
     candidates = _candidates(made.voyages.records, rows, seed)
     total = len(candidates) if rows is None else rows
     rng = chance.stream(seed, chance.NOISE)

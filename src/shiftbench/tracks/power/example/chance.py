@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.example import normal
+
 Values = npt.NDArray[Any]
 
 GRID = 4_001  # points at which a density is tabulated
@@ -19,12 +21,6 @@ VOYAGES, WEATHER, SURGE, ORDER, NOISE, GENERALIZATION = range(6)  # what each st
 def stream(seed: int, number: int) -> np.random.Generator:
     """One of a seed's independent streams of random numbers, 2^127 numbers from the next."""
     return np.random.Generator(np.random.PCG64(seed).jumped(number))
-
-
-def normal(rng: np.random.Generator, *size: int) -> Values:
-    """Normal numbers [size] from uniform ones: the algorithm of `standard_normal` may change between versions."""
-    first, second = rng.random(size), rng.random(size)
-    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second))
 
 
 def remembered(kept: Values, news: Values) -> Values:

@@ -12,8 +12,7 @@ from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes
 from shiftbench.tracks.power.example.voyages import PERIOD
 from shiftbench.tracks.power.example.writing import frame
-from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.ship import ship as ship_named
+from shiftbench.tracks.power.physics.ship import ship
 
 RECORDS = 2_500_000
 BLOCK = 131_072
@@ -37,9 +36,7 @@ def sample(records: int = RECORDS, seed: int = 0) -> pl.DataFrame:
     return drawn(records, seed)[0]
 
 
-def drawn(
-    records: int, seed: int, *, ship: Ship | None = None, progress: Progress | None = None
-) -> tuple[pl.DataFrame, int]:
+def drawn(records: int, seed: int, *, progress: Progress | None = None) -> tuple[pl.DataFrame, int]:
     """The rows and how often one was drawn again since there was no operating point for it.
 
     Speed over ground, drafts, true wind, current and waves with the angles of wind and current are uniform and
@@ -56,7 +53,7 @@ def drawn(
             f"generalisation set: expected at least 1 record and a seed >= 0, found {records:,} and {seed}. "
             "Choose others."
         )
-    rng, vessel = chance.stream(seed, chance.GENERALIZATION), ship or ship_named()
+    rng, vessel = chance.stream(seed, chance.GENERALIZATION), ship()
     parts: list[pl.DataFrame] = []
     done = tried = 0
     while done < records:

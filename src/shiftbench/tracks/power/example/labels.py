@@ -8,10 +8,11 @@ import numpy.typing as npt
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes
 from shiftbench.tracks.power.physics import motion
-from shiftbench.tracks.power.physics.powering import Conditions, shaft_power
+from shiftbench.tracks.power.physics.conditions import Conditions
+from shiftbench.tracks.power.physics.powering import shaft_power
 from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.units import KNOT
 
-KNOT = 1_852 / 3_600  # m/s
 MINUTE = 60.0  # s
 LEAST_KW = 100.0  # below it the engine is not said to turn the propeller
 

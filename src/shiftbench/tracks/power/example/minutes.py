@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shiftbench.example import normal
 from shiftbench.tracks.power.example import chance
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.voyages import Voyages, voyages
@@ -120,4 +121,4 @@ def world(seed: int) -> World:
     """The world of a seed."""
     ship_log = voyages(seed)
     corners = int((ship_log.start[-1] + ship_log.minutes[-1]) // SURGE_MIN) + 3
-    return World(ship_log, weather(seed, ship_log), chance.normal(chance.stream(seed, chance.SURGE), corners))
+    return World(ship_log, weather(seed, ship_log), normal(chance.stream(seed, chance.SURGE), corners))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.tracks.power.example import chance
+from shiftbench.example import normal
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.labels import LEAST_KW
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Columns
@@ -41,7 +41,7 @@ def on_inputs(columns: Columns, rng: np.random.Generator) -> Columns:
     Unsigned columns are folded at 0. For the wind across that is the size of a signed component with noise; waves in a
     calm come out a little too high.
     """
-    found = columns | {name: columns[name] + chance.normal(rng, len(columns[name])) * SPREAD[name] for name in SPREAD}
+    found = columns | {name: columns[name] + normal(rng, len(columns[name])) * SPREAD[name] for name in SPREAD}
     return found | {name: folded(found[name]) for name in UNSIGNED}
 
 
@@ -51,7 +51,7 @@ def on_power(power_kw: Values, wind_kn: Values, rng: np.random.Generator) -> Val
     Folded at 100 kW: a torque meter shows no less of a ship under way. Only slow ships in strong winds come near it.
     """
     size = len(power_kw)
-    noisy = power_kw + RELATIVE * power_kw * chance.normal(rng, size) + KW_A_KNOT * wind_kn * chance.normal(rng, size)
+    noisy = power_kw + RELATIVE * power_kw * normal(rng, size) + KW_A_KNOT * wind_kn * normal(rng, size)
     return folded(noisy, LEAST_KW)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shiftbench.example import normal
 from shiftbench.tracks.power.example import chance, route
 from shiftbench.tracks.power.example.chance import Mixture, Values
 from shiftbench.tracks.power.schema import MONTH_MINUTES
@@ -118,7 +119,7 @@ def _logs(rng: np.random.Generator, miles: Values) -> list[tuple[Values, Values]
     leg = np.repeat(np.arange(len(miles)), orders)
     part = 0.4 + rng.random(len(leg))
     part *= (miles / np.bincount(leg, part))[leg]
-    kn = _orders(0.6 * chance.normal(rng, len(miles))[leg] + 0.8 * chance.normal(rng, len(leg)), part)
+    kn = _orders(0.6 * normal(rng, len(miles))[leg] + 0.8 * normal(rng, len(leg)), part)
     ends = np.cumsum(orders)
     return [
         _polygon(rng, kn[end - count : end], 60 * part[end - count : end] / kn[end - count : end])
@@ -172,9 +173,9 @@ def _departures(rng: np.random.Generator, minutes: Values) -> Values:
 def _drafts(rng: np.random.Generator, minutes: Values) -> tuple[Values, Values, Values, Values]:
     """Drafts aft and fore on departure in m and how much less a day, [L] each; the lighter she is, the more trimmed."""
     legs = len(minutes)
-    latent = chance.remembered(np.full((legs, 1), 0.5), chance.normal(rng, legs, 1))[:, 0]
+    latent = chance.remembered(np.full((legs, 1), 0.5), normal(rng, legs, 1))[:, 0]
     mean = MEAN_DRAFT_M.quantile(chance.frequencies(latent, minutes.astype(float), LEGS_A_BATCH))
-    trim = TRIM_M + TRIM_A_METRE * (EVEN_DRAFT_M - mean) + TRIM_SPREAD_M * chance.normal(rng, legs)
+    trim = TRIM_M + TRIM_A_METRE * (EVEN_DRAFT_M - mean) + TRIM_SPREAD_M * normal(rng, legs)
     burnt = BURNT_M_A_DAY[0] + (BURNT_M_A_DAY[1] - BURNT_M_A_DAY[0]) * rng.random((2, legs))
     half = burnt.mean(axis=0) * minutes / DAY / 2  # so that `mean` is hers half way
     return mean + trim / 2 + half, mean - trim / 2 + half, burnt[0], burnt[1]

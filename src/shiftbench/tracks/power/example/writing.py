@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
+from shiftbench import files
 from shiftbench.errors import TableError
 from shiftbench.tables import problem
 from shiftbench.tracks.power import schema
@@ -38,6 +38,8 @@ def write_frame(path: Path, table: pl.DataFrame, origin: str) -> None:
 def replacing(folder: Path, rows: int) -> Iterator[Path]:
     """Yield a new folder beside `folder`; it takes its place if the block succeeds and is removed if not.
 
+    What a killed run left of it goes first.
+
     Raises:
         TableError: if `folder` holds anything but an earlier example, cannot be written, or has no room for `rows`.
     """
@@ -45,10 +47,11 @@ def replacing(folder: Path, rows: int) -> Iterator[Path]:
     try:
         _require_ours(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _require_room(folder, rows)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+        aside = folder.parent / f".{folder.name}.part"
+        shutil.rmtree(aside, ignore_errors=True)
+        files.require_room(folder, rows * ROW_BYTES, what=f"{rows:,} rows")
+        aside.mkdir()
         yield aside
-        aside.chmod(folder.parent.stat().st_mode & 0o777)  # mkdtemp makes private folders
         if folder.exists():
             shutil.rmtree(folder)
         aside.rename(folder)
@@ -68,13 +71,4 @@ def _require_ours(folder: Path) -> None:
         raise TableError(
             f"{folder}: expected a new folder, an empty one or one of an earlier example, found {others[0]!r} in it. "
             "Choose another."
-        )
-
-
-def _require_room(folder: Path, rows: int) -> None:
-    needed, free = rows * ROW_BYTES, shutil.disk_usage(folder.parent).free
-    if needed > free:
-        raise TableError(
-            f"{folder}: expected about {needed / 1e6:,.1f} MB of room, found {free / 1e6:,.1f} MB. "
-            "Ask for fewer rows, or write them elsewhere."
         )

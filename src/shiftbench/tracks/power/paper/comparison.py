@@ -9,11 +9,12 @@ from itertools import combinations
 
 from shiftbench import published
 from shiftbench.paper.run import origins
-from shiftbench.paper.table import Row, Table
+from shiftbench.paper.table import UNITS, Row, Table
 from shiftbench.report.content import METRICS, Score
 from shiftbench.report.digits import digits_of
 from shiftbench.report.view import duel, finite, split_title
-from shiftbench.tracks.power.paper.systems import MODELS, PAPER, REAL, SPLIT_NAMES, TRACK, Run
+from shiftbench.tracks.power.paper.systems import MODELS, REAL, SOURCE, SPLIT_NAMES, Run
+from shiftbench.tracks.power.schema import TRACK
 
 Place = tuple[str, str]  # dataset, subset
 
@@ -24,8 +25,7 @@ SHIFTS: tuple[tuple[Place, Place], ...] = (
     (("generalization", "full"), ("eval", "in")),
 )
 HARDEST: dict[str, Place] = {"synthetic": ("generalization", "full"), REAL: ("eval", "shifted")}
-RANKED = {"rmse": 1.0, "r_auc": 1e-5}  # and the factor to the unit of print
-UNITS = {"rmse": "kW", "r_auc": "10⁵ kW²"}
+RANKED = {"rmse": UNITS["kW"], "r_auc": UNITS["1e5 kW^2"]}  # and the unit of print, with the factor to it
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def tables(run: Run) -> list[Table]:
         return []
     table = Table(
         number="Summary",
-        paper=PAPER,
+        paper=SOURCE,
         title=f"Ranking and degradation ({run.name})",
         caption=f"Ensembles only, best first; ≈ between two that cannot be told apart. {origins([run])}",
         label="What",
@@ -67,7 +67,7 @@ def findings(run: Run) -> list[Finding]:
 
 def _rankings(run: Run) -> Iterator[Finding]:
     place = HARDEST[run.kind]
-    for metric, factor in RANKED.items():
+    for metric, (unit, factor) in RANKED.items():
         scores, theirs = _scores(run, place, metric), _printed(run.kind, place, metric)
         names = [name for name in scores if name in theirs]
         if len(names) > 1:
@@ -76,8 +76,7 @@ def _rankings(run: Run) -> Iterator[Finding]:
                 frozenset(pair): duel(run.report, scores[pair[0]], scores[pair[1]]).winner is not None
                 for pair in combinations(names, 2)
             }
-            unit = f", {UNITS[metric]}" if run.comparable else ""
-            about = f"Ranking by {METRICS[metric].title} on {_set(place)}{unit}"
+            about = f"Ranking by {METRICS[metric].title} on {_set(place)}{f', {unit}' if run.comparable else ''}"
             print_ = {name: theirs[name] for name in names}
             yield Finding(about, _order(ours, told), _order(print_), _alike(ours, print_, told))
 
@@ -167,7 +166,7 @@ def _scores(run: Run, place: Place, metric: str) -> dict[str, Score]:
 @cache
 def _everything(kind: str) -> dict[tuple[str, ...], float]:
     frame = published.results(track=TRACK, task=kind)
-    frame = frame.filter(frame["source"].str.starts_with(f"{PAPER}, "))
+    frame = frame.filter(frame["source"].str.starts_with(f"{SOURCE}, "))
     axes = ("model", "ensemble", "dataset", "subset", "metric")
     return {tuple(SPLIT_NAMES.get(row[axis], row[axis]) for axis in axes): row["value"] for row in frame.to_dicts()}
 

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.paper import drawing
-from shiftbench.paper.drawing import NOT_COMPARABLE
-from shiftbench.paper.run import groups, merged
-from shiftbench.paper.table import Cell, Table
-from shiftbench.report import canvas, curve_figures
+from shiftbench.paper.table import UNITS, Cell, Table
+from shiftbench.report import canvas
 from shiftbench.report.content import METRICS, Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, DASHES, GREY, MARKERS, short
@@ -39,7 +37,7 @@ PLACES = {
     "ensemble in print": 0.34,
 }  # beside a model's tick
 DEGRADED = ("rmse", "r_auc")
-DRAWN_UNIT, DRAWN_FACTOR = "10⁵ kW²", 1e-5  # of squared errors in kW², as in print
+DRAWN_UNIT, DRAWN_FACTOR = UNITS["1e5 kW^2"]  # of squared errors in kW², as in print
 
 
 def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
@@ -70,7 +68,7 @@ def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Fi
         figure = _members([table for table in made if table.number == number], runs)
         if figure is not None:
             yield name, figure
-    yield from _retention(runs)
+    yield from drawing.retention(runs, shown=_shown)
     for metric in DEGRADED:
         for place, run in enumerate(runs, 1):
             figure = _degradation(run, [table for table in made if _has_metric(table, metric)], metric)
@@ -115,7 +113,7 @@ def _members(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
                     _in_print(panel, x, model, cells, run)
             _label_models(panel, kept, len(runs))
             panel.set(title=split_title(table.columns[0].dataset).capitalize(), ylabel=_axis(table, metric, runs))
-    _close(figure, _member_handles(), runs)
+    drawing.close(figure, _member_handles(), official=all(run.official for run in runs))
     return figure
 
 
@@ -181,23 +179,10 @@ def _axis(table: Table, metric: str, runs: Sequence[Run]) -> str:
 # --- retention ------------------------------------------------------------------------------------------------------
 
 
-def _retention(runs: Sequence[Run]) -> Iterator[tuple[str, Figure]]:
-    """Retention curves of all systems on the same records; runs on other records have pictures of their own."""
-    grouped = groups(runs)
-    for number, group in enumerate(grouped, 1):
-        report = _scaled(merged(group))
-        ensembles = tuple(system for system in report.systems if system.role != "single")
-        report = replace(report, systems=ensembles)  # with the colours of the other pictures
-        for split in report.splits:
-            for kind in ("error_retention", "f1_retention"):
-                figure = curve_figures.retention(report, split, kind=kind)
-                if figure is not None:
-                    figure.suptitle(f"{report.title}: {split_title(split)}", fontsize="medium")
-                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), figure
-
-
-def _scaled(report: Report) -> Report:
-    """Squared errors in the unit of print."""
+def _shown(report: Report) -> Report:
+    """Ensembles, with the colours of the other pictures; squared errors in the unit of print."""
+    ensembles = tuple(system for system in report.systems if system.role != "single")
+    report = replace(report, systems=ensembles)
     if report.error_unit != "kW²":
         return report
     curves = [
@@ -230,7 +215,7 @@ def _degradation(run: Run, made: Sequence[Table], metric: str) -> Figure | None:
     axes[0].set_ylabel(f"{METRICS[metric].title} over dev in-domain")
     shown = [place for place, model in enumerate(MODELS) if ours.get(model.name) or theirs.get(model.name)]
     handles = [canvas.handle(MODELS[k].name, color=COLOURS[k], linestyle=DASHES[k], marker=MARKERS[k]) for k in shown]
-    _close(figure, handles, [run])
+    drawing.close(figure, handles, official=run.official)
     _same_scale(axes)
     return figure
 
@@ -265,14 +250,3 @@ def _same_scale(axes: Sequence[Any]) -> None:
     ends = [panel.get_ylim() for panel in axes]
     for panel in axes:
         panel.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
-
-
-# --- shared ---------------------------------------------------------------------------------------------------------
-
-
-def _close(figure: Figure, handles: Sequence[Any], runs: Sequence[Run]) -> None:
-    """The legend, and a word on data that do not compare."""
-    columns, _ = canvas.legend_grid([entry.get_label() for entry in handles], figure.get_size_inches()[0])
-    canvas.legend(figure, list(handles), columns)
-    if not all(run.official for run in runs):
-        figure.suptitle(NOT_COMPARABLE, fontsize="small", color=GREY)

@@ -9,7 +9,7 @@ from typing import Any
 from shiftbench.paper.run import origins
 from shiftbench.paper.table import Row, Table
 from shiftbench.report.digits import MISSING, count_text
-from shiftbench.tracks.power.paper.systems import PAPER, REAL, Run
+from shiftbench.tracks.power.paper.systems import REAL, SOURCE, Run
 from shiftbench.tracks.power.partitions import INTERVAL
 from shiftbench.tracks.power.schema import COUNTS, INTERVALS
 
@@ -38,7 +38,7 @@ def _intervals() -> Table:
         words.append((f"{entry.low_kn:g}{end}", entry.beaufort, ", ".join(where)))
     return Table(
         number="Table 16",
-        paper=PAPER,
+        paper=SOURCE,
         title="Wind intervals",
         caption="Intervals of the true wind speed w that the canonical partition is made by, as printed.",
         label="Interval",
@@ -53,7 +53,7 @@ def _counts(kind: str, runs: Sequence[Run]) -> Table:
     titles = ("All", *(f"Interval {number}" for number in COLUMNS[1:]), "Share (%)")
     return Table(
         number=NUMBERS[kind],
-        paper=PAPER,
+        paper=SOURCE,
         title=f"Records of the canonical partition ({kind} data)",
         caption=f"How many records each partition has, by interval of the true wind speed. {origins(runs)}",
         label="Partition",

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from shiftbench import published
-from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.paper import run
+from shiftbench.paper.printed import values
 from shiftbench.report.content import Report
-from shiftbench.report.view import clean
+from shiftbench.tracks.power.schema import TRACK
 
-TRACK, TASK, PAPER = "power", "regression", "Shifts 2.0"
+TASK, SOURCE = "regression", "Shifts 2.0"
 REAL = "real"
 SPLITS = ("dev", "eval", "generalization")
 SPLIT_NAMES = {"gen": "generalization"}  # as print shortens them, and as reports name them
@@ -76,20 +75,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
     Raises:
         TableError: if there is none, or some are of another track.
     """
-    every = list(reports)
-    named = [(report, Run(report.title, report).track.get("name", TRACK)) for report in every]
-    problems = [
-        f"{clean(report.title)}: expected a run of the track {TRACK}, found one of {clean(name)!r}. Leave it out."
-        for report, name in named
-        if name != TRACK
-    ]
-    if problems:
-        raise TableError(*problems)
-    usable = [report for report in every if report.task == TASK]
-    if not usable:
-        found = ", ".join(sorted({report.task for report in every})) or "no report"
-        raise TableError(f"expected a report of regression, found: {found}. Name a run of this track.")
-    return [Run(name, report) for name, report in zip(run.names(usable), usable, strict=True)]
+    return run.of_track(reports, Run, track=TRACK, tasks=(TASK,))
 
 
 def printed(number: str) -> pl.DataFrame:
@@ -100,11 +86,7 @@ def printed(number: str) -> pl.DataFrame:
     Raises:
         UnknownNameError: if there are no values of this table.
     """
-    every = published.results(track=TRACK).filter(pl.col("source").str.starts_with(f"{PAPER}, "))
-    own = pl.col("source").str.split(", ").list.last()
-    found = every.filter(own == number)
-    if found.is_empty():
-        raise UnknownNameError("table", number, every.select(own.unique()).to_series())
+    found = values(number, track=TRACK, paper=SOURCE)
     found = found.with_columns(pl.col("dataset").replace(SPLIT_NAMES))
     return found.sort(
         pl.col("dataset").replace_strict({split: k for k, split in enumerate(SPLITS)}), maintain_order=True

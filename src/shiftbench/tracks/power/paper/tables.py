@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from shiftbench import published
-from shiftbench.paper.printed import columns, lookup, marks
+from shiftbench.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.paper.run import origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report.content import Report, Score
 from shiftbench.report.view import best, clean, split_title
 from shiftbench.tracks.power.paper import comparison, partition
-from shiftbench.tracks.power.paper.systems import MEMBERS, PAPER, REAL, UNIT, Run, Slot, of, printed
+from shiftbench.tracks.power.paper.systems import MEMBERS, REAL, SOURCE, UNIT, Run, Slot, of, printed
+from shiftbench.tracks.power.schema import RULE, THRESHOLD_KW2
 
 KEYS = ("model", "ensemble", "dataset", "subset", "metric")  # of a cell in print
-RULE, THRESHOLD_KW2 = "mixed", 500.0**2
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
     letters = marks(value for row in values for here in row for value in here)
     return Table(
         number=layout.number,
-        paper=PAPER,
+        paper=SOURCE,
         title=f"{layout.title} ({layout.kind} data, {split_title(heads[0].dataset)})",
         caption=f"{layout.caption} {origins(runs)}",
         label="System",
@@ -118,9 +118,7 @@ def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
         yield from (Line(Row(name, name, run.name), None, run) for name, slot in run.slots.items() if slot is None)
 
 
-def _values(
-    found: dict[tuple[str | None, ...], tuple[Printed, ...]], line: Line, column: Column
-) -> tuple[Printed, ...]:
+def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
     return () if line.slot is None else found.get((line.slot.model, line.slot.ensemble, *column.place), ())
 
 

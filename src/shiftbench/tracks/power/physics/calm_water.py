@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from shiftbench import check
-from shiftbench.check import Vector
-from shiftbench.errors import ArrayError, UnknownNameError
-from shiftbench.tracks.power.physics.hydrostatics import Loading, first
+from shiftbench.check import Vector, first
+from shiftbench.errors import UnknownNameError
+from shiftbench.tracks.power.physics import viscous, wave_making
+from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.ship import Hull, Ship
+from shiftbench.tracks.power.physics.viscous import FLOOR
+from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY, VISCOSITY
 
 VERSIONS = ("1982", "1984")
-GRAVITY = 9.81  # m/s², as in both papers
-VISCOSITY = 1.1883e-6  # m²/s, sea water of 15 °C (ITTC 7.5-02-01-03)
-DENSITY = 1025.0  # kg/m³
 RANGES = {
     "container": {
         "Froude number": (0.0, 0.45),
@@ -38,9 +38,6 @@ RANGES = {
     },
 }
 """Kind of ship → what the models behind the regressions spanned, as textbooks quote it from Holtrop & Mennen (1978)."""
-
-STILL = 1e-3  # Froude number: under it all waves vanish in float64, while powers of it stay finite
-FLOOR = 0.02  # of bases that the regressions raise to a power, so that no hull beyond their range turns into NaN
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +87,15 @@ def resistance(
     speed = _speed(loading, speed_m_s)
     hull = ship.hull
     pressure = 0.5 * density * speed * speed
-    plate = friction_coefficient(speed * loading.length_waterline_m / viscosity)
-    form = form_factor(hull, loading, version=version)
-    bulb = _bulb_reduction(hull, loading)
-    allowance = _correlation_allowance(loading, bulb)
+    plate = viscous.friction_coefficient(speed * loading.length_waterline_m / viscosity)
+    form = viscous.form_factor(hull, loading, version=version)
+    bulb = wave_making.bulb_reduction(hull, loading)
+    allowance = viscous.correlation_allowance(loading, bulb)
     friction = pressure * loading.wetted_area_m2 * plate
     appendages = pressure * plate * (hull.appendage_area_m2 * hull.appendage_factor)
     weight = density * GRAVITY * loading.displacement_m3
-    wave = weight * bulb * _transom_reduction(hull, loading) * _wave(hull, loading, speed, version)
+    transom_reduction = wave_making.transom_reduction(hull, loading)
+    wave = weight * bulb * transom_reduction * wave_making.bare(hull, loading, speed, version=version)
     bulb_resistance = density * GRAVITY * _bulb_volume(loading, speed)
     transom = pressure * _transom_area(hull, loading, speed)
     correlation = pressure * loading.wetted_area_m2 * allowance
@@ -139,138 +137,8 @@ def validity(ship: Ship, loading: Loading, speed_m_s: Any) -> tuple[str, ...]:
 
 
 def _speed(loading: Loading, speed_m_s: Any) -> Vector:
-    speed = check.vector("speed_m_s", speed_m_s, length=len(loading.draft_m))
-    if (negative := speed < 0).any():
-        raise ArrayError(
-            f"speed_m_s: expected speeds >= 0 m/s, found {first(speed, negative)}. "
-            "Drop these records: the method knows no sternway."
-        )
-    return speed
-
-
-def friction_coefficient(reynolds: Vector) -> Vector:
-    """C_F [N] of the ITTC-1957 line, 0.075 / (log10 Re - 2)²; Reynolds numbers under 10⁵ count as 10⁵."""
-    logarithm: Vector = np.log10(np.maximum(reynolds, 1e5)) - 2
-    return 0.075 / (logarithm * logarithm)
-
-
-def _run(loading: Loading) -> Vector:
-    """L_R / L [N], length of the run over the waterline's (1982, formula for L_R)."""
-    prismatic = loading.prismatic_coefficient
-    run = 1 - prismatic + 0.06 * prismatic * loading.lcb_percent / (4 * prismatic - 1)
-    return np.maximum(run, FLOOR)
-
-
-def form_factor(hull: Hull, loading: Loading, *, version: str = "1984") -> Vector:
-    """1 + k1 [N] of the hull: by the 1984 regression with c14, or the 1982 one with c12 and c13."""
-    return _form_1982(hull, loading) if version == "1982" else _form_1984(hull, loading)
-
-
-def _form_1984(hull: Hull, loading: Loading) -> Vector:
-    length, prismatic = loading.length_waterline_m, loading.prismatic_coefficient
-    return 0.93 + 0.487118 * (1 + 0.011 * hull.stern_shape) * (
-        (hull.beam_m / length) ** 1.06806
-        * (loading.draft_m / length) ** 0.46106
-        * _run(loading) ** -0.121563
-        * (length * length * length / loading.displacement_m3) ** 0.36486
-        * (1 - prismatic) ** -0.604247
-    )
-
-
-def _form_1982(hull: Hull, loading: Loading) -> Vector:
-    prismatic = loading.prismatic_coefficient
-    slimness = loading.draft_m / loading.length_waterline_m
-    c12 = np.where(
-        slimness > 0.05,
-        slimness**0.2228446,
-        48.20 * np.maximum(slimness - 0.02, 0.0) ** 2.078 + 0.479948,
-    )
-    afterbody = np.maximum(1 - prismatic + 0.0225 * loading.lcb_percent, FLOOR)
-    width = hull.beam_m / (loading.length_waterline_m * _run(loading))
-    form = c12 * width**0.92497 * (0.95 - prismatic) ** -0.521448 * afterbody**0.6906
-    return (1 + 0.003 * hull.stern_shape) * (0.93 + form)
-
-
-def half_entrance_angle(hull: Hull, loading: Loading) -> Vector:
-    """i_E [N] in degrees, of the waterline at the bow with the plane of symmetry (1982, formula for i_E)."""
-    slenderness = loading.length_waterline_m / hull.beam_m
-    forebody = np.maximum(1 - loading.prismatic_coefficient - 0.0225 * loading.lcb_percent, FLOOR)
-    length = loading.length_waterline_m
-    fullness = 100 * loading.displacement_m3 / (length * length * length)
-    return 1 + 89 * np.exp(
-        -(slenderness**0.80856)
-        * (1 - loading.waterplane_coefficient) ** 0.30484
-        * forebody**0.6367
-        * (_run(loading) * slenderness) ** 0.34574
-        * fullness**0.16302
-    )
-
-
-def _bulb_reduction(hull: Hull, loading: Loading) -> Vector:
-    """c2 [N]: what a bulb leaves of the wave resistance."""
-    area = loading.bulb_area_m2
-    root = np.sqrt(area)
-    above = 0.31 * root + loading.draft_fore_m - loading.bulb_centre_m
-    c3 = 0.56 * area * root / (hull.beam_m * loading.draft_m * above)
-    return np.exp(-1.89 * np.sqrt(c3))
-
-
-def _transom_reduction(hull: Hull, loading: Loading) -> Vector:
-    """c5 [N]: what an immersed transom leaves of the wave resistance."""
-    section = hull.beam_m * loading.draft_m * loading.midship_coefficient
-    return np.maximum(1 - 0.8 * loading.transom_area_m2 / section, FLOOR)
-
-
-def _wave(hull: Hull, loading: Loading, speed: Vector, version: str) -> Vector:
-    """Wave resistance over weight, c2 and c5, [N]; 1984 goes over to another formula between Froude 0.40 and 0.55."""
-    froude = np.maximum(speed / np.sqrt(GRAVITY * loading.length_waterline_m), STILL)
-    if version == "1982" or not (fast := froude > 0.4).any():
-        return _wave_slow(hull, loading, froude, version)
-    slow = _wave_slow(hull, loading, np.minimum(froude, 0.4), version)
-    high = _wave_fast(hull, loading, np.maximum(froude, 0.55))
-    share = np.clip((10 * froude - 4) / 1.5, 0.0, 1.0)
-    return np.where(fast, slow + share * (high - slow), slow)
-
-
-def _wave_slow(hull: Hull, loading: Loading, froude: Vector, version: str) -> Vector:
-    """c1 exp(m1 Fn^d + m2 cos(λ Fn^-2)), [N]; 1984 has m4 for m2 and keeps the rest."""
-    length, prismatic = loading.length_waterline_m, loading.prismatic_coefficient
-    width, angle = hull.beam_m / length, half_entrance_angle(hull, loading)
-    c7 = np.where(width < 0.11, 0.229577 * width**0.33333, np.where(width > 0.25, 0.5 - 0.0625 / width, width))
-    c1 = 2223105 * c7**3.78613 * (loading.draft_m / hull.beam_m) ** 1.07961 * (90 - angle) ** -1.37565
-    square = prismatic * prismatic
-    c16 = np.where(
-        prismatic < 0.8,
-        8.07981 * prismatic - 13.8673 * square + 6.984388 * square * prismatic,
-        1.73014 - 0.7067 * prismatic,
-    )
-    m1 = 0.0140407 * length / loading.draft_m - 1.75254 * np.cbrt(loading.displacement_m3) / length
-    m1 = m1 - 4.79323 * width - c16
-    return c1 * np.exp(m1 * froude**-0.9 + _interference(hull, loading, froude, version))
-
-
-def _wave_fast(hull: Hull, loading: Loading, froude: Vector) -> Vector:
-    """c17 exp(m3 Fn^d + m4 cos(λ Fn^-2)), [N], for Froude numbers from 0.55 up (1984)."""
-    length = loading.length_waterline_m
-    fullness = loading.displacement_m3 / (length * length * length)
-    c17 = 6919.3 * loading.midship_coefficient**-1.3346 * fullness**2.00977
-    c17 = c17 * np.maximum(length / hull.beam_m - 2, FLOOR) ** 1.40692
-    m3 = -7.2035 * (hull.beam_m / length) ** 0.326869 * (loading.draft_m / hull.beam_m) ** 0.605375
-    return c17 * np.exp(m3 * froude**-0.9 + _interference(hull, loading, froude, "1984"))
-
-
-def _interference(hull: Hull, loading: Loading, froude: Vector, version: str) -> Vector:
-    """m2 cos(λ Fn^-2) of 1982 or m4 cos(λ Fn^-2) of 1984, [N]: how bow and stern waves meet."""
-    length, prismatic = loading.length_waterline_m, loading.prismatic_coefficient
-    # -1.69385 up to L³/∇ = 512, 0 from 1726.91 on
-    c15 = np.clip(-1.69385 + (length / np.cbrt(loading.displacement_m3) - 8) / 2.36, -1.69385, 0.0)
-    inverse = 1 / (froude * froude)
-    if version == "1982":
-        amplitude = c15 * prismatic * prismatic * np.exp(-0.1 * inverse)
-    else:
-        amplitude = c15 * 0.4 * np.exp(-0.034 * froude**-3.29)
-    wave_number = 1.446 * prismatic - 0.03 * np.minimum(length / hull.beam_m, 12.0)
-    return amplitude * np.cos(wave_number * inverse)
+    advice = "Drop these records: the method knows no sternway."
+    return check.vector("speed_m_s", speed_m_s, length=len(loading.draft_m), nonnegative=True, advice=advice)
 
 
 def _bulb_volume(loading: Loading, speed: Vector) -> Vector:
@@ -290,12 +158,3 @@ def _transom_area(hull: Hull, loading: Loading, speed: Vector) -> Vector:
     width = hull.beam_m * (1 + loading.waterplane_coefficient)
     froude = speed * np.sqrt(width / (2 * GRAVITY * np.maximum(area, 1e-9)))
     return area * np.maximum(0.2 * (1 - 0.2 * froude), 0.0)
-
-
-def _correlation_allowance(loading: Loading, bulb: Vector) -> Vector:
-    """C_A [N] between model and ship, for a hull roughness of 150 µm (1982, formula for C_A). bulb: c2 [N]."""
-    length, block = loading.length_waterline_m, loading.block_coefficient
-    square = block * block
-    c4 = np.minimum(loading.draft_fore_m / length, 0.04)
-    allowance = 0.006 * (length + 100) ** -0.16 - 0.00205
-    return allowance + 0.003 * np.sqrt(length / 7.5) * square * square * bulb * (0.04 - c4)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.check import Vector
+from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics import open_water
 from shiftbench.tracks.power.physics.ship import Propeller
 
 YEAR_S = 365.25 * 86_400
+FASTEST_M = 0.01  # a year; beyond it blades would in time be rougher than they are long
 CLEAN_HULL_M = 150e-6  # what Holtrop & Mennen's correlation allowance holds for, and the ITTC's standard
 
 
@@ -22,10 +24,23 @@ class Growth:
     interval of five years, the heights that Schultz (Effects of coating roughness and biofouling on ship resistance and
     powering, Biofouling 23, 2007, Table 1) gives as R_t50, the roughness that Townsin's formula asks for; and blades
     from the 30 µm of new ones to the 300 µm of equivalent sand grains that the same table gives for heavy slime.
+
+    Raises:
+        SettingsError: if either is no growth, or one that nothing has.
     """
 
     hull_m_per_year: float = 90e-6
     propeller_m_per_year: float = 54e-6
+
+    def __post_init__(self) -> None:
+        given = {"hull_m_per_year": self.hull_m_per_year, "propeller_m_per_year": self.propeller_m_per_year}
+        problems = [
+            f"growth.{name}: expected 0 to {FASTEST_M:g} m a year, found {value!r}. Is it in m?"
+            for name, value in given.items()
+            if not 0 <= value <= FASTEST_M
+        ]
+        if problems:
+            raise SettingsError(*problems)
 
     def hull_m(self, since_dry_dock_s: Vector) -> Vector:
         """Average hull roughness, [N]."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench import check
-from shiftbench.check import Flags, Vector
+from shiftbench.check import Vector, first
 from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics.ship import Hull, Ship
 
@@ -131,12 +131,6 @@ def _check_forms(**form: Vector) -> None:
             )
     if problems:
         raise ArrayError(*problems)
-
-
-def first(values: Vector, bad: Flags) -> str:
-    """The first value that is bad, its index and the number of bad ones, for a message."""
-    place = int(np.argmax(bad))
-    return f"{values[place]:.4g} at index {place} ({np.count_nonzero(bad):,} of {len(bad):,} records)"
 
 
 def _bulb(hull: Hull, draft_fore: Vector) -> tuple[Vector, Vector]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.errors import UnknownNameError
-from shiftbench.tracks.power.physics.calm_water import FLOOR
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.physics.viscous import FLOOR
 
 VERSIONS = ("1982", "1984", "full")
 OF_KIND = {"container": "1984", "tanker": "full"}

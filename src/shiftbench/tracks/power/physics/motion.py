@@ -9,10 +9,8 @@ import numpy as np
 
 from shiftbench import check
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError
-from shiftbench.tracks.power.physics.hydrostatics import first
+from shiftbench.tracks.power.physics.water import GRAVITY
 
-GRAVITY = 9.81  # m/s²
 PEAK_OVER_MEAN = 1.296  # T_p/T_1 of the ITTC (1978) spectrum: 2π (5/(4·691))^(1/4)
 FULL_HEIGHT = 0.2433  # g H/U² of a fully developed sea
 FULL_PERIOD = 8.134  # g T_p/U of a fully developed sea
@@ -34,47 +32,13 @@ class Sea:
     angle_rad: Vector
 
 
-def quantities(
-    *, nonnegative: tuple[str, ...] = (), positive: tuple[str, ...] = (), **named: Any
-) -> tuple[Vector, ...]:
-    """The named arrays as finite float64 [N] of one length.
-
-    Raises:
-        ArrayError: naming every problem of every array: what `check.vectors` finds, and values below their limit.
-    """
-    problems: list[str] = []
-    arrays: tuple[Vector, ...] = ()
-    try:
-        arrays = check.vectors(**named)
-    except ArrayError as error:
-        problems += error.problems
-    problems += [text for name in nonnegative for text in _too_low(name, named[name], ">=")]
-    problems += [text for name in positive for text in _too_low(name, named[name], ">")]
-    if problems:
-        raise ArrayError(*problems)
-    return arrays
-
-
-def _too_low(name: str, values: Any, sign: str) -> list[str]:
-    try:
-        array = np.ravel(values)
-    except ValueError:  # ragged, and reported as such
-        return []
-    if array.dtype.kind not in "iuf":
-        return []
-    low = array < 0 if sign == ">=" else array <= 0
-    if not low.any():
-        return []
-    return [f"{name}: expected values {sign} 0, found {first(array, low)}. Drop or correct these records."]
-
-
 def speed_over_ground(speed_through_water_m_s: Any, current_along_m_s: Any) -> Vector:
     """The speed over ground in m/s [N]: through water plus the current along the heading (positive = it carries her).
 
     Raises:
         ArrayError: naming all that is wrong with the arrays.
     """
-    through, along = quantities(speed_through_water_m_s=speed_through_water_m_s, current_along_m_s=current_along_m_s)
+    through, along = check.vectors(speed_through_water_m_s=speed_through_water_m_s, current_along_m_s=current_along_m_s)
     return through + along
 
 
@@ -87,7 +51,7 @@ def apparent_wind(true_speed_m_s: Any, true_angle_rad: Any, speed_over_ground_m_
     Raises:
         ArrayError: naming all that is wrong with the arrays.
     """
-    speed, angle, motion = quantities(
+    speed, angle, motion = check.vectors(
         nonnegative=("true_speed_m_s",),
         true_speed_m_s=true_speed_m_s,
         true_angle_rad=true_angle_rad,
@@ -104,7 +68,7 @@ def true_wind(along_m_s: Any, across_m_s: Any, speed_over_ground_m_s: Any) -> tu
     Raises:
         ArrayError: naming all that is wrong with the arrays.
     """
-    along, across, motion = quantities(
+    along, across, motion = check.vectors(
         along_m_s=along_m_s, across_m_s=across_m_s, speed_over_ground_m_s=speed_over_ground_m_s
     )
     return polar(along - motion, across)
@@ -140,7 +104,7 @@ def sea_state(height_m: Any, wind_speed_m_s: Any, wind_angle_rad: Any) -> Sea:
     Raises:
         ArrayError: naming all that is wrong with the arrays.
     """
-    height, wind, angle = quantities(
+    height, wind, angle = check.vectors(
         nonnegative=("height_m", "wind_speed_m_s"),
         height_m=height_m,
         wind_speed_m_s=wind_speed_m_s,

@@ -7,9 +7,11 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
+from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics.ship import Propeller
@@ -66,9 +68,7 @@ def curves(propeller: Propeller) -> Curves:
     )
 
 
-def characteristics(
-    propeller: Propeller, advance_ratio: Vector, reynolds: Vector | float | None = None
-) -> tuple[Vector, Vector]:
+def characteristics(propeller: Propeller, advance_ratio: Any, reynolds: Any = None) -> tuple[Vector, Vector]:
     """Thrust and torque coefficients K_T = T/(ρ n² D⁴) and K_Q = Q/(ρ n² D⁵) in open water, each [N].
 
     Args:
@@ -78,14 +78,16 @@ def characteristics(
             None: the polynomials as they are, at 2e6.
 
     Raises:
+        ArrayError: if the arrays are of unequal length or hold anything but finite numbers.
         SettingsError: if the propeller lies outside the series.
     """
-    found = curves(propeller)
+    found, ratio = curves(propeller), check.vector("advance_ratio", advance_ratio)
     if reynolds is None:
-        still = np.zeros_like(advance_ratio)
-        return evaluate(found.base_thrust, advance_ratio, still), evaluate(found.base_torque, advance_ratio, still)
-    logarithm = log_reynolds(np.asarray(reynolds, dtype=np.float64))
-    return evaluate(found.thrust, advance_ratio, logarithm), evaluate(found.torque, advance_ratio, logarithm)
+        still = np.zeros_like(ratio)
+        return evaluate(found.base_thrust, ratio, still), evaluate(found.base_torque, ratio, still)
+    each = reynolds if np.ndim(reynolds) else np.full(len(ratio), reynolds)
+    logarithm = log_reynolds(check.vector("reynolds", each, length=len(ratio)))
+    return evaluate(found.thrust, ratio, logarithm), evaluate(found.torque, ratio, logarithm)
 
 
 def log_reynolds(reynolds: Vector) -> Vector:

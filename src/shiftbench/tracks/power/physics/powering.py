@@ -2,78 +2,39 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from shiftbench import check
-from shiftbench.check import Flags, Vector
-from shiftbench.errors import ArrayError
-from shiftbench.tracks.power.physics import calm_water, fouling, interaction, motion, operating_point, waves, wind
+from shiftbench.check import Vector
+from shiftbench.tracks.power.physics import (
+    calm_water,
+    drafts,
+    fouling,
+    interaction,
+    motion,
+    operating_point,
+    waves,
+    wind,
+)
 from shiftbench.tracks.power.physics.calm_water import CalmWater
+from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.fouling import HEAVY_SLIME, Growth
-from shiftbench.tracks.power.physics.hydrostatics import SHALLOWEST, Loading
+from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.operating_point import Codes, OperatingPoint
 from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.physics.water import SEA_WATER, Water
 
 BLOCK = 16_384  # records at a time: what they need stays in the cache
-PROBES = 100  # drafts at which a ship is tried, either side of the design draft
 EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
 PROBLEMS = {
     **operating_point.PROBLEMS,
     EMERGED: "the propeller is not wholly under water: taken as if it were",
     ABOVE_RATING: "the propeller cannot deliver this thrust within the engine's rating: more power is needed",
-    NO_FORM: "the ship cannot float at these drafts, or her form is not known there (see `drafts_m`): no power",
+    NO_FORM: "the ship cannot float at these drafts, or her form is not known there (see `drafts.drafts_m`): no power",
     NO_POWER: "the methods give no finite resistance here: no power",
 }
-
-# What a record may hold, in the unit of its name; wide enough for any ship and too tight for most wrong units.
-RANGES = {
-    "speed_through_water_m_s": (-10.0, 25.0),
-    "speed_over_ground_m_s": (-15.0, 30.0),
-    "acceleration_m_s2": (-0.2, 0.2),
-    "wind_speed_m_s": (0.0, 75.0),
-    "wind_angle_rad": (-2 * np.pi, 2 * np.pi),
-    "wave_height_m": (0.0, 40.0),
-    "wave_period_s": (0.1, 60.0),
-    "wave_angle_rad": (-2 * np.pi, 2 * np.pi),
-    "since_dry_dock_s": (0.0, 30 * fouling.YEAR_S),
-}
-
-
-@dataclass(frozen=True)
-class Water:
-    """Sea water of 15 °C unless told otherwise: density in kg/m³, kinematic viscosity in m²/s."""
-
-    density: float = calm_water.DENSITY
-    viscosity: float = calm_water.VISCOSITY
-
-
-@dataclass(frozen=True, eq=False)
-class Conditions:
-    """What N records hold, arrays [N], in the units of their names.
-
-    wind_speed_m_s: true wind. wind_angle_rad: between the heading and where it comes from, 0 = from ahead.
-    wave_height_m: significant. wave_period_s: mean period T_1. wave_angle_rad: like the wind's, 0 = head seas.
-    """
-
-    draft_aft_m: Vector
-    draft_fore_m: Vector
-    speed_through_water_m_s: Vector
-    speed_over_ground_m_s: Vector
-    acceleration_m_s2: Vector
-    wind_speed_m_s: Vector
-    wind_angle_rad: Vector
-    wave_height_m: Vector
-    wave_period_s: Vector
-    wave_angle_rad: Vector
-    since_dry_dock_s: Vector
-
-    def __len__(self) -> int:
-        return len(self.draft_aft_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +79,7 @@ class Powering:
 
 
 def shaft_power(
-    ship: Ship, conditions: Conditions, *, water: Water = Water(), growth: Growth = HEAVY_SLIME
+    ship: Ship, conditions: Conditions, *, water: Water = SEA_WATER, growth: Growth = HEAVY_SLIME
 ) -> Powering:
     """Power at the shaft of N records: P = 2π n Q / (η_R η_S), after the thrust R/(1 - t) at the speed V (1 - w).
 
@@ -133,17 +94,18 @@ def shaft_power(
         growth: how fast hull and propeller foul.
 
     Raises:
-        ArrayError: naming every array that is empty, of another length than the rest, not finite, or out of `RANGES`.
+        ArrayError: naming every array that is empty, of another length than the rest, not finite, or out of its
+            range (`conditions.RANGES`).
         SettingsError: if the ship's propeller lies outside the B-series.
     """
-    given = _checked(conditions)
+    given = conditions.checked()
     n = len(given)
     made: dict[str, Any] = {
         field.name: np.empty(n, np.uint8 if field.name == "problem" else np.float64) for field in fields(Powering)
     }
     for start in range(0, n, BLOCK):
         place = slice(start, min(start + BLOCK, n))
-        for name, values in _block(ship, _part(given, place), water, growth).items():
+        for name, values in _block(ship, given[place], water, growth).items():
             made[name][place] = values
     return Powering(**made)
 
@@ -156,10 +118,11 @@ def validity(ship: Ship, conditions: Conditions) -> list[str]:
     Raises:
         ArrayError: as `shaft_power` does.
     """
-    given = _checked(conditions)
-    loading, speed = _loading(ship, given, _formless(ship, given)), np.maximum(given.speed_through_water_m_s, 0)
+    given = conditions.checked()
+    loading, _ = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
+    speed = np.maximum(given.speed_through_water_m_s, 0)
     of_waves = waves.validity(
-        ship.hull, _sea(given), speed, draft_m=loading.draft_m, block_coefficient=loading.block_coefficient
+        ship.hull, given.sea, speed, draft_m=loading.draft_m, block_coefficient=loading.block_coefficient
     )
     return [*calm_water.validity(ship, loading, speed), *of_waves]
 
@@ -176,43 +139,9 @@ def describe(powering: Powering) -> list[str]:
     return found
 
 
-def _checked(conditions: Conditions) -> Conditions:
-    """Raises: ArrayError: with everything that is wrong, at once."""
-    values = {field.name: getattr(conditions, field.name) for field in fields(Conditions)}
-    problems: list[str] = []
-    try:
-        arrays = check.vectors(**values)
-    except ArrayError as error:
-        problems += error.problems
-    problems += [text for name, limits in RANGES.items() for text in _out_of_range(name, values[name], *limits)]
-    if problems:
-        raise ArrayError(*problems)
-    return Conditions(*arrays)
-
-
-def _out_of_range(name: str, values: Any, low: float, high: float) -> list[str]:
-    try:
-        array = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError):  # no numbers, and reported as such
-        return []
-    if not array.size or not (array.min() < low or array.max() > high):
-        return []
-    wrong = (array < low) | (array > high)
-    first = int(wrong.argmax())
-    return [
-        f"{name}: expected {low:.4g} to {high:.4g}, found {array[first]:.4g} at index {first} "
-        f"({np.count_nonzero(wrong):,} of {len(array):,} records). Is it in the unit that its name tells?"
-    ]
-
-
-def _part(conditions: Conditions, place: slice) -> Conditions:
-    return Conditions(*(getattr(conditions, field.name)[place] for field in fields(Conditions)))
-
-
 def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[str, Vector | Codes]:
     """The fields of `Powering` for a block of records."""
-    formless = _formless(ship, given)
-    loading = _loading(ship, given, formless)
+    loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
     calm = calm_water.resistance(
         ship,
         loading,
@@ -244,44 +173,6 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
     return {**made, "problem": np.maximum.reduce([point.problem, *(np.uint8(c) * where for c, where in found.items())])}
 
 
-def _formless(ship: Ship, given: Conditions) -> Flags:
-    """Where a draft, fore or aft, is none that the ship can float at, [N]."""
-    low, high = drafts_m(ship)
-    shallow = np.minimum(given.draft_aft_m, given.draft_fore_m) < low
-    return shallow | (np.maximum(given.draft_aft_m, given.draft_fore_m) > high)
-
-
-@functools.lru_cache(maxsize=16)
-def drafts_m(ship: Ship) -> tuple[float, float]:
-    """The shallowest and the deepest draft at which the ship's form is known and her deck is above the water."""
-    hull, topsides = ship.hull, ship.topsides
-    side = (topsides.lateral_area_m2 - topsides.deck_lateral_area_m2) / topsides.length_overall_m
-    front = topsides.frontal_area_m2 / topsides.beam_m
-    deepest = min(hull.depth_m, topsides.draft_m + 0.999 * min(side, front))
-    lighter = np.linspace(hull.draft_m, SHALLOWEST * hull.draft_m, PROBES)
-    deeper = np.linspace(hull.draft_m, max(deepest, hull.draft_m), PROBES)
-    low, high = (list(itertools.takewhile(functools.partial(_floats, ship), drafts)) for drafts in (lighter, deeper))
-    return float(min(low, default=np.inf)), float(max(high, default=-np.inf))
-
-
-def _floats(ship: Ship, draft_m: float) -> bool:
-    try:
-        Loading.of(ship, [draft_m], [draft_m])
-    except ArrayError:
-        return False
-    return True
-
-
-def _loading(ship: Ship, given: Conditions, formless: Flags) -> Loading:
-    """The ship at her drafts; where she has no form there, at those of the design condition."""
-    drafts = (np.where(formless, ship.hull.draft_m, draft) for draft in (given.draft_aft_m, given.draft_fore_m))
-    return Loading.of(ship, *drafts)
-
-
-def _sea(given: Conditions) -> motion.Sea:
-    return motion.Sea(given.wave_height_m, given.wave_period_s, given.wave_angle_rad)
-
-
 def _resistances(
     ship: Ship, loading: Loading, calm: CalmWater, given: Conditions, water: Water, growth: Growth
 ) -> dict[str, Vector]:
@@ -301,7 +192,7 @@ def _resistances(
         "wind_N": _wind(ship, loading, given),
         "waves_N": waves.stawave2(
             ship.hull,
-            _sea(given),
+            given.sea,
             speed,
             draft_m=loading.draft_m,
             block_coefficient=loading.block_coefficient,

@@ -152,7 +152,7 @@ def read(path: str | os.PathLike[str]) -> Ship:
     source = str(path)
     try:
         values = tomllib.loads(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # TOML's own errors, and numbers of endless digits
         raise SettingsError(
             f"{source}: expected a ship as a TOML file, found none that can be read ({error})."
         ) from None
@@ -189,13 +189,16 @@ def _part_problems(name: str, values: Any, of: type[Any]) -> list[str]:
                 problems.append(f"{where}: expected a number from {low:g} to {high:g}, found none. Add it.")
         elif not _is_number(value := values[place.name], whole=place.type == "int") or not low <= value <= high:
             kind = "whole number" if place.type == "int" else "number"
-            problems.append(f"{where}: expected a {kind} from {low:g} to {high:g}, found {value!r}. Is it in its unit?")
+            problems.append(
+                f"{where}: expected a {kind} from {low:g} to {high:g}, found {value!r:.40}. Is it in its unit?"
+            )
     return problems
 
 
 def _contradictions(made: Ship) -> list[str]:
     """What cannot be true of one ship together."""
-    rules = _hull_rules(made.hull) + _propeller_rules(made.hull, made.propeller) + _topsides_rules(made.topsides)
+    rules = _hull_rules(made.hull) + _propeller_rules(made.hull, made.propeller)
+    rules += _topsides_rules(made.topsides) + _size_rules(made.hull, made.topsides)
     return [f"expected {wanted}, found {found}. Correct one of them." for holds, wanted, found in rules if not holds]
 
 
@@ -247,9 +250,32 @@ def _topsides_rules(topsides: Topsides) -> list[Rule]:
     ]
 
 
+def _size_rules(hull: Hull, topsides: Topsides) -> list[Rule]:
+    """Lengths and beams of one ship in two or three ways."""
+    between, water = hull.length_between_perpendiculars_m, hull.length_waterline_m
+    overall, beam = topsides.length_overall_m, topsides.beam_m
+    return [
+        (
+            0.85 <= water / between <= 1.15,
+            "hull.length_waterline_m within 15 % of hull.length_between_perpendiculars_m",
+            f"{water:g} and {between:g}",
+        ),
+        (
+            overall >= between,
+            "topsides.length_overall_m of at least hull.length_between_perpendiculars_m",
+            f"{overall:g} and {between:g}",
+        ),
+        (
+            0.8 <= beam / hull.beam_m <= 1.2,
+            "topsides.beam_m within 20 % of hull.beam_m",
+            f"{beam:g} and {hull.beam_m:g}",
+        ),
+    ]
+
+
 def _is_number(value: Any, *, whole: bool) -> bool:
     kinds = int if whole else (int, float)
-    return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kinds) and not isinstance(value, bool) and (isinstance(value, int) or math.isfinite(value))
 
 
 def _names(of: type[Any]) -> list[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from shiftbench.check import Vector
-from shiftbench.tracks.power.physics.hydrostatics import first
-from shiftbench.tracks.power.physics.motion import GRAVITY, Sea, quantities
+from shiftbench import check
+from shiftbench.check import Vector, first
+from shiftbench.tracks.power.physics.motion import Sea
 from shiftbench.tracks.power.physics.ship import Hull
+from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY
 
-SEA_DENSITY = 1025.0  # kg/m³
 SECTOR = np.pi / 4  # off the bow, within which waves count as head waves
 SPECTRUM_A, SPECTRUM_B = 173.0, 691.0  # ITTC (1978): S = A H²/T_1⁴ ω⁻⁵ exp(-B/(T_1⁴ ω⁴))
 STEP = 0.005  # of the tables, in the logarithm: relative errors of linear interpolation stay below 10⁻⁴
@@ -22,7 +23,7 @@ DEEP = 30.0  # 1.5 k T from which a hull reflects all but 10⁻⁵⁰ of a wave
 VALID_HEIGHT = 2.25  # H_S <= 2.25 √(L_PP/100)
 
 
-def stawave1(hull: Hull, sea: Sea, *, density: float = SEA_DENSITY) -> Vector:
+def stawave1(hull: Hull, sea: Sea, *, density: float = DENSITY) -> Vector:
     """Added resistance in N [N] of short waves that the bow turns back: (1/16) ρ g H² B √(B/L_BWL).
 
     It knows neither speed nor period: for waves so short that the ship does not heave or pitch. Waves from further
@@ -38,7 +39,7 @@ def stawave1(hull: Hull, sea: Sea, *, density: float = SEA_DENSITY) -> Vector:
 
 
 def stawave2(
-    hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_coefficient: Vector, density: float = SEA_DENSITY
+    hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_coefficient: Vector, density: float = DENSITY
 ) -> Vector:
     """Mean added resistance in N [N] in irregular seas: motion and reflection.
 
@@ -161,8 +162,8 @@ def _spectral_mean(function: Callable[[Vector], Vector]) -> Vector:
     return np.asarray(np.correlate(function(np.exp(grid)), STEP * energy, "valid"))
 
 
-def _checked(sea: Sea, **condition: Vector) -> tuple[Vector, ...]:
-    return quantities(
+def _checked(sea: Sea, **condition: Any) -> tuple[Vector, ...]:
+    return check.vectors(
         nonnegative=("height_m", *(name for name in condition if name == "speed_m_s")),
         positive=("period_s", *(name for name in condition if name != "speed_m_s")),
         height_m=sea.height_m,

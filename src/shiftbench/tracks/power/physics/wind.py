@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench.check import Vector
+from shiftbench import check
+from shiftbench.check import Vector, first
 from shiftbench.errors import ArrayError
-from shiftbench.tracks.power.physics.hydrostatics import first
-from shiftbench.tracks.power.physics.motion import quantities
 from shiftbench.tracks.power.physics.ship import Topsides
 
 AIR_DENSITY = 1.225  # kg/m³ at 15 °C and sea level
@@ -50,7 +49,7 @@ def resistance(
     """
     optional = {"draft_m": draft_m, "speed_over_ground_m_s": speed_over_ground_m_s}
     given = {name: values for name, values in optional.items() if values is not None}
-    speed, angle, *others = quantities(
+    speed, angle, *others = check.vectors(
         nonnegative=("apparent_speed_m_s",),
         positive=tuple(name for name in given if name == "draft_m"),
         apparent_speed_m_s=apparent_speed_m_s,
@@ -74,9 +73,9 @@ def coefficients(topsides: Topsides, apparent_angle_rad: Any, *, draft_m: Any = 
         ArrayError: as `resistance` does.
     """
     if draft_m is None:
-        (angle,) = quantities(apparent_angle_rad=apparent_angle_rad)
+        (angle,) = check.vectors(apparent_angle_rad=apparent_angle_rad)
         return _coefficient(topsides, _windage(topsides, None), angle)
-    angle, draft = quantities(positive=("draft_m",), apparent_angle_rad=apparent_angle_rad, draft_m=draft_m)
+    angle, draft = check.vectors(positive=("draft_m",), apparent_angle_rad=apparent_angle_rad, draft_m=draft_m)
     return _coefficient(topsides, _windage(topsides, draft), angle)
 
 

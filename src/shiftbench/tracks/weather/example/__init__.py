@@ -75,8 +75,8 @@ def truth(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
     return pl.concat(pl.DataFrame({"mean": seen.mean, "sd": seen.sd}) for seen in skies)
 
 
-def write(path: str | Path, rows: int = ROWS, seed: int = 0, progress: Progress | None = None) -> Path:
-    """Write the table whole or not at all, block by block: memory does not grow with `rows`.
+def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Progress | None = None) -> Path:
+    """Write the table whole or not at all, block by block: memory does not grow with `rows` (20,000 if None).
 
     CSV is as the official files are: codes of classes as floats, nothing where a value is missing. Parquet says in its
     metadata under `shiftbench` that it is an example.
@@ -85,6 +85,7 @@ def write(path: str | Path, rows: int = ROWS, seed: int = 0, progress: Progress 
         SettingsError: as `table` does, or if the suffix is neither .csv nor .parquet.
         TableError: if the file cannot be written.
     """
+    rows = ROWS if rows is None else rows
     _made(rows, seed)
     made = partial(blocks, rows, seed=seed)
     return write_blocks(Path(path), made, rows, f"example weather rows={rows} seed={seed}", progress)

@@ -20,12 +20,6 @@ def setting(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def normal(rng: np.random.Generator, size: int) -> Values:
-    """Normal numbers [size] from uniform ones: the algorithm of `standard_normal` may change between versions."""
-    first, second = rng.random(size), rng.random(size)
-    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second))
-
-
 class Chance:
     """Independent normal numbers for the rows `start` … `stop - 1`: one column [N] after the other."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.tracks.weather.example import chance
+from shiftbench.example import normal
 from shiftbench.tracks.weather.example.chance import Values
 from shiftbench.tracks.weather.schema import CLIMATES
 
@@ -111,8 +111,8 @@ def stations(rng: np.random.Generator, rows: int) -> Stations:
         height=height,
         warmer=of("warmer"),
         continentality=of("continentality"),
-        relief=(20 + 0.15 * np.minimum(height, 1_500)) * chance.normal(rng, count),
-        quirk=0.4 * chance.normal(rng, count),
+        relief=(20 + 0.15 * np.minimum(height, 1_500)) * normal(rng, count),
+        quirk=0.4 * normal(rng, count),
         offset=np.floor(3 * rng.random(count)),
         soil=rng.random(count) < 0.94,
         wrf=of("wrf"),

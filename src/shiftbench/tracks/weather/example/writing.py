@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
         raise SettingsError(f"{target}: expected .csv or .parquet, found {target.suffix!r}. Choose another name.")
     told = _told(made, rows, progress)
     try:
-        _require_room(target, rows)
+        files.require_room(target, rows * BYTES[target.suffix], what=f"{rows:,} rows")
         with files.replacing(target) as temporary:
             if target.suffix == ".csv":
                 _write_csv(temporary, told)
@@ -47,16 +46,6 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None
     return target
-
-
-def _require_room(target: Path, rows: int) -> None:
-    folder = next(place for place in target.absolute().parents if place.exists())
-    needed, free = rows * BYTES[target.suffix], shutil.disk_usage(folder).free
-    if needed > free:
-        raise TableError(
-            f"{target}: expected about {needed / 1e6:,.1f} MB of room for {rows:,} rows, found {free / 1e6:,.1f} MB. "
-            "Ask for fewer, or write them elsewhere."
-        )
 
 
 def _told(made: Blocks, rows: int, progress: Progress | None) -> Iterator[pl.DataFrame]:

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.paper import drawing
-from shiftbench.paper.run import groups, merged
 from shiftbench.paper.table import Cell, Row, Table
-from shiftbench.report import canvas, curve_figures
+from shiftbench.report import canvas
 from shiftbench.report.content import METRICS, Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS
 from shiftbench.tracks.weather.paper.layouts import READINGS
-from shiftbench.tracks.weather.paper.rows import FIRST, TASKS, Run, of
+from shiftbench.tracks.weather.paper.rows import TASKS, Run, of
 from shiftbench.tracks.weather.paper.tables import CELSIUS, tables
+from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,17 +52,17 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
 
 
 def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Figure]]:
-    first = [run for run in runs if run.experiment == FIRST]
+    first = [run for run in runs if run.experiment == CANONICAL]
     by_number = {number: [table for table in made if table.number == f"Table {number}"] for number in (9, 11, 13)}
     robustness = _robustness(by_number[9], first) if any(map(_filled, by_number[9])) else None
     if robustness is not None:
         yield "robustness", robustness
-    yield from _retention(first)
+    yield from drawing.retention(first)
     for table in by_number[11]:
         for dataset in dict.fromkeys(column.dataset for column in table.columns):
             if _filled(table, dataset):
                 yield f"measures_{dataset}", _measures(table, dataset, first)
-    if any(run.experiment != FIRST for run in runs) and any(map(_filled, by_number[13])):
+    if any(run.experiment != CANONICAL for run in runs) and any(map(_filled, by_number[13])):
         yield "training_sets", _training_sets(by_number[13], runs)
 
 
@@ -120,22 +120,6 @@ def _cell(table: Table, place: int, metric: str, subset: str) -> Cell:
     return table.cells[place][places.index((metric, subset))]
 
 
-# --- retention ------------------------------------------------------------------------------------------------------
-
-
-def _retention(runs: Sequence[Run]) -> Iterable[tuple[str, Figure]]:
-    """Retention curves of all systems on the same records; runs on other records have pictures of their own."""
-    grouped = groups(runs)
-    for number, group in enumerate(grouped, 1):
-        report = merged(group)
-        for split in report.splits:
-            for kind in ("error_retention", "f1_retention"):
-                figure = curve_figures.retention(report, split, kind=kind)
-                if figure is not None:
-                    figure.suptitle(f"{report.title}: {SPLITS.get(split, split)}", fontsize="medium")
-                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), figure
-
-
 # --- measures -------------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +163,7 @@ def _has(table: Table, name: str) -> bool:
 
 def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
     """A panel a dataset: the error of the CatBoost ensemble over the experiments, in-domain and shifted."""
-    metric, letters = HEADLINE[made[0].task], "ABCD"
+    metric, letters = HEADLINE[made[0].task], list(EXPERIMENTS)
     figure, axes = canvas.panels(len(made), width=3.6, height=3.0, below=0.35)
     for panel, table in zip(axes, made, strict=True):
         for subset in ("in", "shifted"):
@@ -191,11 +175,11 @@ def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
                 if row.system == "CatBoost ensemble"
             }
             ours = [found[letter].value if letter in found else None for letter in letters]
-            panel.plot(range(4), [float("nan") if value is None else value for value in ours], **look)
+            panel.plot(range(len(letters)), [float("nan") if value is None else value for value in ours], **look)
             if _comparable(runs):
                 theirs = [found[letter].printed[0].value for letter in letters]
-                panel.plot(range(4), theirs, **look, markerfacecolor="white", alpha=0.6, linewidth=0.8)
-        panel.set_xticks(range(4), letters)
+                panel.plot(range(len(letters)), theirs, **look, markerfacecolor="white", alpha=0.6, linewidth=0.8)
+        panel.set_xticks(range(len(letters)), letters)
         panel.set(title=SPLITS[table.columns[0].dataset].capitalize(), xlabel="Training set (Table 12)")
     axes[0].set_ylabel(_axis(made[0], metric, runs))
     _close(figure, canvas.subset_handles(("in", "shifted"), marker=True), runs)
@@ -218,4 +202,8 @@ def _axis(table: Table, metric: str, runs: Sequence[Run]) -> str:
 
 
 def _close(figure: Figure, handles: list[Any], runs: Sequence[Run]) -> None:
-    drawing.close(figure, handles, comparable=_comparable(runs), official=all(run.official for run in runs))
+    comparable = _comparable(runs)
+    official = all(run.official for run in runs)
+    drawing.close(
+        figure, [*handles, *([drawing.printed_handle()] if comparable else [])], official=official or not comparable
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+from shiftbench.tracks.weather.partitions import EXPERIMENTS
 
 RANDOM = "random order"  # as reports name it
 
@@ -49,12 +52,14 @@ LAYOUTS = (
     ),
 )
 
-EXPERIMENTS = (  # Table 12: letter, training set, development set, shift that remains
-    ("A", "train", "dev_in", "time and climate"),
-    ("B", "train + train_xclim", "dev_in + dev_xclim", "time"),
-    ("C", "train + train_xtime", "dev_in + dev_xtime", "climate"),
-    ("D", "train + train_xclim + train_xtime", "dev_in + dev_xclim + dev_xtime", "none"),
-)
+
+def training_sets() -> Iterator[tuple[str, str, str, str]]:
+    """The rows of Table 12: an experiment's letter, its training and development set, and the shift that remains."""
+    for letter, pools in EXPERIMENTS.items():
+        train = " + ".join(["train", *(f"train_{pool}" for pool in pools)])
+        dev = " + ".join(["dev_in", *(f"dev_{pool}" for pool in pools)])
+        remains = [shift for shift, pool in (("time", "xtime"), ("climate", "xclim")) if pool not in pools]
+        yield letter, train, dev, " and ".join(remains) or "none"
 
 
 @dataclass(frozen=True)

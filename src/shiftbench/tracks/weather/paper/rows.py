@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from shiftbench import published
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.paper import run
+from shiftbench.paper.printed import values
 from shiftbench.report.content import Report, Score
 from shiftbench.report.view import clean
+from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
+from shiftbench.tracks.weather.schema import TRACK
 
 TASKS = ("regression", "classification")
 PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
-TRACK, EXPERIMENTS = "weather", ("A", "B", "C", "D")
-FIRST = "A"  # the experiment of the canonical partition
 
 
 @dataclass(frozen=True)
@@ -54,28 +54,12 @@ class Run(run.Run):
     @property
     def experiment(self) -> str:
         """The training set by its letter in Table 12."""
-        return clean(self.track.get("experiment") or FIRST)
+        return clean(self.track.get("experiment") or CANONICAL)
 
     @property
     def data(self) -> tuple[object, ...]:
         """What runs on the same records share."""
         return (*super().data, self.experiment)
-
-
-def _foreign(report: Report) -> list[str]:
-    """Why a report has no place in this track's tables; runs on tables of one's own have one."""
-    found = Run(report.title, report)
-    name = found.track.get("name", TRACK)
-    if name != TRACK:
-        return [
-            f"{clean(report.title)}: expected a run of the track {TRACK}, found one of {clean(name)!r}. Leave it out."
-        ]
-    if found.experiment not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        return [
-            f"{clean(report.title)}: expected an experiment among {known}, found {found.experiment!r}. Prepare again."
-        ]
-    return []
 
 
 def of(reports: Iterable[Report]) -> list[Run]:
@@ -84,16 +68,16 @@ def of(reports: Iterable[Report]) -> list[Run]:
     Raises:
         TableError: if there is none, or some are of another track or of an experiment that the paper does not have.
     """
-    every = list(reports)
-    if problems := [problem for report in every for problem in _foreign(report)]:
-        raise TableError(*problems)
-    usable = [report for report in every if report.task in TASKS]
-    if not usable:
-        found = ", ".join(sorted({report.task for report in every})) or "no report"
+    runs = run.of_track(reports, Run, track=TRACK, tasks=TASKS)
+    if wrong := [entry for entry in runs if entry.experiment not in EXPERIMENTS]:
+        known = ", ".join(EXPERIMENTS)
         raise TableError(
-            f"expected a report of regression or classification, found: {found}. Name a run of this track."
+            *(
+                f"{entry.name}: expected an experiment among {known}, found {entry.experiment!r}. Prepare again."
+                for entry in wrong
+            )
         )
-    return [Run(name, report) for name, report in zip(run.names(usable), usable, strict=True)]
+    return runs
 
 
 def printed(number: str, *, version: str = "full", task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
@@ -109,13 +93,7 @@ def printed(number: str, *, version: str = "full", task: str | None = None, data
     """
     if version not in PAPERS:
         raise UnknownNameError("version of the paper", version, PAPERS)
-    every = published.results(track="weather", task=task, dataset=dataset)
-    every = every.filter(pl.col("source").str.starts_with(PAPERS[version]))
-    own = pl.col("source").str.split(", ").list.last()
-    found = every.filter(own == number)
-    if found.is_empty():
-        raise UnknownNameError("table", number, every.select(own.unique()).to_series())
-    return found
+    return values(number, track=TRACK, paper=PAPERS[version], task=task, dataset=dataset)
 
 
 def turned(score: Score) -> Score:

@@ -15,8 +15,9 @@ from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report.content import Report, Score
 from shiftbench.report.digits import MISSING
 from shiftbench.report.view import SPLITS, best
-from shiftbench.tracks.weather.paper.layouts import EXPERIMENTS, LAYOUTS, RANDOM, READINGS, Layout, Reading
-from shiftbench.tracks.weather.paper.rows import FIRST, PAPERS, TASKS, Run, Slot, of, printed, turned
+from shiftbench.tracks.weather.paper.layouts import LAYOUTS, RANDOM, READINGS, Layout, Reading, training_sets
+from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, Run, Slot, of, printed, turned
+from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 
 WRONG_SIGN = "roc_auc_confidence_low"
 SECOND_PRINTING = "macro_f1_version_000"
@@ -64,7 +65,7 @@ def tables(reports: Iterable[Report]) -> list[Table]:
         frame = printed(layout.number, version=layout.version)
         for task in TASKS:
             mine = [run for run in runs if run.report.task == task]
-            mine = [run for run in mine if layout.rows == "experiments" or run.experiment == FIRST]
+            mine = [run for run in mine if layout.rows == "experiments" or run.experiment == CANONICAL]
             here = frame.filter(pl.col("task") == task)
             if mine and here.height:
                 parts = here.partition_by("dataset", maintain_order=True) if layout.by_dataset else [here]
@@ -99,7 +100,7 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
         columns=heads,
         cells=cells,
         task=task,
-        experiment=FIRST,
+        experiment=CANONICAL,
         notes=tuple(_notes(layout, runs, cells, letters)),
         marks=letters,
     )
@@ -125,7 +126,7 @@ def _corrected(value: Printed) -> Printed:
 def _lines(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
     """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
     slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
-    experiments = [row[0] for row in EXPERIMENTS] if layout.rows == "experiments" else [""]
+    experiments = list(EXPERIMENTS) if layout.rows == "experiments" else [""]
     for slot in slots:
         readings = _readings(layout, frame, slot) if layout.rows == "measures" else [None]
         for experiment in experiments:
@@ -249,7 +250,7 @@ def _training_sets(runs: Sequence[Run]) -> Table:
     """Table 12: what each experiment trains on, and which runs are of it."""
     words = tuple(
         (*rest, "; ".join(run.name for run in runs if run.experiment == letter) or MISSING)
-        for letter, *rest in EXPERIMENTS
+        for letter, *rest in training_sets()
     )
     return Table(
         number="Table 12",
@@ -257,7 +258,7 @@ def _training_sets(runs: Sequence[Run]) -> Table:
         title="Training sets of the experiments",
         caption="What is trained on, what training is watched on, and which shift remains between them and evaluation.",
         label="Experiment",
-        rows=tuple(Row("", experiment=letter) for letter, *_ in EXPERIMENTS),
+        rows=tuple(Row("", experiment=letter) for letter in EXPERIMENTS),
         heads=("Training set", "Development set", "Shift that remains", "Runs here"),
         words=words,
     )

@@ -1,0 +1,173 @@
+"""Modes of mixtures: how far each is from its target, and scores over the modes of a request. What comes in is right.
+
+All modes of all requests stand in one row of M, those of a request one after another, so that requests may have
+different numbers of them. The checks that need this form are here as well; `shiftbench.metrics` has the public scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check
+from shiftbench.check import Vector
+from shiftbench.errors import SettingsError
+
+Floats = npt.NDArray[np.floating[Any]]
+Index = npt.NDArray[np.intp]
+
+# Of more modes than these, the published scorer keeps those with the highest weights.
+MOST_MODES = 25
+# How far the weights of a request may be from summing to 1: float32 softmax and four printed decimals pass.
+WEIGHT_TOLERANCE = 1e-3
+# Nothing on Earth is farther from anything; squares beyond it would overflow.
+FARTHEST_M = 1e8
+# Numbers in a block of modes: temporaries of this size stay in the cache.
+_BLOCK_VALUES = 1 << 16
+_MOST_LISTED = 3
+
+
+class Displacements(NamedTuple):
+    """Of each mode [M]: mean and final distance to the target in metres, and the sum of squared distances in m²."""
+
+    ade: Vector
+    fde: Vector
+    squared: Vector
+
+
+class Modes(NamedTuple):
+    """Which of M modes belong to which of N requests: those of a request follow one another.
+
+    counts: [N], at least 1. starts: [N], the first of each. owner: [M], the request of each.
+    """
+
+    counts: Index
+    starts: Index
+    owner: Index
+
+    @classmethod
+    def of(cls, counts: Any) -> Modes:
+        """From the number of modes of each request [N]."""
+        counts = np.asarray(counts, dtype=np.intp)
+        return cls(counts, np.cumsum(counts) - counts, np.repeat(np.arange(len(counts)), counts))
+
+
+def displacements(trajectories: Floats, targets: Floats) -> Displacements:
+    """ADE, FDE and sum of squares of modes [M, T, 2] beside the target of each [M, T, 2]."""
+    parts = np.square(trajectories - targets)
+    squared = parts[..., 0] + parts[..., 1]
+    distance = np.sqrt(squared)
+    return Displacements(_over_steps(distance) / distance.shape[1], distance[:, -1], _over_steps(squared))
+
+
+def _over_steps(values: Vector) -> Vector:
+    """Sums [M] of values [M, T]: over so few steps several times faster than `sum`; a product with ones would be faster
+    still, but rounds a row by where it stands among the others."""
+    return np.asarray(np.einsum("mt->m", values))
+
+
+def mixture_nll(squared: Vector, weights: Vector, modes: Modes, sigma_m: float = 1.0) -> Vector:
+    """-log sum_d c_d exp(-||s - s_d||² / (2 sigma²)) of each request [N], by log-sum-exp: never infinite."""
+    with np.errstate(divide="ignore"):  # a mode of weight 0 adds nothing
+        exponent = np.log(weights) - squared / (2 * sigma_m**2)
+    highest = np.maximum.reduceat(exponent, modes.starts)
+    total = np.add.reduceat(np.exp(exponent - highest[modes.owner]), modes.starts)
+    return np.asarray(-(highest + np.log(total)))
+
+
+def mixture_scores(
+    trajectories: Floats, weights: Vector, modes: Modes, targets: Floats, *, most: int = MOST_MODES
+) -> dict[str, Vector]:
+    """Core of `scores` and `ragged_scores`: trajectories [M, T, 2] and weights [M] of the modes, targets [N, T, 2]."""
+    kept, weights, modes = likeliest(weights, modes, most)
+    found = all_displacements(trajectories if kept is None else trajectories[kept], targets, modes.owner)
+    top = _first_highest(weights, modes)
+    by_name: dict[str, Vector] = {}
+    for name, values in (("ade", found.ade), ("fde", found.fde)):
+        by_name[f"min_{name}"] = np.minimum.reduceat(values, modes.starts)
+        by_name[f"avg_{name}"] = np.add.reduceat(values, modes.starts) / modes.counts
+        by_name[f"top1_{name}"] = values[top]
+        by_name[f"weighted_{name}"] = np.add.reduceat(weights * values, modes.starts)
+    return by_name | {"cnll": mixture_nll(found.squared, weights, modes)}
+
+
+def all_displacements(trajectories: Floats, targets: Floats, owner: Index) -> Displacements:
+    """`displacements` of modes [M, T, 2] from the targets [N, T, 2] of their owners [M], block by block in float64."""
+    found = Displacements(*(np.empty(len(trajectories)) for _ in Displacements._fields))
+    targets = targets.astype(np.float64, copy=False)
+    for rows in _blocks(len(trajectories), trajectories[0].size):
+        for whole, part in zip(found, displacements(trajectories[rows], targets[owner[rows]]), strict=True):
+            whole[rows] = part
+    return found
+
+
+def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, Vector, Modes]:
+    """The `most` heaviest modes of each request (the first of equals), in their order, with weights that sum to 1.
+
+    Returns:
+        Positions of the kept modes [M'] (None for all), their weights [M'], and whose they are.
+    """
+    if most < 1:
+        raise SettingsError(f"most: expected at least 1 mode, found {most}.")
+    if modes.counts.max() <= most:
+        return None, weights, modes
+    order = np.lexsort((-weights, modes.owner))  # stable; requests stay where they are
+    rank = np.arange(len(order)) - modes.starts[modes.owner]
+    kept = np.sort(order[rank < most])
+    fewer = Modes.of(np.minimum(modes.counts, most))
+    cut = np.where(modes.counts > most, np.add.reduceat(weights[kept], fewer.starts), 1.0)
+    return kept, weights[kept] / cut[fewer.owner], fewer
+
+
+def weight_problems(weights: Floats, modes: Modes, name: Callable[[int], str]) -> list[str]:
+    """What is wrong with the weights [M] of requests: negative, not finite, not summing to 1; `name` names them."""
+    shares = weights.astype(np.float64, copy=False)
+    usable = np.isfinite(shares) & (shares >= 0)
+    bad = ~np.logical_and.reduceat(usable, modes.starts)
+    sums = np.add.reduceat(np.where(usable, shares, 0.0), modes.starts)
+    off = ~bad & (np.abs(sums - 1) > WEIGHT_TOLERANCE)
+    problems = []
+    if bad.any():
+        where = named(np.flatnonzero(bad), name)
+        problems.append(f"weights: expected numbers >= 0, found {shares[~usable][0]:g} in {where}. Correct them.")
+    if off.any():
+        where = named(np.flatnonzero(off), name)
+        wanted = f"weights: expected a sum of 1 (within {WEIGHT_TOLERANCE:g}) over the modes of a request"
+        problems.append(f"{wanted}, found {sums[off][0]:g} in {where}. Divide them by their sum.")
+    return problems
+
+
+def named(places: Index, name: Callable[[int], str]) -> str:
+    """The names of the first requests at these places, and how many there are besides."""
+    shown = ", ".join(name(int(place)) for place in places[:_MOST_LISTED])
+    rest = len(places) - _MOST_LISTED
+    return shown + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def by_place(place: int) -> str:
+    """What a request is called that has no name."""
+    return f"request {place}"
+
+
+def _first_highest(weights: Vector, modes: Modes) -> Index:
+    """The position of the first mode of highest weight of each request [N]."""
+    highest = np.flatnonzero(weights == np.maximum.reduceat(weights, modes.starts)[modes.owner])
+    return highest[np.searchsorted(highest, modes.starts)]
+
+
+def _blocks(modes: int, values_each: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_VALUES // values_each)
+    return (slice(start, start + step) for start in range(0, modes, step))
+
+
+def position_problems(name: str, positions: Floats) -> list[str]:
+    """What is wrong with the values of positions in metres: NaN, infinity, or farther away than anything on Earth."""
+    far = max(float(positions.max()), -float(positions.min()))  # one pass decides the common, clean case
+    if far <= FARTHEST_M:
+        return []
+    return check.value_problems(name, positions) or [
+        f"{name}: expected positions within {FARTHEST_M:g} m, found {far:g} m. Are they in metres?"
+    ]

@@ -1,0 +1,167 @@
+"""Points to pixels, polygons and lines: the same pixels as the published maps, whatever the machine.
+
+A point is taken to pixels in float32 with fused multiply-adds and rounded to the nearest centre, halves to even. Scenes
+lie kilometres from their origin, where float32 is good to 1 mm: any other order of the same sums moves some corners by
+a pixel. Polygons are OpenCV's; lines follow its rule, but all of them are walked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.errors import MissingExtraError
+
+Points = npt.NDArray[np.float32]  # [..., 2]: x, y
+Pixels = npt.NDArray[np.int32]  # [..., 2]: column, row
+Places = npt.NDArray[np.intp]
+Plane = npt.NDArray[np.float32]  # [rows, columns]
+
+FAR = 1_000_000  # pixels; what is further out is drawn from there, where OpenCV's integers still hold it
+
+
+def library() -> ModuleType:
+    """OpenCV, imported.
+
+    Raises:
+        MissingExtraError: if it is not installed.
+    """
+    try:
+        import cv2
+    except ImportError as error:
+        raise MissingExtraError(
+            f"track motion: expected OpenCV, found: {error}. Install it: pip install 'shiftbench[motion]'"
+        ) from None
+    return cv2
+
+
+def transformed(points: Points, matrix: Points, *, fused: bool = True) -> Points:
+    """Points [..., 2] taken through a matrix [4, 4] in float32: x·a rounded, + y·b rounded, + c rounded.
+
+    `fused=False` rounds y·b, too, before it is added, as the published code does for a few points.
+    """
+    a, b, c = matrix[:2, 0].astype(np.float64), matrix[:2, 1].astype(np.float64), matrix[:2, 3]
+    # A product of two float32 is exact in float64, so that only what is named here is rounded.
+    first, second = (points[..., :1] * a).astype(np.float32), points[..., 1:] * b
+    both: Points = (first + (second if fused else second.astype(np.float32))).astype(np.float32)
+    return both + c
+
+
+def turned(vectors: Points, to_agent: npt.NDArray[np.float64], *, fused: bool = True) -> Points:
+    """Vectors [..., 2] in the agent's frame: taken there as points, less its origin, as published.
+
+    Kilometres from the origin of the scene this leaves them in steps of 2⁻¹⁰.
+    """
+    matrix = to_agent.astype(np.float32)
+    return transformed(vectors, matrix, fused=fused) - matrix[:2, 3]
+
+
+def turned_yaw(yaw: npt.NDArray[Any], by: float) -> Points:
+    """Yaws as seen from a frame that is itself turned by `by`, within −π … π."""
+    return np.asarray(np.remainder(yaw - by + np.pi, 2 * np.pi) - np.pi, dtype=np.float32)
+
+
+def pixels(points: Points, matrix: npt.NDArray[np.float32]) -> Pixels:
+    """The pixels [..., 2] (column, row) in which points [..., 2] lie; those beyond ±10⁶ are moved there."""
+    centred = transformed(points, matrix) - np.float32(0.5)
+    nearest: Points = np.rint(centred)
+    return np.clip(nearest, -FAR, FAR).astype(np.int32)
+
+
+def map_matrix(to_agent: npt.NDArray[np.float64], size: tuple[int, int], metres_per_pixel: float) -> Points:
+    """float32 [4, 4] from the scene to (column, row): the agent in the middle, its x along columns, y along rows."""
+    rows, columns = size
+    matrix = to_agent.astype(np.float32)
+    matrix[:2] *= np.float32(1 / metres_per_pixel)
+    matrix[:2, 3] += np.array([columns / 2, rows / 2], dtype=np.float32)
+    return matrix
+
+
+def seen(low: Pixels, high: Pixels, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which boxes, from low [N, 2] to high [N, 2], can touch a plane."""
+    inside: npt.NDArray[np.bool_] = (
+        (high[:, 0] >= 0) & (high[:, 1] >= 0) & (low[:, 0] < size[1]) & (low[:, 1] < size[0])
+    )
+    return inside
+
+
+def fill(plane: Plane, polygons: Sequence[Pixels], value: float) -> None:
+    """Fill polygons, each [P, 2], in one go: where an even number of them overlap, nothing is filled."""
+    if polygons:
+        library().fillPoly(plane, list(polygons), float(value))
+
+
+def labels(quads: Pixels, size: tuple[int, int]) -> tuple[Places, Places]:
+    """Which of the polygons [A, P, 2] lies on top of which pixels: flat indices of the covered pixels, and numbers.
+
+    Polygons are drawn in their order, so that the last one is on top. One call each, however many layers follow.
+    """
+    visible = np.flatnonzero(seen(quads.min(axis=1), quads.max(axis=1), size))
+    if not len(visible):
+        return visible, visible
+    drawn: npt.NDArray[Any] = np.zeros(size, np.uint8 if len(visible) < 256 else np.int32)
+    fill_polygon = library().fillPoly
+    for label, number in enumerate(visible.tolist(), start=1):
+        fill_polygon(drawn, quads[number : number + 1], label)
+    covered = np.flatnonzero(drawn)
+    return covered, visible[drawn.reshape(-1)[covered].astype(np.intp) - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines as pixels: Q pixels in the order of drawing, so that of values assigned to them the last line's stay.
+
+    Attributes:
+        place: intp [Q], the flat index of the pixel.
+        line: intp [Q], the number of its line among the D lines that touch the plane.
+        number: intp [D], the numbers of these among all lines.
+    """
+
+    place: Places
+    line: Places
+    number: Places
+
+
+def lines(points: Pixels, first: Places, size: tuple[int, int]) -> Lines:
+    """The pixels of lines, 1 pixel wide, both ends included; each goes from the point [P, 2] of `first` to the next."""
+    number, ends = _clipped(points, first, size)
+    # A line runs from left to right, a pixel at a time along its longer side: Bresenham's sum in closed form.
+    backwards = ends[:, 2] < ends[:, 0]
+    ends[backwards] = ends[backwards][:, [2, 3, 0, 1]]
+    x, y, across, down = ends[:, 0], ends[:, 1], ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1]
+    row = np.where(down < 0, -size[1], size[1])
+    down = np.abs(down)
+    steep = down > across
+    longer, shorter = np.maximum(across, down), np.minimum(across, down)
+    along, beside = np.where(steep, row, 1), np.where(steep, 1, row)
+    counts = longer + 1
+    begun = np.cumsum(counts) - counts
+    line = np.repeat(np.arange(len(counts)), counts)
+    start, begun, along, beside, longer, shorter = np.stack(
+        [y * size[1] + x, begun, along, beside, longer, shorter], axis=0
+    )[:, line]
+    step = np.arange(len(line)) - begun
+    aside = -((longer - 2 * shorter * step) // np.maximum(2 * longer, 1))
+    return Lines(start + step * along + aside * beside, line, number)
+
+
+def _clipped(points: Pixels, first: Places, size: tuple[int, int]) -> tuple[Places, npt.NDArray[np.int64]]:
+    """The lines that touch the plane, cut off at its border: their numbers [D], and x, y of both ends [D, 4]."""
+    beyond = (points[:, 0] < 0) + 2 * (points[:, 0] >= size[1]) + 4 * (points[:, 1] < 0) + 8 * (points[:, 1] >= size[0])
+    start, end = beyond[first], beyond[first + 1]
+    number = np.flatnonzero((start & end) == 0)  # not both beyond the same border
+    ends = np.concatenate([points[first[number]], points[first[number] + 1]], axis=1).astype(np.int64)
+    cut = np.flatnonzero((start | end)[number])
+    if not len(cut):
+        return number, ends
+    clip, window = library().clipLine, (0, 0, size[1], size[0])
+    touches = np.ones(len(number), dtype=np.bool_)
+    touches[cut], ends[cut, :2], ends[cut, 2:] = zip(
+        *(clip(window, line[:2], line[2:]) for line in ends[cut].tolist()), strict=True
+    )
+    return number[touches], ends[touches]

@@ -1,0 +1,106 @@
+"""The official protobuf messages, from our own .proto files: read, written and made.
+
+The classes come from a serialised descriptor set in a private pool, not from generated code, so that one file serves
+every protobuf runtime from 4.25 on, and nothing clashes with another package that knows the same messages.
+The set is made from the .proto files by `tools/motion_descriptors.py`. Fields that these files do not name stay in a
+parsed message and are written back with it, as protobuf does.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module, resources
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from shiftbench.errors import MissingExtraError, ShiftbenchError
+
+PACKAGE = "neurips_dataset"
+DESCRIPTORS = "motion.descriptors"
+MESSAGE_BYTES = 2**31 - 1  # protobuf itself reads no larger message
+SCENE_BYTES = 2**24  # 16 MiB: genuine scenes take 0.03 to 0.2 MB
+
+
+def _library(name: str) -> ModuleType:
+    try:
+        return import_module(f"google.protobuf.{name}")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"track motion: expected protobuf, found: {error}. Install it: pip install 'shiftbench[motion]'"
+        ) from None
+
+
+@cache
+def _pool() -> Any:
+    descriptors = _library("descriptor_pb2").FileDescriptorSet.FromString(
+        resources.files(__package__).joinpath("proto", DESCRIPTORS).read_bytes()
+    )
+    pool = _library("descriptor_pool").DescriptorPool()
+    for file in descriptors.file:
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+@cache
+def message(name: str) -> Any:
+    """The class of a message (`Scene`, `Submission`, …); call it with fields to make one.
+
+    Raises:
+        MissingExtraError: if protobuf is not installed.
+    """
+    return _library("message_factory").GetMessageClass(_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+def _parsed(name: str, data: bytes, source: str) -> Any:
+    try:
+        return message(name).FromString(data)
+    except (_library("message").DecodeError, UnicodeDecodeError) as error:  # the latter without the C library
+        raise ShiftbenchError(
+            f"{source}: expected one serialised {name} message, found {len(data):,} bytes that are none ({error}). "
+            "The file is truncated or of another format: fetch or write it again."
+        ) from None
+
+
+def parse_scene(data: bytes, *, source: str = "scene") -> Any:
+    """A `Scene` message from its bytes; `source` names them in errors.
+
+    Raises:
+        ShiftbenchError: if the bytes are truncated or no protobuf.
+        MissingExtraError: if protobuf is not installed.
+    """
+    return _parsed("Scene", data, source)
+
+
+def parse_submission(data: bytes, *, source: str = "submission") -> Any:
+    """A `Submission` message from its bytes; `source` names them in errors.
+
+    Raises:
+        ShiftbenchError: if the bytes are truncated or no protobuf.
+        MissingExtraError: if protobuf is not installed.
+    """
+    return _parsed("Submission", data, source)
+
+
+def read_bytes(path: str | os.PathLike[str], *, limit: int = MESSAGE_BYTES) -> bytes:
+    """A file whole, unless it is larger than `limit` bytes: then nothing of it is read.
+
+    Raises:
+        ShiftbenchError: if the file is too large, empty, or cannot be read.
+    """
+    try:
+        size = Path(path).stat().st_size
+        if not Path(path).is_file():
+            raise ShiftbenchError(f"{path}: expected a file, found a folder or a device. Check the path.")
+        if size > limit:
+            raise ShiftbenchError(
+                f"{path}: expected at most {limit:,} bytes, found {size:,}. One file holds one message: "
+                "is this an archive of many?"
+            )
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ShiftbenchError(f"{path}: expected a file, found: {error.strerror}. Check the path.") from None
+    if not data:
+        raise ShiftbenchError(f"{path}: expected a serialised message, found an empty file. Fetch or write it again.")
+    return data
