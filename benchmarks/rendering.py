@@ -55,7 +55,7 @@ def ratios() -> list[tuple[str, float, float | None]]:
             lambda scene=scene, ids=ids: feature_maps(scene, ids),
             lambda scene=scene, ids=ids: [feature_map(scene, each) for each in ids],
         ]
-        layers, shapes, together, alone = (statistics.median(times) for times in zip(*_rounds(acts), strict=True))
+        layers, shapes, together, alone = (statistics.median(times) for times in zip(*timed(acts), strict=True))
         found += [
             (f"maps of a scene ({name}) / layer by layer", together / layers, BOUND),
             (f"one map ({name}) / layer by layer", alone / layers, BOUND),
@@ -64,10 +64,11 @@ def ratios() -> list[tuple[str, float, float | None]]:
     return found
 
 
-def _rounds(acts: list[Callable[[], object]]) -> Iterator[list[float]]:
+def timed(acts: list[Callable[[], object]], *, rounds: int = ROUNDS) -> Iterator[list[float]]:
+    """CPU seconds of each act, in turn, round after round; all are warm."""
     for act in acts:
         act()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         yield [_seconds(act) for act in acts]
 
 

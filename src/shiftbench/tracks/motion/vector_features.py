@@ -185,18 +185,23 @@ def _lines(scene: Scene) -> tuple[list[Floats], Singles]:
     rows += [(0, 1, False, 0.0) for _ in road.crosswalks]
     lines = [*(lane.centers for lane in road.lanes), *closed]
     kept = [number for number, line in enumerate(lines) if len(line)]
-    attributes = np.array([(*rows[number], allowed[number]) for number in kept], dtype=np.float32)
+    attributes = np.array([(*rows[number], allowed[number]) for number in kept], dtype=np.float32).reshape(
+        -1, len(LINE)
+    )
     return [lines[number] for number in kept], attributes
 
 
 def _spaced(lines: Sequence[Floats], frame: AgentFrame) -> tuple[Floats, Places]:
     """All lines in the agent's frame with a point every `STEP_M`, ends kept: [Q, 2], and how many each has [N]."""
+    if not lines:
+        return np.empty((0, 2)), np.empty(0, dtype=np.intp)
     ends = np.cumsum([len(line) for line in lines], dtype=np.intp)
-    flat = transformed(np.concatenate([np.empty((0, 3)), *lines])[:, :2], frame.to_agent)
+    flat = transformed(np.concatenate(lines)[:, :2], frame.to_agent)
     sides = np.hypot(*np.diff(flat, axis=0).T)
     sides[ends[:-1] - 1] = 1.0  # all lines are walked in one go: from the end of one to the start of the next, 1 m
     walked = np.concatenate([[0.0], np.cumsum(sides)])
-    start, length = walked[np.append(0, ends)[:-1]], walked[ends - 1] - walked[np.append(0, ends)[:-1]]
+    start = walked[np.append(0, ends[:-1])]
+    length = walked[ends - 1] - start
     counts = 1 + np.maximum(1, np.ceil(length / STEP_M - 1e-6)).astype(np.intp)  # 8.000000001 m are four steps, too
     step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     places = np.repeat(start, counts) + step * np.repeat(length / (counts - 1), counts)
