@@ -83,3 +83,23 @@ def test_climates_are_for_weather_alone(shiftbench: Shiftbench, tmp_path: Path) 
     assert said.code == 2
     assert "--climate" in said.err
     assert not (tmp_path / "prepared").exists()
+
+
+def test_overwriting_example_data_removes_nothing_else(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    words = ("example", "power", "--rows", 2_000, "--out", "voyages")
+    assert shiftbench(*words).code == 0
+    first = (tmp_path / "voyages/records.parquet").read_bytes()
+    assert shiftbench(*words, "--overwrite").code == 0
+    assert (tmp_path / "voyages/records.parquet").read_bytes() == first
+    (tmp_path / "voyages/notes.txt").write_text("mine")
+    said = shiftbench(*words, "--overwrite")
+    assert (said.code, "found 'notes.txt' in it" in said.err) == (2, True), said.err
+    assert (tmp_path / "voyages/records.parquet").read_bytes() == first
+
+
+def test_a_damaged_note_of_a_run_is_named(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    assert shiftbench("example", "power", "--rows", 2_000, "--out", "voyages").code == 0
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/track.toml").write_text("track = ")
+    said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
+    assert (said.code, "expected what an earlier run noted of its data" in said.err) == (2, True), said.err

@@ -90,11 +90,13 @@ def test_a_forecast_that_a_test_set_lacks_is_told_before_any_training(shiftbench
     ("word", "expected"),
     [
         ("later", "--test-set: expected NAME=FILE, found 'later'"),
+        ("a=later.csv", "--test-set: expected different names, found 'a' 2 times"),
         ("dev=later.csv", "found 'dev' = 'later.csv'"),
         ("a/b=later.csv", "expected a name of letters"),
         ("gone=gone.csv", "test set gone: expected a table at gone.csv, found none"),
     ],
 )
 def test_a_wrong_word_about_a_test_set_is_named(shiftbench: Shiftbench, word: str, expected: str) -> None:
-    said = shiftbench(*RUN, "--test-set", word, "--out", "run")
+    twice = ("--test-set", word) if word == "a=later.csv" else ()
+    said = shiftbench(*RUN, "--test-set", word, *twice, "--out", "run")
     assert (said.code, expected in said.err) == (2, True), said.err

@@ -8,9 +8,17 @@ import torch
 from torch.nn import functional
 
 from shiftbench.methods import mlp_dropout, stacked_layers
+from shiftbench.methods.stacked_fit import one_thread
 from shiftbench.methods.stacked_nets import Dropout
 
 HIDDEN, RATE = (6, 5), 0.3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """As in a fit: on a busy machine small operations would wait for threads."""
+    with one_thread():
+        yield
 
 
 def network(seeds=(1, 2), rate: float = RATE) -> Dropout:

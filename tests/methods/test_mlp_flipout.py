@@ -9,9 +9,17 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn import functional
 
 from shiftbench.methods import mlp_flipout, stacked_layers, stacked_losses
+from shiftbench.methods.stacked_fit import one_thread
 from shiftbench.methods.stacked_nets import Flipout
 
 RECORDS = 50
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """As in a fit: on a busy machine small operations would wait for threads."""
+    with one_thread():
+        yield
 
 
 def network(seeds=(1, 2), *, prior_sd: float = 0.7) -> Flipout:
@@ -103,7 +111,7 @@ def test_validations_use_the_means_of_the_posterior():
 
 def test_draws_are_distributed_like_the_posterior():
     net, values = network((5,)), torch.randn(9, 4)
-    (function,) = net.functions(4000)
+    (function,) = net.functions(2000)
     ours = function(values.T.contiguous()).detach()
     torch.manual_seed(0)
     parameters = (net.center + functional.softplus(net.rho) * torch.randn(20_000, net.center.shape[1])).detach()

@@ -14,6 +14,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
 from shiftbench.methods import METHODS, checkpoint, stacked_fit, stacked_layers, stacked_losses, stacked_noise, training
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.stacked_fit import one_thread
 from shiftbench.methods.stacked_layers import Drawn
 from shiftbench.methods.stacked_training import StackLesson, train_stack
 from shiftbench.methods.symbolic_terms import WIDTH
@@ -24,6 +25,13 @@ RECORDS, COLUMNS = 90, 4
 SEEDS = [11, 12, 13]
 PLAN = Plan(steps=14, batch=16, learning_rate=0.01, validate_every=6, patience=99, mixed_precision=False)
 SHAPES = ((3, 5), (5, 4), (4, 2))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """As in a fit: on a busy machine small operations would wait for threads."""
+    with one_thread():
+        yield
 
 
 def data(width: int = COLUMNS) -> dict[str, torch.Tensor]:

@@ -10,10 +10,18 @@ import torch
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import mlp, symbolic
+from shiftbench.methods.stacked_fit import one_thread
 from shiftbench.methods.symbolic_nets import START, Symbolic, coefficients
 from shiftbench.methods.symbolic_terms import ADDED, CALM, ROLES, Terms
 
 FEATURES = Features(numeric=(*ROLES.values(), "rcurrent_ucomp"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """As in a fit: on a busy machine small operations would wait for threads."""
+    with one_thread():
+        yield
 
 
 def ship(rows: int, seed: int = 0, *, wide: bool = False) -> pl.DataFrame:

@@ -54,6 +54,11 @@ def example(
     chosen = None if what == "table" else track(what)
     path = out or Path(chosen.example_name if chosen else "table.parquet")
     if path.is_dir():
+        if others := sorted(entry.name for entry in path.iterdir() if entry.suffix != ".parquet"):
+            raise SettingsError(
+                f"{path}: expected a new folder, or one of example data alone, found {others[0]!r} in it. "
+                "Choose another --out; nothing was removed."
+            )
         make_room(path, overwrite=overwrite, marker=EXAMPLE, resumes=False)
     elif path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
@@ -242,8 +247,13 @@ def _mark(folder: Path, track: Track, data: str) -> None:
 
     path = folder / MARKER
     if path.exists():
-        with path.open("rb") as file:
-            found = tomllib.load(file)
+        try:
+            found = tomllib.loads(path.read_text("utf-8"))
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SettingsError(
+                f"{path}: expected what an earlier run noted of its data, found: {error}. Choose another --out, or "
+                "--overwrite."
+            ) from None
         if found != {"track": track.name, "data": data}:
             raise SettingsError(
                 f"{folder}: expected a new folder, or one of a run on the same data, found a run on others. "

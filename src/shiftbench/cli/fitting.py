@@ -34,8 +34,19 @@ def _number_or_text(value: str | None) -> str | float | None:
 
 def _test_sets(values: list[str] | None) -> dict[str, str]:
     pairs = [value.partition("=") for value in values or ()]
-    if wrong := [value for value, (_, sign, _) in zip(values or (), pairs, strict=True) if not sign]:
-        raise SettingsError(*(f"--test-set: expected NAME=FILE, found {value!r}." for value in wrong))
+    wrong = [
+        f"--test-set: expected NAME=FILE, found {value!r}."
+        for value, (_, sign, _) in zip(values or (), pairs, strict=True)
+        if not sign
+    ]
+    names = [name for name, _, _ in pairs]
+    wrong += [
+        f"--test-set: expected different names, found {name!r} {names.count(name)} times."
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+    if wrong:
+        raise SettingsError(*wrong)
     return {name: path for name, _, path in pairs}
 
 

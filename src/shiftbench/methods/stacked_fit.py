@@ -122,7 +122,7 @@ def train_missing(folder: Path, arrays: Arrays, progress: Progress | None) -> No
         if progress and look < looks:  # the last look is told when all files are written
             progress(look, looks, message)
 
-    with _one_thread():
+    with one_thread():
         trained = train_stack(net, lesson(tensors), course, seeds=own, checkpoint=saved, device=place, progress=tell)
     weights = {name: value.cpu() for name, value in net.state_dict().items()}
     for member, result in enumerate(trained):
@@ -186,14 +186,14 @@ def answers(net: Stack, record: Mapping[str, Any], numbers: Floats, *, cores: in
                 room.put(slice(done, done + said.shape[1]), rows, np.moveaxis(said, 0, -1))
                 done += said.shape[1]
 
-    with _one_thread(), ThreadPoolExecutor(1 if place.type == "cuda" else cores) as pool:
+    with one_thread(), ThreadPoolExecutor(1 if place.type == "cuda" else cores) as pool:
         for _ in pool.map(block, range(0, len(numbers), size)):
             pass
     return Gaussian(room.held[..., 0], room.held[..., 1], draws=draws)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

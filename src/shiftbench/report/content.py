@@ -261,7 +261,7 @@ class Report:
         """Read a report written by `save`."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
 
 

@@ -260,6 +260,15 @@ def test_counts_of_official_data_are_held_against_the_printed_ones(changed, said
     assert not found(paper.tables([made()]), "Table 17")[0].notes
 
 
+@pytest.mark.parametrize("odd", ["abc", 7, ["a", None, 2.5, {}], {"1": 2}])
+def test_counts_that_are_none_are_left_out(odd):
+    recipe = {"partition": {"counts": {"dev_in": [odd]}, "rules": {"drawn": {"dev_in": odd}}}}
+    (table,) = found(paper.tables([replace(made(), recipe={**made().recipe, **recipe})]), "Table 17")
+    words = table.words[[row.system for row in table.rows].index("dev_in")]
+    assert dict(zip(table.heads, words, strict=True))["All, ours"] == "–"
+    assert dict(zip(table.heads, words, strict=True))["Interval 1, ours"] == "–"
+
+
 def test_counts_by_wind_interval_are_shown_where_a_report_has_them():
     report = made(systems=("DNN",))
     drawn = {"dev_in": [10, 20, 30, 0], "dev_out": [0, 0, 0, 60]}

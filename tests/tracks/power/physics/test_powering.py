@@ -287,7 +287,7 @@ def test_speeds_in_knots_and_angles_in_degrees_are_noticed() -> None:
 
 def test_complex_numbers_are_refused_as_no_numbers() -> None:
     with pytest.raises(ArrayError, match="wave_height_m: expected numbers, found dtype complex128") as caught:
-        powering.shaft_power(CONTAINER, _conditions(wave_height_m=np.full(1, 2 + 0j)))
+        powering.shaft_power(CONTAINER, replace(_conditions(), wave_height_m=np.full(1, 2 + 0j)))
     assert len(caught.value.problems) == 1
 
 

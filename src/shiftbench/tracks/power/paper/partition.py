@@ -86,12 +86,14 @@ def ours(run: Run) -> Counts:
     recipe = _inner(run.report.recipe, "partition")
     found = {(name, TOTAL): count for name, count in _inner(recipe, "counts").items()}
     for name, counts in _inner(_inner(recipe, "rules"), "drawn").items():
-        found |= {(name, number): count for number, count in zip(COLUMNS[1:], counts, strict=False)}
+        if isinstance(counts, (list, tuple)):
+            found |= {(name, number): count for number, count in zip(COLUMNS[1:], counts, strict=False)}
     labels = {entry.label: entry.number for entry in INTERVALS}
     for part in run.report.slices:
         if part.column == INTERVAL and part.split in SPLITS and part.group in labels:
             found[part.split, labels[part.group]] = part.n
-    return _with_splits(found)
+    # A report is a file, which anybody may have written: what is no count is none.
+    return _with_splits({place: count for place, count in found.items() if isinstance(count, int)})
 
 
 def _inner(recipe: Mapping[str, Any], name: str) -> Mapping[str, Any]:
