@@ -35,10 +35,10 @@ DRAWERS: dict[str, Callable[[Report, str], Figure | None]] = {
 # What each picture shows and how to read it.
 CAPTIONS = {
     "summary": (
-        "Error in-domain and under shift",
-        "Each system's error on in-domain records (filled circle) and on shifted records (open diamond), with "
-        "intervals; systems are sorted by their error under shift, the best on top. The dotted line marks the "
-        "leading system under shift: a diamond on the better side of it does better there.",
+        "Error of every system",
+        "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
+        "(square) where no shift is known; systems are sorted by the last of these, the best on top. The dotted line "
+        "marks the leading system: a mark on the better side of it does better.",
     ),
     "error_retention": (
         "Error retention",
@@ -75,11 +75,13 @@ CAPTIONS = {
     "error_by_uncertainty": (
         "Error by uncertainty",
         "Mean error of records of similar uncertainty. A rising line means that the uncertainty says where errors "
-        "are large; a shifted line above the in-domain one means that it says too little under shift.",
+        "are large; where shifted records are set apart, their line above the in-domain one means that the uncertainty "
+        "says too little under shift.",
     ),
     "slices": (
         "Slices, worst first",
-        "Mean error, with intervals, of groups of records; the worst group of the leading system is on top.",
+        "Mean error, with intervals, of groups of records; the worst group of the leading system is on top. Of many "
+        "systems only the leading one and the two with the lowest errors are drawn.",
     ),
     "parts": (
         "Where the R-AUC comes from",
@@ -114,7 +116,8 @@ def _laid_out(figure: Figure) -> Figure:
 
 def caption(name: str) -> tuple[str, str]:
     """Title and reading help of the picture of that name."""
-    split, _, kind = name.partition("_")
+    kind = max((kind for kind in CAPTIONS if name.endswith(f"_{kind}")), key=len)
+    split = name.removesuffix(f"_{kind}")  # the name of a test set may hold any sign that a file's may
     title, text = CAPTIONS[kind]
     return f"{title} ({split_title(split)})", text
 

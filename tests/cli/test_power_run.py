@@ -103,3 +103,14 @@ def test_a_damaged_note_of_a_run_is_named(shiftbench: Shiftbench, tmp_path: Path
     (tmp_path / "run/track.toml").write_text("track = ")
     said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
     assert (said.code, "expected what an earlier run noted of its data" in said.err) == (2, True), said.err
+
+
+def test_a_table_of_ones_own_is_scored_beside_the_tracks(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    assert shiftbench("example", "power", "--rows", 3_000, "--out", "voyages").code == 0
+    assert shiftbench("example", "power", "--rows", 1_000, "--seed", 9, "--out", "others").code == 0
+    words = ("--method", "mlp", *SMALL, "--test-set", "other=others/records.parquet", "--out", "run")
+    said = shiftbench("run", "power", "--data", "voyages", *words)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "run/regression/report/report.json")
+    assert report.splits == ("dev", "eval", "generalization", "other")
+    assert report.score("rmse", system="DNN", split="other", subset="full").n == 1_000

@@ -98,13 +98,19 @@ def test_the_parts_of_an_r_auc_add_up_to_it():
     grid = grid_of(report, "parts")
     score = headline_scores(report)["boosting", "eval", "full", "r_auc"]
     assert grid.rows[0].cells[-1].text == metric_digits(report, METRICS["r_auc"], "eval").text(score.value)
-    assert list(part_names(report)) == ["level_in", "level_shift", "ranking_in", "ranking_shifted", "ranking_between"]
+    assert list(part_names(report, "eval")) == [
+        "level_in",
+        "level_shift",
+        "ranking_in",
+        "ranking_shifted",
+        "ranking_between",
+    ]
 
 
 def test_without_a_shift_the_parts_do_not_speak_of_one():
     report = regression()
     parts = tuple(part for part in report.parts if part.name in ("level_in", "ranking_in"))
-    assert list(part_names(replace(report, parts=parts)).values()) == ["Error level", "Ranking"]
+    assert list(part_names(replace(report, parts=parts), "eval").values()) == ["Error level", "Ranking"]
 
 
 def test_random_and_optimal_orders_stand_below_the_measures():

@@ -193,7 +193,8 @@ def test_sentences_end_and_hold_one_line(report):
 
 def test_a_test_set_gets_a_sentence_with_its_factor_over_in_domain_and_its_leader():
     report = with_test_set()
-    (told,) = (sentence for sentence in verdict(report) if "generalization" in sentence)
+    told, ranked = (sentence for sentence in verdict(report) if "generalization" in sentence)
+    assert ranked.startswith("Rejection ratio on generalization (0 % is a random order, 100 % the best): boosting ")
     whole = report.score("rmse", system="boosting", split="generalization", subset="full")
     inside = report.score("rmse", system="boosting", split="eval", subset="in")
     found = re.search(r"records\), ([\d.]+) \[[^]]+\] times as large as in-domain\. Lowest RMSE there: (\w+)", told)

@@ -219,7 +219,10 @@ def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
     track = dict(settings.track)
     if len(methods) < len(settings.methods) or given["members"] is not None:
         track["preset"] = f"{track['preset']}, in part"
-    return replace(settings, methods=methods, members=given["members"], assessment=assessment, track=track)
+    test_sets = {**settings.test_sets, **given["test_sets"]}
+    return replace(
+        settings, methods=methods, test_sets=test_sets, members=given["members"], assessment=assessment, track=track
+    )
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:

@@ -113,8 +113,7 @@ def run(
             "--target": target, "--time": time, "--group": group, "--shifted": shifted, "--in-domain": in_domain,
             "--shifted-if": shifted_if, "--fractions": fractions, "--gap": gap, "--by": by, "--shares": shares,
             "--id": id_column, "--cluster": cluster, "--slice": slices, "--baseline": baseline, "--drop": drop,
-            "--keep": keep, "--threshold": threshold, "--unit": unit, "--test-set": test_set,
-            "--config": config,
+            "--keep": keep, "--threshold": threshold, "--unit": unit, "--config": config,
         }  # fmt: skip
         if foreign := [word for word, value in words.items() if value]:
             raise SettingsError(f"a track settles {', '.join(foreign)}: expected no such option, found it. Drop it.")
@@ -122,7 +121,7 @@ def run(
             str(table), data, task=task, preset=preset, experiment=experiment, seed=seed, out=out, cores=cores,
             overwrite=overwrite,
             given={"methods": listed(method), "members": members, "replicates": replicates, "kind": intervals,
-                   "rule": rule},
+                   "rule": rule, "test_sets": _test_sets(test_set)},
         )  # fmt: skip
         return
     if data is not None or experiment is not None:

@@ -128,9 +128,9 @@ def _bracketed(unit: str) -> str:
     return f" ({unit})" if unit else ""
 
 
-def part_names(report: Report) -> dict[str, str]:
-    """The parts of an R-AUC that this report holds, in reading order, with their titles."""
-    found = {part.name for part in report.parts}
+def part_names(report: Report, split: str) -> dict[str, str]:
+    """The parts of an R-AUC that this report holds of a split, in reading order, with their titles."""
+    found = {part.name for part in report.parts if part.split == split}
     if "level_shift" in found:
         return {name: title for name, title in PARTS.items() if name in found}
     # Nothing is shifted: there is nothing to set in-domain records apart from.
@@ -260,7 +260,7 @@ def _ranks(report: Report, split: str) -> Grid:
 
 def _parts(report: Report, split: str) -> Grid:
     parts = [part for part in report.parts if part.split == split]
-    names, digits = part_names(report), part_digits(report, split)
+    names, digits = part_names(report, split), part_digits(report, split)
     rows = tuple(
         _row(system, _part_cells([part for part in parts if part.system == system.name], list(names), digits))
         for system in report.systems

@@ -93,7 +93,7 @@ def parts(report: Report, split: str) -> Figure | None:
     names = [system.name for system in report.systems if any(part.system == system.name for part in found)]
     if not names:
         return None
-    titles, digits = part_names(report), part_digits(report, split)
+    titles, digits = part_names(report, split), part_digits(report, split)
     figure, axes = canvas.panels(len(names), width=3.4, height=0.27 * len(titles) + 1.0, below=0)
     for place, (panel, name) in enumerate(zip(axes, names, strict=True)):
         values = {part.name: part.value * digits.factor for part in found if part.system == name}

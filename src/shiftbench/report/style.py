@@ -54,8 +54,12 @@ class Look:
 
 
 def looks(report: Report) -> dict[str, Look]:
-    """A look for every system: colour, dashes and marker all change from one to the next; the leader's is thick."""
+    """A look for every system: colour, dashes and marker all change from one to the next; the leader's is thick.
+
+    Single models come last: where there are more systems than colours, it is theirs that repeat others.
+    """
     front = lead(report)
+    ordered = sorted(report.systems, key=lambda system: system.role == "single")
     return {
         system.name: Look(
             COLOURS[place % len(COLOURS)],
@@ -63,7 +67,7 @@ def looks(report: Report) -> dict[str, Look]:
             MARKERS[place % len(MARKERS)],
             2.2 if system is front else 1.4,
         )
-        for place, system in enumerate(report.systems)
+        for place, system in enumerate(ordered)
     }
 
 

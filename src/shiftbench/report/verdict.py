@@ -281,6 +281,11 @@ def _test_sets(case: _Case, front: System) -> Iterator[str]:
             f"On the test set {split_title(split)}: {case.title} of {clean(front.name)} {there.quantity(whole)} "
             f"({count_text(whole.n)} records){told}.{leader}"
         )
+        models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
+        ratios = [(system, there.score(system.name, "full", "rejection_ratio")) for system in models]
+        ranked = [f"{clean(system.name)} {there.quantity(ratio)}" for system, ratio in ratios if ratio is not None]
+        if ranked:
+            yield f"Rejection ratio on {split_title(split)} (0 % is a random order, 100 % the best): {_listed(ranked)}."
 
 
 def _elsewhere(case: _Case, front: System) -> Iterator[str]:

@@ -42,8 +42,8 @@ def drawn(records: int, seed: int, *, progress: Progress | None = None) -> tuple
     Speed over ground, drafts, true wind, current and waves with the angles of wind and current are uniform and
     independent (Shifts 2.0, Table 20); time since dry dock is uniform over the 64 months, in whole minutes; the ship
     does not accelerate; her engine's rating is no limit. Inputs and power carry no noise, so that all errors are the
-    model's: with the noise of the voyages a perfect model would already be 12 % off in the mean. The relative errors
-    of 21 to 27 % printed for this set come of slow records: 1 MW off everywhere, about the printed mean, makes 30 %.
+    model's: with the noise of the voyages a perfect model would already be 11 % off in the mean. The relative errors
+    of 21 to 27 % printed for this set come of slow records: 1 MW off everywhere, about the printed mean, makes 27 %.
 
     Raises:
         SettingsError: if `records` < 1 or `seed` < 0.

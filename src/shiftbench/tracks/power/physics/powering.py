@@ -31,7 +31,7 @@ EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
 PROBLEMS = {
     **operating_point.PROBLEMS,
     EMERGED: "the propeller is not wholly under water: taken as if it were",
-    ABOVE_RATING: "the propeller cannot deliver this thrust within the engine's rating: more power is needed",
+    ABOVE_RATING: "the engine cannot give the power that this thrust needs: it is above its rating",
     NO_FORM: "the ship cannot float at these drafts, or her form is not known there (see `drafts.drafts_m`): no power",
     NO_POWER: "the methods give no finite resistance here: no power",
 }
@@ -43,7 +43,7 @@ class Powering:
 
     viscous_N: friction with the hull's form factor. fouling_N: what roughness since dry dock adds to it.
     wind_N, waves_N, inertia_N: negative where they push. total_N: the sum, what the propeller's thrust less its
-    deduction overcomes.
+    deduction overcomes. thrust_N: of the propeller.
     advance_ratio, kt, kq, revolutions_per_s, torque_Nm: of the propeller, see `OperatingPoint`; the torque is that
     behind the hull. efficiency: in open water.
     problem: a code of `PROBLEMS`, 0 where there is none; of several the gravest, which is the highest. Power and all
@@ -83,7 +83,7 @@ def shaft_power(
 ) -> Powering:
     """Power at the shaft of N records: P = 2π n Q / (η_R η_S), after the thrust R/(1 - t) at the speed V (1 - w).
 
-    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by Townsin, Seo and Farkas, inertia of
+    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by Townsin, Seo and the ITTC, inertia of
     the ship and the water that she takes along, the propeller of the Wageningen B-series. A record that the physics
     cannot answer as asked gets a code in `Powering.problem`; `describe` puts it into words.
 
