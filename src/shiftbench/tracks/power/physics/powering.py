@@ -31,7 +31,7 @@ EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
 PROBLEMS = {
     **operating_point.PROBLEMS,
     EMERGED: "the propeller is not wholly under water: taken as if it were",
-    ABOVE_RATING: "the engine cannot give the power that this thrust needs: it is above its rating",
+    ABOVE_RATING: "the propeller cannot deliver this thrust: it needs more power than the engine is rated for",
     NO_FORM: "the ship cannot float at these drafts, or her form is not known there (see `drafts.drafts_m`): no power",
     NO_POWER: "the methods give no finite resistance here: no power",
 }
@@ -83,8 +83,8 @@ def shaft_power(
 ) -> Powering:
     """Power at the shaft of N records: P = 2π n Q / (η_R η_S), after the thrust R/(1 - t) at the speed V (1 - w).
 
-    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by Townsin, Seo and the ITTC, inertia of
-    the ship and the water that she takes along, the propeller of the Wageningen B-series. A record that the physics
+    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by Townsin, Seo and the ITTC, inertia
+    of the ship and the water that she takes along, the propeller of the Wageningen B-series. A record that the physics
     cannot answer as asked gets a code in `Powering.problem`; `describe` puts it into words.
 
     Args:
