@@ -156,13 +156,12 @@ def test_the_checkpoint_of_another_plan_is_refused(tmp_path):
 
 def slow_layers(values, parameters, shapes, drawn):
     """The same by plain operations, whose gradients are torch's own."""
-    turn = [tuple(1 - 2 * (side < 0).double() for side in pair) for pair in drawn.signs]
     matrices, biases = stacked_layers.split(parameters, shapes)
     for layer in range(len(shapes)):
         said = matrices[layer].mT @ values + biases[layer]
         if drawn.shift is not None:
             shifts, shift_biases = stacked_layers.split(drawn.shift, shapes)
-            before, after = turn[layer]
+            before, after = drawn.signs[layer]
             said = said + (shifts[layer].mT @ (values * before) + shift_biases[layer]) * after
         if layer == len(shapes) - 1:
             return said
@@ -172,14 +171,14 @@ def slow_layers(values, parameters, shapes, drawn):
     return None
 
 
+@pytest.mark.parametrize("batch", [7, stacked_layers.MANY])
 @pytest.mark.parametrize("noise", ["none", "masks", "signs", "both"])
-def test_layers_and_their_gradients_are_those_of_plain_operations(noise):
+def test_layers_and_their_gradients_are_those_of_plain_operations(noise, batch):
     torch.manual_seed(0)
-    size, batch = stacked_layers.count(SHAPES), 7
+    size = stacked_layers.count(SHAPES)
     values, parameters = torch.randn(2, 3, batch).double(), torch.randn(2, size).double().requires_grad_()
     shift = torch.randn(2, size).double().requires_grad_()
-    negative = torch.tensor(-(2**63))  # the highest bit alone
-    signs = [tuple((torch.rand(2, width, batch) < 0.5) * negative for width in shape) for shape in SHAPES]
+    signs = [tuple(torch.randn(2, width, batch).sign().double() for width in shape) for shape in SHAPES]
     masks = [(torch.rand(2, outputs, batch) < 0.7).double() / 0.7 for _, outputs in SHAPES[:-1]]
     drawn = Drawn(
         masks=masks if noise in ("masks", "both") else (),

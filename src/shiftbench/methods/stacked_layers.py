@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 LARGEST = 80.0  # softplus layers say no more than this: exp(−80) is about the smallest that float32 can hold
-
+MANY = 128  # records: for fewer, calls of NumPy cost more than they save
 
 Shapes = tuple[tuple[int, int], ...]
 """Inputs and outputs of each layer."""
@@ -43,8 +43,7 @@ class Drawn:
         masks: for each hidden layer, factors of its outputs [M, out, B], or none.
         shift: what is added to the parameters [M, P], or none.
         signs: for each layer, the signs of each record's inputs and outputs that the shift is seen with, [M, in, B] and
-            [M, out, B] (Wen et al., ICLR 2018, equation 4): whole numbers as wide as the inputs, of which the highest
-            bit is that of a negative sign and all others are 0.
+            [M, out, B] (Wen et al., ICLR 2018, equation 4).
     """
 
     masks: Sequence[Tensor] = ()
@@ -64,17 +63,18 @@ def softplus(values: Tensor) -> Tensor:
 
 
 def log(values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Logarithms, without a gradient. On a CPU they are NumPy's, which take less than half the time of PyTorch's."""
+    """Logarithms [M, …, B], without a gradient. On a CPU they are NumPy's if there are many: those take less than half
+    the time of PyTorch's."""
+    if values.device.type != "cpu" or values.shape[-1] < MANY:
+        return torch.log(values, out=out)
     found = torch.empty_like(values) if out is None else out
-    if values.device.type != "cpu":
-        return torch.log(values, out=found)
     np.log(values.numpy(), out=found.numpy())
     return found
 
 
 class _Layers(torch.autograd.Function):
-    """Signs are turned: with n for −x, a hidden layer is n ← log sigmoid(Wᵀn − b), as softplus(x) is −log sigmoid(−x).
-    The derivative of log sigmoid is 1 − sigmoid."""
+    """As softplus(x) is −log sigmoid(−x), hidden layers compute the negative of what they say, and the products with it
+    are taken with the other sign, which costs nothing."""
 
     @staticmethod
     def forward(
@@ -83,74 +83,58 @@ class _Layers(torch.autograd.Function):
         weights, biases = split(parameters, shapes)
         shifts, shift_biases = ((), ()) if shift is None else split(shift, shapes)
         seen, signed, sigmoids = [], [], []
-        values = values.neg()
         for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+            last = layer == len(shapes) - 1
+            own = 1 if last else -1  # the sign of what the layer says
+            sign = -own if layer else own  # that of the product with what the layer sees
             seen.append(values)
             if shifts:
                 before, after = drawn.signs[layer]
-                signed.append(_signed(values, before))
-                outputs = torch.baddbmm(shift_biases[layer], shifts[layer].mT, signed[-1], beta=-1)
-                outputs = _signed_(outputs, after).sub_(bias).baddbmm_(weight.mT, values)
+                signed.append(values * before)
+                shifted = torch.baddbmm(shift_biases[layer], shifts[layer].mT, signed[-1], alpha=own * sign)
+                outputs = torch.addcmul(bias, shifted, after).baddbmm_(weight.mT, values, beta=own, alpha=sign)
             else:
-                outputs = torch.baddbmm(bias, weight.mT, values, beta=-1)
-            if layer < len(shapes) - 1:
+                outputs = torch.baddbmm(bias, weight.mT, values, beta=own, alpha=sign)
+            if not last:
                 sigmoids.append(outputs.clamp_(min=-LARGEST).sigmoid_())
                 values = log(outputs)
                 if drawn.masks:
                     values *= drawn.masks[layer]
         ctx.seen, ctx.signed, ctx.sigmoids = seen, signed, sigmoids
         ctx.weights, ctx.shifts, ctx.drawn = weights, shifts, drawn
-        return outputs.neg_()
+        return outputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        gradient = gradients[0].neg()
+        (gradient,) = gradients
         of_weights, of_biases, of_shifts, of_shift_biases = [], [], [], []
         for layer in reversed(range(len(ctx.weights))):
-            weight = ctx.weights[layer]
+            weight, sign = ctx.weights[layer], -1 if layer else 1
             # What is popped frees its memory, which is used again while it is in the cache.
-            of_weights.append(torch.bmm(ctx.seen.pop(), gradient.mT).flatten(1))
+            of_weights.append(torch.baddbmm(weight, ctx.seen.pop(), gradient.mT, beta=0, alpha=sign).flatten(1))
             of_biases.append(gradient.sum(dim=2))
             if ctx.shifts:
                 before, after = ctx.drawn.signs[layer]
-                turned = _signed(gradient, after)
-                of_shifts.append(torch.bmm(ctx.signed.pop(), turned.mT).flatten(1))
+                turned = gradient * after
+                of_shifts.append(torch.baddbmm(weight, ctx.signed.pop(), turned.mT, beta=0, alpha=sign).flatten(1))
                 of_shift_biases.append(turned.sum(dim=2))
                 if layer:
-                    below = _signed_(torch.bmm(ctx.shifts[layer], turned), before).baddbmm_(weight, gradient)
+                    below = torch.bmm(ctx.shifts[layer], turned).mul_(before).baddbmm_(weight, gradient)
             elif layer:
                 below = torch.bmm(weight, gradient)
             if layer:
                 if ctx.drawn.masks:
                     below *= ctx.drawn.masks[layer - 1]
-                gradient = below.addcmul_(below, ctx.sigmoids.pop(), value=-1)
-        of_shift = _gradient(of_shifts, of_shift_biases) if ctx.shifts else None
-        return None, _gradient(of_weights, of_biases), of_shift, None, None
-
-
-def _signed(values: Tensor, signs: Tensor) -> Tensor:
-    """Values with their signs turned where `signs` are negative: only one bit of each is another."""
-    return torch.bitwise_xor(values.view(signs.dtype), signs).view(values.dtype)
-
-
-def _signed_(values: Tensor, signs: Tensor) -> Tensor:
-    """The same in place."""
-    values.view(signs.dtype).bitwise_xor_(signs)
-    return values
-
-
-def _gradient(weights: list[Tensor], biases: list[Tensor]) -> Tensor:
-    """Of parameters [M, P], from those of layers, the last first; those of the biases have turned signs."""
-    whole = torch.cat(weights[::-1] + biases[::-1], dim=1)
-    whole[:, -sum(bias.shape[1] for bias in biases) :].neg_()
-    return whole
+                gradient = below.addcmul_(below, ctx.sigmoids.pop(), value=-1)  # the slope is 1 − sigmoid(−x)
+        of_shift = torch.cat(of_shifts[::-1] + of_shift_biases[::-1], dim=1) if ctx.shifts else None
+        return None, torch.cat(of_weights[::-1] + of_biases[::-1], dim=1), of_shift, None, None
 
 
 class _Softplus(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:
         ctx.turned = values.neg().clamp_(min=-LARGEST).sigmoid_()
-        return log(ctx.turned).neg_()
+        return torch.log(ctx.turned).neg_()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from shiftbench.methods.stacked_layers import LARGEST, log
+from shiftbench.methods.stacked_layers import LARGEST
 
 SD_FLOOR = 1e-6
 
@@ -38,7 +38,7 @@ class _NegativeLogLikelihood(torch.autograd.Function):
     def forward(ctx: Any, mean: Tensor, sd: Tensor, targets: Tensor) -> Tensor:
         ctx.precision = sd.reciprocal()
         ctx.error = (mean - targets).mul_(ctx.precision)
-        return log(sd).addcmul_(ctx.error, ctx.error, value=0.5).mean(dim=-1)
+        return torch.log(sd).addcmul_(ctx.error, ctx.error, value=0.5).mean(dim=-1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
@@ -52,10 +52,10 @@ class _OutputLoss(torch.autograd.Function):
     def forward(ctx: Any, outputs: Tensor, targets: Tensor) -> Tensor:
         mean, raw = outputs.unbind(1)
         ctx.turned = raw.neg().clamp_(min=-LARGEST).sigmoid_()
-        sd = log(ctx.turned).neg_().add_(SD_FLOOR)
+        sd = torch.log(ctx.turned).neg_().add_(SD_FLOOR)
         ctx.precision = sd.reciprocal()
         ctx.error = (mean - targets).mul_(ctx.precision)
-        return log(sd).addcmul_(ctx.error, ctx.error, value=0.5).mean(dim=-1)
+        return torch.log(sd).addcmul_(ctx.error, ctx.error, value=0.5).mean(dim=-1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
@@ -73,7 +73,7 @@ class _DrawnPosterior(torch.autograd.Function):
     def forward(ctx: Any, center: Tensor, rho: Tensor, normals: Tensor, prior_sd: float) -> tuple[Tensor, Tensor]:
         sd = functional.softplus(rho)
         squares = (center * center).addcmul_(sd, sd)
-        divergence = squares.mul_(0.5 / prior_sd**2).sub_(log(sd)).sum(dim=1)
+        divergence = squares.mul_(0.5 / prior_sd**2).sub_(torch.log(sd)).sum(dim=1)
         ctx.given, ctx.prior_sd = (center, rho, sd, normals), prior_sd
         return sd * normals, divergence.add_(center.shape[1] * (math.log(prior_sd) - 0.5))
 

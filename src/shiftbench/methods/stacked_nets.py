@@ -25,6 +25,7 @@ Function = Callable[[Tensor], Tensor]
 
 POSTERIOR_RHO = -3.0  # softplus of it, 0.05, is what deviations of weights begin with
 BITS = torch.arange(32, dtype=torch.int32)[:, None]
+ONE = 0x3F800000  # the bits of 1.0 as a float32
 
 
 class Stack(nn.Module):
@@ -144,9 +145,9 @@ class Flipout(Stack):
         """Signs of the inputs and outputs of each layer, [M, in, B] and [M, out, B], as the layers want them."""
         place = self.center.device
         drawn = self.signs.at(step, place)[:, :, None, :batch]
-        # Each bit that was drawn becomes the highest one of a word of its own.
-        words = (drawn << BITS.to(place)).bitwise_and_(-(2**31)).flatten(1, 2)
-        sides = torch.split(words[:, : sum(self.sides)], self.sides, dim=1)
+        # Each bit that was drawn becomes the highest one of a word of its own: the sign of a float32.
+        words = (drawn << BITS.to(place)).bitwise_and_(-(2**31)).bitwise_or_(ONE).flatten(1, 2)
+        sides = torch.split(words.view(torch.float32)[:, : sum(self.sides)], self.sides, dim=1)
         return list(zip(sides[::2], sides[1::2], strict=True))
 
 
