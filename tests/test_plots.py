@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from shiftbench import plots
-from shiftbench.report.canvas import settings
+from shiftbench.report.canvas import settings, tick_text
 from shiftbench.report.content import Report, System
 from shiftbench.report.style import COLOURS, labels, looks, short
 
@@ -195,3 +195,10 @@ def test_drawing_loads_matplotlib_only_when_it_starts_and_never_pyplot():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.5"), (20_000.0, "20000"), (1e6, "10⁶"), (3e6, "3×10⁶"), (1.2e7, "1.2×10⁷")]
+)
+def test_long_numbers_at_ticks_are_powers_of_ten(value, text):
+    assert tick_text(value) == text

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.report.content import SUBSETS, Report
+from shiftbench.report.digits import SUPERSCRIPTS
 from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ACROSS = 3
+LONG = 100_000  # numbers from here on are written with a power of ten
 
 
 @contextmanager
@@ -93,7 +95,18 @@ def log_axis(axis: Any, values: Sequence[float]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.axes.set_xscale("log")
-    narrow = max(values) < 300 * min(values)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,), numticks=8))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    span = max(values) / min(values)
+    # Long numbers need more room between them.
+    between: tuple[int, ...] = (1, 2, 5) if max(values) < LONG or span < 10 else (1, 3)
+    axis.set_major_locator(LogLocator(subs=between if span < 300 else (1,), numticks=8))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def tick_text(value: float) -> str:
+    """A number at a tick: plain, or from 100,000 on as 3×10⁶."""
+    if value < LONG:
+        return f"{value:g}"
+    power = math.floor(math.log10(value * (1 + 1e-9)))
+    factor = f"{value / 10**power:.3g}"
+    return ("" if factor == "1" else f"{factor}×") + f"10{str(power).translate(SUPERSCRIPTS)}"

@@ -102,6 +102,7 @@ def parts(report: Report, split: str) -> Figure | None:
         ticks = [*titles.values(), "R-AUC"] if first else [""] * (len(titles) + 1)
         panel.set_yticks(range(len(ticks)), ticks, fontsize="small")
         panel.tick_params(axis="y", length=0)
+        panel.locator_params(axis="x", nbins=5)
         panel.grid(visible=False, axis="y")
         panel.set(title=labels(report)[name], xlabel=f"R-AUC{unit_text(digits.unit)}")
     limits = [panel.get_xlim() for panel in axes]
