@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
 FEW = 20
 # Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
 MANY = 2_000
-# Beyond so many, scores are normal to all digits that are shown, and replicates of millions of records take minutes.
+# Beyond so many, scores are as good as normal, and replicates of millions take minutes.
 SO_MANY = 300_000
 # Fewer replicates do not fix the tails of a studentised distribution: its ends would be those of single replicates.
 ENOUGH = 200
