@@ -69,11 +69,11 @@ def test_one_record_sees_weights_as_if_drawn_for_it_alone():
     values, targets = torch.randn(1, 1, 4), torch.randn(1, 1)
     with torch.no_grad():
         net.center[1:], net.rho[1:] = net.center[0], net.rho[0]
-        losses = [net.losses(values.expand(100, 1, 4), targets.expand(100, 1), step) for step in range(30)]
+        losses = [net.losses(values.expand(100, 1, 4), targets.expand(100, 1), step) for step in range(300)]
     ours = torch.stack(losses).mean().item()
     torch.manual_seed(0)
-    parameters = net.center[:1] + functional.softplus(net.rho[:1]) * torch.randn(20_000, net.center.shape[1])
-    mean, deviation = says(net, parameters, values.expand(20_000, 1, 4))
+    parameters = net.center[:1] + functional.softplus(net.rho[:1]) * torch.randn(100_000, net.center.shape[1])
+    mean, deviation = says(net, parameters, values.expand(100_000, 1, 4))
     theirs = -Normal(mean, deviation).log_prob(targets).mean().item() - 0.5 * np.log(2 * np.pi)
     assert ours == pytest.approx(theirs + divergence(net)[0].item() / RECORDS, rel=0.05)
 
@@ -114,7 +114,7 @@ def test_draws_are_distributed_like_the_posterior():
     (function,) = net.functions(2000)
     ours = function(values.T.contiguous()).detach()
     torch.manual_seed(0)
-    parameters = (net.center + functional.softplus(net.rho) * torch.randn(20_000, net.center.shape[1])).detach()
+    parameters = (net.center + functional.softplus(net.rho) * torch.randn(100_000, net.center.shape[1])).detach()
     mean, deviation = says(net, parameters, values.expand(20_000, 9, 4))
     np.testing.assert_allclose(ours[0].mean(0), mean.mean(0), atol=0.1 * float(mean.std()))
     np.testing.assert_allclose(ours[0].std(0), mean.std(0), rtol=0.1)
