@@ -368,6 +368,18 @@ def test_a_file_that_holds_no_weights_is_an_error(tmp_path):
         METHODS["mlp"].load().predict(train, folder=folder)
 
 
+def test_weights_of_another_network_are_an_error_that_says_what_differs(tmp_path):
+    folder = fit(tmp_path / "a")
+    kept = stacked_fit.files_in(folder)
+    for member in range(3):
+        weights = checkpoint.read_weights(kept.path(member))
+        kept.path(member).write_bytes(checkpoint.pack({name: value[..., :1] for name, value in weights.items()}))
+        kept.finish(member, {})
+    train, _, _ = frames()
+    with pytest.raises(SettingsError, match=r"expected weights of the network that this version makes.* size mismatch"):
+        METHODS["mlp"].load().predict(train, folder=folder)
+
+
 def test_the_rows_of_a_prediction_are_in_blocks_and_the_cores_make_no_difference(tmp_path, monkeypatch):
     folder = fit(tmp_path / "a", method="mlp_dropout", draws=4)
     train, _, _ = frames()

@@ -132,6 +132,17 @@ def test_the_terms_are_those_of_a_typical_record():
     assert [len(START[part]) for part in ("calm", "added")] == [len(CALM), len(ADDED)]
 
 
+@pytest.mark.parametrize(("wind_along", "ahead"), [(16.0 + 8, 1.0), (16.0 - 8, 0.0), (16.0, 0.25)])
+def test_waves_cost_with_the_square_of_their_height_and_more_from_ahead(wind_along, ahead):
+    values = {"stw": 16.0, "comb_wind_swell_wave_height": 3.0, "awind_vcomp_provider": wind_along}
+    across = 8.0 if wind_along == 16 else 0.0
+    frame = pl.DataFrame({name: [values.get(name, 0.0)] for name in ROLES.values()})
+    added = TERMS.encode(frame.with_columns(pl.lit(across).alias(ROLES["wind_across"])))[0, -len(ADDED) :]
+    found = dict(zip(ADDED, added, strict=True))
+    assert found["waves"] == pytest.approx((3 / TERMS.wave) ** 2, rel=1e-5)
+    assert found["waves_ahead"] == pytest.approx(ahead * (3 / TERMS.wave) ** 2, rel=1e-5, abs=1e-6)
+
+
 def test_true_wind_is_rebuilt_from_the_motion_over_ground():
     frame = pl.DataFrame({name: [0.0] for name in ROLES.values()}).with_columns(
         pl.lit(12.0).alias("stw"), pl.lit(1.0).alias("rcurrent_vcomp"), pl.lit(16.0).alias("awind_vcomp_provider"),

@@ -10,14 +10,16 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchWarning
 
 State = dict[str, Any]
+Network = TypeVar("Network", bound=nn.Module)
 
 HASH_BYTES = 32
 
@@ -40,6 +42,33 @@ def unpack(packed: bytes) -> State | None:
     except (RuntimeError, pickle.UnpicklingError):
         return None
     return state
+
+
+def read_weights(path: Path) -> State:
+    """The weights in a file that `pack` made.
+
+    Raises:
+        SettingsError: if it holds something else.
+    """
+    if (weights := unpack(path.read_bytes())) is None:
+        raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
+    return weights
+
+
+def restore(net: Network, weights: Mapping[str, Any], *, where: Path) -> Network:
+    """Give a network its weights, and return it in evaluation mode; `where` names them in a message.
+
+    Raises:
+        SettingsError: if they are those of another network, as of another version of this package.
+    """
+    try:
+        net.load_state_dict(weights)
+    except RuntimeError as error:
+        found = " ".join(str(error).split())
+        raise SettingsError(
+            f"{where}: expected weights of the network that this version makes, found others ({found}). Fit it again."
+        ) from None
+    return net.eval()
 
 
 @dataclass

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from shiftbench import files
-from shiftbench.errors import SettingsError
 from shiftbench.methods import checkpoint, fitted_folder, member_files, neural_heads, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.member_files import Arrays, MemberFiles
@@ -144,11 +143,8 @@ def load(folder: Path, record: Mapping[str, Any], member: int) -> nn.Module:
         SettingsError: if its file holds no weights.
     """
     path = files_in(folder).path(member)
-    if (weights := checkpoint.unpack(path.read_bytes())) is None:
-        raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
-    net: nn.Module = network(record, seed=0)
-    net.load_state_dict(weights)
-    return net.eval()
+    net: nn.Module = checkpoint.restore(network(record, seed=0), checkpoint.read_weights(path), where=path)
+    return net
 
 
 # -- predictions

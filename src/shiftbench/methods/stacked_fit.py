@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from shiftbench import files
 from shiftbench.ensembles import Gaussian
-from shiftbench.errors import SettingsError
 from shiftbench.methods import checkpoint, fitted_folder, training
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.goals import Answers
@@ -150,14 +149,9 @@ def load(folder: Path, record: Mapping[str, Any]) -> Stack:
     """
     kept, own = files_in(folder), seeds(record["settings"])
     kept.require(len(own))
-    states = [checkpoint.unpack(kept.path(member).read_bytes()) for member in range(len(own))]
-    found = [state for state in states if state is not None]
-    if len(found) < len(states):
-        path = kept.path(states.index(None))
-        raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
-    net = stack(record, seeds=own)
-    net.load_state_dict({name: torch.stack([state[name] for state in found]) for name in found[0]})
-    return net.eval()
+    found = [checkpoint.read_weights(kept.path(member)) for member in range(len(own))]
+    stacked = {name: torch.stack([state[name] for state in found]) for name in found[0]}
+    return checkpoint.restore(stack(record, seeds=own), stacked, where=folder)
 
 
 def answers(net: Stack, record: Mapping[str, Any], numbers: Floats, *, cores: int) -> Gaussian:

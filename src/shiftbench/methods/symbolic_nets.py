@@ -35,7 +35,7 @@ from shiftbench.methods.symbolic_terms import ADDED, CALM, SHAPE, STATE
 # The coefficients that training begins with: shares of the power of a typical ship, in the order of the terms.
 START = {
     "calm": (0.25, 0.25, 0.03, 0.03, 0.03, 0.1, 0.1, 0.05),
-    "added": (0.03, 0.03, 0.03, 0.02, 0.01, 0.02, 0.02, 0.02),
+    "added": (0.03, 0.03, 0.03, 0.02, 0.01, 0.02, 0.02),
     "loading": (0.3,),
     "fouling": (0.03,),
     "noise": (0.03, 0.03, 0.01, 0.03),

@@ -37,10 +37,7 @@ CALM = (
     "friction", "friction_draft", "fouling_third", "fouling_two_thirds", "fouling", "residuary_4", "residuary_6",
     "residuary_8",
 )  # fmt: skip
-ADDED = (
-    "wind_ahead", "wind_ahead_exposed", "wind_astern", "wind_across", "waves", "waves_ahead", "waves_ahead_fast",
-    "inertia",
-)  # fmt: skip
+ADDED = ("wind_ahead", "wind_ahead_exposed", "wind_astern", "wind_across", "waves", "waves_ahead", "inertia")
 WIDTH = len(STATE) + len(SHAPE) + len(CALM) + len(ADDED)
 
 SLOWEST = 0.02  # of the mean speed: below, a division by speed would mean nothing
@@ -125,7 +122,7 @@ class Terms:
         ahead = 0.25 * (1 + true_along / np.maximum(true, 1e-6)) ** 2
         parts = [
             np.stack([speed, true / self.wind, time]), scaled, self._calm(speed, draft, time),
-            self._added(values, speed, draft, ahead),
+            self._added(values, draft, ahead),
         ]  # fmt: skip
         return np.ascontiguousarray(np.concatenate(parts).T, dtype=np.float32)
 
@@ -138,7 +135,7 @@ class Terms:
         residuary = [speed**power * draft for power in (4, 6, 8)]
         return np.stack([friction, friction * draft, *fouled, *residuary])
 
-    def _added(self, values: Mapping[str, Vector], speed: Vector, draft: Vector, ahead: Vector) -> Vector:
+    def _added(self, values: Mapping[str, Vector], draft: Vector, ahead: Vector) -> Vector:
         """What wind, waves and a change of speed add; wind from astern takes away. The area that the wind meets shrinks
         with the draft. Waves are taken to come from where the true wind does, `ahead` being 1 for head seas and 0 for
         following ones."""
@@ -146,8 +143,7 @@ class Terms:
         apparent, height = np.hypot(along, across), values["wave_height"] / self.wave
         blowing = apparent * np.maximum(along, 0.0)
         wind = [blowing, blowing * np.maximum(2 - draft, 0.0), apparent * np.minimum(along, 0.0), across**2]
-        waves = [height**2, height**2 * ahead, height**2 * ahead * speed]
-        return np.stack([*wind, *waves, values["acceleration"] / self.acceleration * draft])
+        return np.stack([*wind, height**2, height**2 * ahead, values["acceleration"] / self.acceleration * draft])
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; floats survive exactly."""

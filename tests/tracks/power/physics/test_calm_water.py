@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ArrayError, UnknownNameError
-from shiftbench.tracks.power.physics import calm_water, wave_making
+from shiftbench.tracks.power.physics import wave_making
 from shiftbench.tracks.power.physics.calm_water import CalmWater, resistance, validity
+from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import SHIPS, Hull, Propeller, Ship, ship
+from shiftbench.tracks.power.physics.powering import NO_POWER, shaft_power
+from shiftbench.tracks.power.physics.ship import SHIPS, VERSIONS, Calibration, Hull, Propeller, Resistance, Ship, ship
 from shiftbench.tracks.power.physics.viscous import friction_coefficient
 
 KNOT = 1852 / 3600
@@ -121,21 +123,58 @@ def test_the_worked_example_of_1984_is_reproduced_above_froude_0_55():
     np.testing.assert_allclose(calm.total_N / 1000, [662, 715, 756, 807, 864, 925], rtol=0.01)
 
 
+# The constants as the papers print them, transcribed a second time.
+PRINTED = {
+    "form_1982_constant": 0.93, "form_1982_stern": 0.003, "form_1982_draft": 0.2228446,
+    "form_1982_shallow_factor": 48.20, "form_1982_shallow_exponent": 2.078, "form_1982_shallow_constant": 0.479948,
+    "form_1982_beam": 0.92497, "form_1982_prismatic": -0.521448, "form_1982_afterbody": 0.6906,
+    "form_1984_constant": 0.93, "form_1984_factor": 0.487118, "form_1984_stern": 0.011, "form_1984_beam": 1.06806,
+    "form_1984_draft": 0.46106, "form_1984_run": 0.121563, "form_1984_slenderness": 0.36486,
+    "form_1984_prismatic": -0.604247,
+    "c1_factor": 2223105, "c1_width": 3.78613, "c1_draft": 1.07961, "c1_angle": -1.37565,
+    "angle_slenderness": 0.80856, "angle_waterplane": 0.30484, "angle_forebody": 0.6367, "angle_run": 0.34574,
+    "angle_fullness": 0.16302,
+    "wave_exponent": -0.9, "m1_slimness": 0.0140407, "m1_displacement": 1.75254, "m1_width": 4.79323,
+    "c15_constant": -1.69385, "c16_linear": 8.07981, "c16_square": 13.8673, "c16_cube": 6.984388,
+    "c16_full_constant": 1.73014, "c16_full_slope": 0.7067,
+    "m2_decay": 0.1, "m4_factor": 0.4, "m4_decay": 0.034, "m4_exponent": -3.29,
+    "lambda_prismatic": 1.446, "lambda_slenderness": 0.03,
+    "c2_factor": 1.89, "c3_factor": 0.56, "c5_factor": 0.8,
+    "bulb_factor": 0.11, "bulb_decay": 3.0, "c6_constant": 0.2, "c6_slope": 0.2,
+    "ca_factor": 0.006, "ca_length": -0.16, "ca_constant": 0.00205, "ca_fullness": 0.003,
+}  # fmt: skip
+
+
+def calibrated(made: Ship, **constants: float) -> Ship:
+    return dataclasses.replace(made, resistance=Resistance(calibration=Calibration(**constants)))
+
+
+def test_the_defaults_are_the_constants_of_the_papers():
+    assert dataclasses.asdict(Calibration()) == PRINTED
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["the papers' constants", "others"])
 @pytest.mark.parametrize("name", SHIPS)
-def test_the_fast_arrays_equal_the_formulas_written_out_for_one_record(name: str, rng: np.random.Generator):
+def test_the_fast_arrays_equal_the_formulas_written_out_for_one_record(
+    name: str, other: bool, rng: np.random.Generator
+):
     aft, fore, speed = rows_of_table_20(rng, 40)
-    made = ship(name)
+    by = {key: value * rng.uniform(0.9, 1.1) for key, value in PRINTED.items()} if other else PRINTED
+    made = calibrated(ship(name), **by)
     loading = Loading.of(made, aft, fore)
-    for version in calm_water.VERSIONS:
+    for version in VERSIONS:
         calm = resistance(made, loading, speed, version=version)
         for i in range(len(speed)):
-            slow = written_out(made.hull, loading, i, float(speed[i]), version)
-            found = (calm.friction_N[i] * calm.form_factor[i], calm.wave_N[i], calm.bulb_N[i], calm.transom_N[i])
+            slow = written_out(made.hull, loading, i, float(speed[i]), version, by)
+            viscous = calm.friction_N[i] * calm.form_factor[i]
+            found = (viscous, calm.wave_N[i], calm.bulb_N[i], calm.transom_N[i], calm.correlation_N[i])
             assert found == pytest.approx(slow, rel=1e-9, abs=1e-6)
 
 
-def written_out(hull: Hull, loading: Loading, i: int, v: float, version: str) -> tuple[float, float, float, float]:
-    """Slow twin of viscous, wave, bulb and transom resistance, in N, with the branches as the papers print them."""
+def written_out(
+    hull: Hull, loading: Loading, i: int, v: float, version: str, by: dict[str, float]
+) -> tuple[float, float, float, float, float]:
+    """Slow twin of viscous, wave, bulb, transom and correlation resistance, in N, with the papers' branches."""
     g, rho, nu = 9.81, 1025.0, 1.1883e-6
     length, beam, draft = loading.length_waterline_m[i], hull.beam_m, loading.draft_m[i]
     volume, cm, cp = loading.displacement_m3[i], loading.midship_coefficient[i], loading.prismatic_coefficient[i]
@@ -150,43 +189,126 @@ def written_out(hull: Hull, loading: Loading, i: int, v: float, version: str) ->
     lr = length * (1 - cp + 0.06 * cp * lcb / (4 * cp - 1))
     if version == "1982":
         if draft / length > 0.05:
-            c12 = (draft / length) ** 0.2228446
+            c12 = (draft / length) ** by["form_1982_draft"]
         elif draft / length > 0.02:
-            c12 = 48.20 * (draft / length - 0.02) ** 2.078 + 0.479948
+            c12 = (draft / length - 0.02) ** by["form_1982_shallow_exponent"]
+            c12 = by["form_1982_shallow_factor"] * c12 + by["form_1982_shallow_constant"]
         else:
-            c12 = 0.479948
-        k = (0.95 - cp) ** -0.521448 * (1 - cp + 0.0225 * lcb) ** 0.6906
-        k = (1 + 0.003 * hull.stern_shape) * (0.93 + c12 * (beam / lr) ** 0.92497 * k)
+            c12 = by["form_1982_shallow_constant"]
+        k = (0.95 - cp) ** by["form_1982_prismatic"] * (1 - cp + 0.0225 * lcb) ** by["form_1982_afterbody"]
+        k = by["form_1982_constant"] + c12 * (beam / lr) ** by["form_1982_beam"] * k
+        k *= 1 + by["form_1982_stern"] * hull.stern_shape
     else:
-        k = (beam / length) ** 1.06806 * (draft / length) ** 0.46106 * (length / lr) ** 0.121563
-        k *= (length**3 / volume) ** 0.36486 * (1 - cp) ** -0.604247
-        k = 0.93 + 0.487118 * (1 + 0.011 * hull.stern_shape) * k
-    entrance = (length / beam) ** 0.80856 * (1 - cwp) ** 0.30484 * (1 - cp - 0.0225 * lcb) ** 0.6367
-    entrance *= (lr / beam) ** 0.34574 * (100 * volume / length**3) ** 0.16302
+        k = (beam / length) ** by["form_1984_beam"] * (draft / length) ** by["form_1984_draft"]
+        k *= (length / lr) ** by["form_1984_run"] * (length**3 / volume) ** by["form_1984_slenderness"]
+        k *= (1 - cp) ** by["form_1984_prismatic"]
+        k = by["form_1984_constant"] + by["form_1984_factor"] * (1 + by["form_1984_stern"] * hull.stern_shape) * k
+    entrance = (length / beam) ** by["angle_slenderness"] * (1 - cwp) ** by["angle_waterplane"]
+    entrance *= (1 - cp - 0.0225 * lcb) ** by["angle_forebody"] * (lr / beam) ** by["angle_run"]
+    entrance *= (100 * volume / length**3) ** by["angle_fullness"]
     angle = 1 + 89 * math.exp(-entrance)
     c7 = beam / length
     if c7 < 0.11:
         c7 = 0.229577 * c7**0.33333
     elif c7 > 0.25:
         c7 = 0.5 - 0.0625 * length / beam
-    c1 = 2223105 * c7**3.78613 * (draft / beam) ** 1.07961 * (90 - angle) ** -1.37565
-    c2 = math.exp(-1.89 * math.sqrt(0.56 * abt**1.5 / (beam * draft * (0.31 * math.sqrt(abt) + tf - hb))))
-    c5 = 1 - 0.8 * at / (beam * draft * cm)
-    ratio = length**3 / volume
-    c15 = -1.69385 if ratio < 512 else 0.0 if ratio > 1726.91 else -1.69385 + (length / volume ** (1 / 3) - 8) / 2.36
-    c16 = 8.07981 * cp - 13.8673 * cp**2 + 6.984388 * cp**3 if cp < 0.8 else 1.73014 - 0.7067 * cp
-    m1 = 0.0140407 * length / draft - 1.75254 * volume ** (1 / 3) / length - 4.79323 * beam / length - c16
+    c1 = by["c1_factor"] * c7 ** by["c1_width"] * (draft / beam) ** by["c1_draft"] * (90 - angle) ** by["c1_angle"]
+    c3 = by["c3_factor"] * abt**1.5 / (beam * draft * (0.31 * math.sqrt(abt) + tf - hb))
+    c2 = math.exp(-by["c2_factor"] * math.sqrt(c3))
+    c5 = 1 - by["c5_factor"] * at / (beam * draft * cm)
+    assert length**3 / volume < 512  # both ships are that full at all drafts of Table 20
+    c15 = by["c15_constant"]
+    if cp < 0.8:
+        c16 = by["c16_linear"] * cp - by["c16_square"] * cp**2 + by["c16_cube"] * cp**3
+    else:
+        c16 = by["c16_full_constant"] - by["c16_full_slope"] * cp
+    m1 = by["m1_slimness"] * length / draft - by["m1_displacement"] * volume ** (1 / 3) / length
+    m1 -= by["m1_width"] * beam / length + c16
     fn = v / math.sqrt(g * length)
-    m = c15 * cp**2 * math.exp(-0.1 * fn**-2) if version == "1982" else c15 * 0.4 * math.exp(-0.034 * fn**-3.29)
-    lam = 1.446 * cp - 0.03 * length / beam if length / beam < 12 else 1.446 * cp - 0.36
-    wave = c1 * c2 * c5 * volume * rho * g * math.exp(m1 * fn**-0.9 + m * math.cos(lam * fn**-2))
+    m = c15 * cp**2 * math.exp(-by["m2_decay"] * fn**-2)
+    if version == "1984":
+        m = c15 * by["m4_factor"] * math.exp(-by["m4_decay"] * fn ** by["m4_exponent"])
+    assert length / beam < 12
+    lam = by["lambda_prismatic"] * cp - by["lambda_slenderness"] * length / beam
+    wave = math.exp(m1 * fn ** by["wave_exponent"] + m * math.cos(lam * fn**-2))
+    wave *= c1 * c2 * c5 * volume * rho * g
     pb = 0.56 * math.sqrt(abt) / (tf - 1.5 * hb)
     fni = v / math.sqrt(g * (tf - hb - 0.25 * math.sqrt(abt)) + 0.15 * v**2)
-    bulb = 0.11 * math.exp(-3 * pb**-2) * fni**3 * abt**1.5 * rho * g / (1 + fni**2)
+    bulb = by["bulb_factor"] * math.exp(-by["bulb_decay"] * pb**-2) * fni**3 * abt**1.5 * rho * g / (1 + fni**2)
     transom = 0.0
-    if at > 0 and (fnt := v / math.sqrt(2 * g * at / (beam + beam * cwp))) < 5:
-        transom = 0.5 * rho * v**2 * at * 0.2 * (1 - 0.2 * fnt)
-    return 0.5 * rho * v**2 * s * cf * k, wave, bulb, transom
+    if at > 0 and (fnt := v / math.sqrt(2 * g * at / (beam + beam * cwp))) < 1 / by["c6_slope"]:
+        transom = 0.5 * rho * v**2 * at * by["c6_constant"] * (1 - by["c6_slope"] * fnt)
+    block = loading.block_coefficient[i]
+    ca = by["ca_fullness"] * math.sqrt(length / 7.5) * block**4 * c2 * (0.04 - min(tf / length, 0.04))
+    ca += by["ca_factor"] * (length + 100) ** by["ca_length"] - by["ca_constant"]
+    pressure = 0.5 * rho * v**2 * s
+    return pressure * cf * k, wave, bulb, transom, pressure * ca
+
+
+@pytest.mark.parametrize("name", SHIPS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_calibration_equal_to_the_papers_changes_no_digit(name: str, version: str, rng: np.random.Generator):
+    aft, fore, speed = rows_of_table_20(rng, 500)
+    same = calibrated(ship(name), **PRINTED)
+    loading = Loading.of(same, aft, fore)
+    plain, spelt = (resistance(each, loading, speed, version=version) for each in (ship(name), same))
+    for field in dataclasses.fields(CalmWater):
+        np.testing.assert_array_equal(getattr(spelt, field.name), getattr(plain, field.name))
+
+
+# What a constant may change beside the total, by the beginning of its name.
+CHANGES = {
+    "form": {"form_factor", "viscous_coefficient"},
+    "ca": {"correlation_N", "viscous_coefficient"},
+    "c2": {"wave_N", "correlation_N", "viscous_coefficient"},
+    "c3": {"wave_N", "correlation_N", "viscous_coefficient"},
+    "bulb": {"bulb_N"},
+    "c6": {"transom_N"},
+}
+
+
+@pytest.mark.parametrize("constant", PRINTED)
+def test_a_changed_constant_changes_only_its_component(constant: str, rng: np.random.Generator):
+    aft, fore, speed = rng.uniform(13, 18, 300), rng.uniform(7, 16, 300), rng.uniform(2, 11, 300)
+    changed: set[str] = set()
+    for made in (ship("container"), ship("tanker"), SHIP_1982):
+        drafts = (aft, fore) if made is not SHIP_1982 else (aft * 0.7, fore * 0.7)
+        loading, other = Loading.of(made, *drafts), calibrated(made, **{constant: 1.01 * PRINTED[constant]})
+        for version in VERSIONS:
+            before, after = (resistance(each, loading, speed, version=version) for each in (made, other))
+            differ = {
+                field.name
+                for field in dataclasses.fields(CalmWater)
+                if (getattr(before, field.name) != getattr(after, field.name)).any()
+            }
+            if constant.startswith("form") and version not in constant:
+                assert not differ
+            changed |= differ
+    assert changed == CHANGES.get(constant.split("_")[0], {"wave_N"}) | {"total_N"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_version_of_the_ship_is_taken_unless_another_is_asked_for(version: str):
+    made = dataclasses.replace(ship(), resistance=Resistance(version=version))
+    loading = Loading.of(made, [12.0], [12.0])
+    by_name = resistance(ship(), loading, [9.0], version=version)
+    assert resistance(made, loading, [9.0]).total_N == by_name.total_N
+    assert (resistance(ship(), loading, [9.0]).total_N == by_name.total_N) == (version == "1984")
+    asked, plain = (resistance(each, loading, [9.0], version="1982") for each in (made, ship()))
+    assert asked.total_N == plain.total_N
+
+
+@pytest.mark.filterwarnings("error")
+def test_constants_that_give_no_number_give_a_code():
+    made = calibrated(ship(), m1_slimness=0.140407, m1_width=0.0, m1_displacement=0.0, wave_exponent=-9.0)
+    ones = np.ones(1)
+    given = Conditions(
+        draft_aft_m=12.3 * ones, draft_fore_m=12.3 * ones, speed_through_water_m_s=5 * ones,
+        speed_over_ground_m_s=5 * ones, acceleration_m_s2=0 * ones, wind_speed_m_s=0 * ones, wind_angle_rad=0 * ones,
+        wave_height_m=0 * ones, wave_period_s=8 * ones, wave_angle_rad=0 * ones, since_dry_dock_s=0 * ones,
+    )  # fmt: skip
+    found = shaft_power(made, given)
+    assert (found.problem.tolist(), np.isnan(found.power_kw).tolist()) == ([NO_POWER], [True])
 
 
 def test_the_parts_add_up_to_the_total(rng: np.random.Generator):
@@ -223,7 +345,7 @@ def test_the_line_at_a_round_reynolds_number():
 
 
 @pytest.mark.parametrize("name", SHIPS)
-@pytest.mark.parametrize("version", calm_water.VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("drafts", [(12.3, 12.3), (8, 8), (15, 15), (8, 15), (15, 8)])
 def test_resistance_grows_with_speed(name: str, version: str, drafts: tuple[float, float]):
     total = at(ship(name), *drafts, np.linspace(0, 23, 400), version).total_N
@@ -256,7 +378,7 @@ def test_power_follows_the_cubic_law_at_low_froude_numbers_and_more_above():
 
 
 @pytest.mark.parametrize("name", SHIPS)
-@pytest.mark.parametrize("version", calm_water.VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_ship_that_lies_still_has_no_resistance(name: str, version: str):
     calm = at(ship(name), 15, 9, np.array([0.0]), version)
     assert {part: getattr(calm, part)[0] for part in PARTS} == dict.fromkeys(PARTS, 0.0)

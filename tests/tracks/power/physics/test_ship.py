@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ import tomli_w
 
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.tracks.power.physics import ship as ships
-from shiftbench.tracks.power.physics.ship import SHIPS, read, ship
+from shiftbench.tracks.power.physics.ship import HOLTROP, SHIPS, Resistance, read, ship
 
 
 def plain(name: str = "container") -> dict[str, Any]:
@@ -62,6 +63,41 @@ def test_defaults_may_be_left_out(tmp_path: Path):
     del values["drive"]["shaft_efficiency"], values["hull"]["bulb_area_m2"]
     made = read(written(tmp_path / "plain.toml", values))
     assert (made.drive.shaft_efficiency, made.hull.bulb_area_m2) == (0.99, 0.0)
+
+
+def test_a_recalibration_is_read_with_the_rest_as_in_the_papers(tmp_path: Path):
+    assert ship().resistance == ship("tanker").resistance == Resistance("1984", HOLTROP)
+    values = plain("tanker")
+    table = {"version": "1982", "calibration": {"form_1982_constant": 0.9, "bulb_decay": 2}}
+    made = read(written(tmp_path / "mine.toml", values | {"resistance": table})).resistance
+    assert made == Resistance("1982", dataclasses.replace(HOLTROP, form_1982_constant=0.9, bulb_decay=2))
+    spelt = {"resistance": {"calibration": dataclasses.asdict(HOLTROP)}}
+    assert read(written(tmp_path / "spelt.toml", values | spelt)) == ship("tanker")
+    assert read(written(tmp_path / "empty.toml", values | {"resistance": {}})) == ship("tanker")
+
+
+def test_all_problems_of_a_recalibration_are_told_at_once(tmp_path: Path):
+    values = plain() | {
+        "resistance": {
+            "version": 1984, "form": "full",
+            "calibration": {"c1_faktor": 1.0, "c1_angle": 1.4, "ca_factor": "0.006", "form_1984_beam": 11.0},
+        }
+    }  # fmt: skip
+    told = problems(tmp_path / "bad.toml", values)
+    for expected in (
+        "Unknown entry in [resistance] 'form'",
+        "resistance.version: expected 1982 or 1984 as text, found 1984",
+        "Unknown entry in [resistance.calibration] 'c1_faktor'. Did you mean 'c1_factor'?",
+        "resistance.calibration.c1_angle: expected a number from -13.7565 to 0, found 1.4. Does it keep its sign?",
+        "resistance.calibration.ca_factor: expected a number from 0 to 0.06, found '0.006'",
+        "resistance.calibration.form_1984_beam: expected a number from 0 to 10.6806, found 11.0",
+    ):
+        assert expected in told, told
+    assert "resistance: expected a table [resistance], found 'full'" in problems(
+        tmp_path / "word.toml", plain() | {"resistance": "full"}
+    )
+    told = problems(tmp_path / "number.toml", plain() | {"resistance": {"calibration": 3}})
+    assert "resistance.calibration: expected a table [resistance.calibration], found 3" in told
 
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path):

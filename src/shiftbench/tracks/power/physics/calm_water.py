@@ -3,7 +3,8 @@
 J. Holtrop, G. G. J. Mennen, "An approximate power prediction method", International Shipbuilding Progress 29 (1982)
 166-170; J. Holtrop, "A statistical re-analysis of resistance and propulsion data", ibid. 31 (1984) 272-276. Names of
 coefficients (c1, m1, …) are theirs. Of the resistance the 1984 paper changes form factor and wave resistance. Full and
-slow ships take the branches that the papers have for high prismatic coefficients and small ratios of length to beam.
+slow ships take the branches that the papers have for high prismatic coefficients and small ratios of length to beam;
+a recalibration of the method for them (or for any ships) is given by its constants, see `ship.Calibration`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from shiftbench.check import Vector, first
 from shiftbench.errors import UnknownNameError
 from shiftbench.tracks.power.physics import viscous, wave_making
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import Hull, Ship
+from shiftbench.tracks.power.physics.ship import VERSIONS, Calibration, Hull, Ship
 from shiftbench.tracks.power.physics.viscous import FLOOR
 from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY, VISCOSITY
 
-VERSIONS = ("1982", "1984")
 RANGES = {
     "container": {
         "Froude number": (0.0, 0.45),
@@ -66,38 +66,41 @@ def resistance(
     *,
     viscosity: float = VISCOSITY,
     density: float = DENSITY,
-    version: str = "1984",
+    version: str | None = None,
 ) -> CalmWater:
     """Resistance of a ship at N loadings and speeds.
 
     Args:
-        ship: its hull is used.
+        ship: its hull is used, and the constants of its `resistance`.
         loading: at N drafts.
         speed_m_s: [N] speed through water in m/s, ≥ 0.
         viscosity: kinematic, in m²/s.
         density: in kg/m³.
-        version: "1984", or "1982" for form factor and wave resistance of the first paper.
+        version: "1984", or "1982" for form factor and wave resistance of the first paper; None: the ship's own.
 
     Raises:
         ArrayError: if a speed is no number or negative, or there are not as many as loadings.
         UnknownNameError: if the version is none of `VERSIONS`.
     """
+    version, by = ship.resistance.version if version is None else version, ship.resistance.calibration
     if version not in VERSIONS:
         raise UnknownNameError("version of the Holtrop-Mennen method", version, VERSIONS)
     speed = _speed(loading, speed_m_s)
     hull = ship.hull
     pressure = 0.5 * density * speed * speed
     plate = viscous.friction_coefficient(speed * loading.length_waterline_m / viscosity)
-    form = viscous.form_factor(hull, loading, version=version)
-    bulb = wave_making.bulb_reduction(hull, loading)
-    allowance = viscous.correlation_allowance(loading, bulb)
+    form = viscous.form_factor(hull, loading, version=version, constants=by)
+    bulb = wave_making.bulb_reduction(hull, loading, constants=by)
+    allowance = viscous.correlation_allowance(loading, bulb, constants=by)
     friction = pressure * loading.wetted_area_m2 * plate
     appendages = pressure * plate * (hull.appendage_area_m2 * hull.appendage_factor)
     weight = density * GRAVITY * loading.displacement_m3
-    transom_reduction = wave_making.transom_reduction(hull, loading)
-    wave = weight * bulb * transom_reduction * wave_making.bare(hull, loading, speed, version=version)
-    bulb_resistance = density * GRAVITY * _bulb_volume(loading, speed)
-    transom = pressure * _transom_area(hull, loading, speed)
+    transom_reduction = wave_making.transom_reduction(hull, loading, constants=by)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # constants that give no number: `NO_POWER`
+        bare = wave_making.bare(hull, loading, speed, version=version, constants=by)
+    wave = weight * bulb * transom_reduction * bare
+    bulb_resistance = density * GRAVITY * _bulb_volume(loading, speed, by)
+    transom = pressure * _transom_area(hull, loading, speed, by)
     correlation = pressure * loading.wetted_area_m2 * allowance
     return CalmWater(
         friction_N=friction,
@@ -141,20 +144,20 @@ def _speed(loading: Loading, speed_m_s: Any) -> Vector:
     return check.vector("speed_m_s", speed_m_s, length=len(loading.draft_m), nonnegative=True, advice=advice)
 
 
-def _bulb_volume(loading: Loading, speed: Vector) -> Vector:
+def _bulb_volume(loading: Loading, speed: Vector, by: Calibration) -> Vector:
     """Resistance of a bulb near the surface over ρ g, [N] (1982, formula for R_B)."""
     area, fore, centre = loading.bulb_area_m2, loading.draft_fore_m, loading.bulb_centre_m
     root = np.sqrt(area)
-    # 3 / P_B² with P_B = 0.56 √A_BT / (T_F - 1.5 h_B), written so that no bulb is no division by zero
+    # 3 / P_B² (`bulb_decay`) with P_B = 0.56 √A_BT / (T_F - 1.5 h_B), written so that no bulb is no division by zero
     depth = fore - 1.5 * centre
     squared = speed * speed / (GRAVITY * np.maximum(fore - centre - 0.25 * root, FLOOR) + 0.15 * speed * speed)
-    emergence = np.exp(-3 * depth * depth / np.maximum(0.3136 * area, 1e-9))
-    return 0.11 * emergence * squared * np.sqrt(squared) * area * root / (1 + squared)
+    emergence = np.exp(-by.bulb_decay * depth * depth / np.maximum(0.3136 * area, 1e-9))
+    return by.bulb_factor * emergence * squared * np.sqrt(squared) * area * root / (1 + squared)
 
 
-def _transom_area(hull: Hull, loading: Loading, speed: Vector) -> Vector:
+def _transom_area(hull: Hull, loading: Loading, speed: Vector, by: Calibration) -> Vector:
     """A_T c6 [N] in m²: a transom that runs dry, F_nT ≥ 5, has no resistance of its own (1982, formula for R_TR)."""
     area = loading.transom_area_m2
     width = hull.beam_m * (1 + loading.waterplane_coefficient)
     froude = speed * np.sqrt(width / (2 * GRAVITY * np.maximum(area, 1e-9)))
-    return area * np.maximum(0.2 * (1 - 0.2 * froude), 0.0)
+    return area * np.maximum(by.c6_constant * (1 - by.c6_slope * froude), 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import Hull
+from shiftbench.tracks.power.physics.ship import HOLTROP, Calibration, Hull
 
 FLOOR = 0.02  # of bases that the regressions raise to a power, so that no hull beyond their range turns into NaN
 
@@ -27,37 +27,39 @@ def run_ratio(loading: Loading) -> Vector:
     return np.maximum(run, FLOOR)
 
 
-def form_factor(hull: Hull, loading: Loading, *, version: str = "1984") -> Vector:
+def form_factor(hull: Hull, loading: Loading, *, version: str = "1984", constants: Calibration = HOLTROP) -> Vector:
     """1 + k1 [N] of the hull: by the 1984 regression with c14, or the 1982 one with c12 and c13."""
-    return _form_1982(hull, loading) if version == "1982" else _form_1984(hull, loading)
+    return _form_1982(hull, loading, constants) if version == "1982" else _form_1984(hull, loading, constants)
 
 
-def _form_1984(hull: Hull, loading: Loading) -> Vector:
+def _form_1984(hull: Hull, loading: Loading, by: Calibration) -> Vector:
     length, prismatic = loading.length_waterline_m, loading.prismatic_coefficient
-    return 0.93 + 0.487118 * (1 + 0.011 * hull.stern_shape) * (
-        (hull.beam_m / length) ** 1.06806
-        * (loading.draft_m / length) ** 0.46106
-        * run_ratio(loading) ** -0.121563
-        * (length * length * length / loading.displacement_m3) ** 0.36486
-        * (1 - prismatic) ** -0.604247
+    return by.form_1984_constant + by.form_1984_factor * (1 + by.form_1984_stern * hull.stern_shape) * (
+        (hull.beam_m / length) ** by.form_1984_beam
+        * (loading.draft_m / length) ** by.form_1984_draft
+        * run_ratio(loading) ** -by.form_1984_run
+        * (length * length * length / loading.displacement_m3) ** by.form_1984_slenderness
+        * (1 - prismatic) ** by.form_1984_prismatic
     )
 
 
-def _form_1982(hull: Hull, loading: Loading) -> Vector:
+def _form_1982(hull: Hull, loading: Loading, by: Calibration) -> Vector:
     prismatic = loading.prismatic_coefficient
     slimness = loading.draft_m / loading.length_waterline_m
+    above = np.maximum(slimness - 0.02, 0.0)
     c12 = np.where(
         slimness > 0.05,
-        slimness**0.2228446,
-        48.20 * np.maximum(slimness - 0.02, 0.0) ** 2.078 + 0.479948,
+        slimness**by.form_1982_draft,
+        by.form_1982_shallow_factor * above**by.form_1982_shallow_exponent + by.form_1982_shallow_constant,
     )
     afterbody = np.maximum(1 - prismatic + 0.0225 * loading.lcb_percent, FLOOR)
     width = hull.beam_m / (loading.length_waterline_m * run_ratio(loading))
-    form = c12 * width**0.92497 * (0.95 - prismatic) ** -0.521448 * afterbody**0.6906
-    return (1 + 0.003 * hull.stern_shape) * (0.93 + form)
+    form = c12 * width**by.form_1982_beam * (0.95 - prismatic) ** by.form_1982_prismatic
+    form = form * afterbody**by.form_1982_afterbody
+    return (1 + by.form_1982_stern * hull.stern_shape) * (by.form_1982_constant + form)
 
 
-def correlation_allowance(loading: Loading, bulb_reduction: Vector) -> Vector:
+def correlation_allowance(loading: Loading, bulb_reduction: Vector, *, constants: Calibration = HOLTROP) -> Vector:
     """C_A [N] between model and ship, for a hull roughness of 150 µm (1982, formula for C_A).
 
     bulb_reduction: c2 [N], see `wave_making`.
@@ -65,5 +67,6 @@ def correlation_allowance(loading: Loading, bulb_reduction: Vector) -> Vector:
     length, block = loading.length_waterline_m, loading.block_coefficient
     square = block * block
     c4 = np.minimum(loading.draft_fore_m / length, 0.04)
-    allowance = 0.006 * (length + 100) ** -0.16 - 0.00205
-    return allowance + 0.003 * np.sqrt(length / 7.5) * square * square * bulb_reduction * (0.04 - c4)
+    allowance = constants.ca_factor * (length + 100) ** constants.ca_length - constants.ca_constant
+    fullness = constants.ca_fullness * np.sqrt(length / 7.5) * square * square
+    return allowance + fullness * bulb_reduction * (0.04 - c4)
