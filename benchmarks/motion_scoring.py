@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.metrics import motion
-from shiftbench.tracks.motion import wire
+from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
-from shiftbench.tracks.motion.scoring import scores
-from shiftbench.tracks.motion.submission import Submission, read_submission, write_submission
-from shiftbench.tracks.motion.truth import Truth, truth_of_submission
+from shiftbench.tracks.motion.submissions.scoring import scores
+from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, write_submission
+from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_submission
 
 REQUESTS, MODES = 50_000, 5
 ROUNDS = 5

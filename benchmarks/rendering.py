@@ -21,11 +21,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.motion import availability, wire
-from shiftbench.tracks.motion.feature_map import CHANNELS, feature_map, feature_maps
-from shiftbench.tracks.motion.frame import agent_frame
-from shiftbench.tracks.motion.map_settings import GROUPS
-from shiftbench.tracks.motion.scene import Scene, scene_of
+from shiftbench.tracks.motion.maps import availability
+from shiftbench.tracks.motion.maps.feature_map import CHANNELS, feature_map, feature_maps
+from shiftbench.tracks.motion.maps.map_settings import GROUPS
+from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes.frame import agent_frame
+from shiftbench.tracks.motion.scenes.scene import Scene, scene_of
 
 ROUNDS = 7
 SIZE = 128

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-PROTO = Path(__file__).resolve().parent.parent / "src/shiftbench/tracks/motion/proto"
+PROTO = Path(__file__).resolve().parent.parent / "src/shiftbench/tracks/motion/scenes/proto"
 
 
 def write(target: Path, source: Path = PROTO) -> None:

@@ -73,3 +73,8 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def name_of(text: str) -> str:
+    """A text as a file's name: any other sign than letters, digits, dashes and underscores is written as its code."""
+    return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from shiftbench.paper.output import Paper
-from shiftbench.settings import Settings
+from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done, and how much it is in all."""
@@ -16,7 +17,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted: `name` is "regression" or "classification", `target` a column, `unit` its unit.
+    """What is predicted and how it is judged: `name` is that of its reports' task, `target` a column, `unit` its unit.
 
     threshold: the largest acceptable error, as in the papers.
     """
@@ -49,32 +50,85 @@ class Prepare(Protocol):
         """Read `source`, check it, and write its partitions to `folder`; raises ShiftbenchError for bad input."""
 
 
-class RunSettings(Protocol):
-    """Makes the settings of a run on a prepared folder."""
+@dataclass(frozen=True)
+class Words:
+    """What a user says of a run: None and nothing where the track decides.
 
-    def __call__(self, prepared: Prepared, task: Task, *, preset: str, seed: int) -> Settings:
-        """The settings of one task with the methods of a preset."""
+    methods: only these of the preset's. members: of each ensemble. test_sets: name → path of further records to be
+    scored on. rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
+    """
+
+    preset: str
+    seed: int = 0
+    methods: tuple[str, ...] = ()
+    members: int | None = None
+    test_sets: Mapping[str, str] = field(default_factory=dict)
+    rule: str | None = None
+    replicates: int | None = None
+    kind: str | None = None
+
+    def preset_of(self, whole: bool) -> str:
+        """The preset as a recipe tells it: `whole` is whether every one of its methods takes part."""
+        return self.preset if whole and self.members is None else f"{self.preset}, in part"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A report that a run made, the name of its folder inside the run's, and pictures that only the track can draw."""
+
+    name: str
+    report: Report
+    pictures: tuple[Picture, ...] = ()
+
+
+class RunTask(Protocol):
+    """Fits and predicts on a prepared folder, and assesses."""
+
+    def __call__(
+        self, prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
+    ) -> list[Result]:
+        """The reports of one task. All is written below `folder`, where an earlier run may have begun."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Made-up data of the official form.
+
+    write: (path, rows, seed, progress) writes them; rows is None if nobody says. name: of the file or folder if nobody
+    says. unit: what `rows` counts. holds: patterns of all that a folder of them holds, none if they are a file.
+    """
+
+    write: Callable[[Path, int | None, int, Progress | None], Path]
+    name: str
+    unit: str = "rows"
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Track:
     """A track: its tasks, its presets of methods, and how its data are made, prepared, run and compared.
 
+    presets: names of lists of methods, the usual one first. methods: names of all that any of these holds.
     experiments: names of the ways in which its data can be partitioned, the canonical one first.
-    example: (path, rows, seed, progress) writes made-up data of the official form; rows is None if nobody says.
-    example_name: the name of their file or folder if nobody says.
     open_prepared: what a prepared folder holds.
+    resumes: whether `prepare` goes on in a folder where it was cut off.
     with_climates: `prepare` that takes climates from a table, where records can lack them; None: they have none.
+    with_executor: `prepare` on an executor (its name) with so many workers; None: it is one process.
+    job_script: (source, folder, experiment, tasks) writes the script of a Slurm array that does the work of `prepare`,
+    which then puts all together.
     """
 
     name: str
     tasks: tuple[Task, ...]
     presets: tuple[str, ...]
+    methods: tuple[str, ...]
     experiments: tuple[str, ...]
-    example: Callable[[Path, int | None, int, Progress | None], Path]
-    example_name: str
+    example: Example
     prepare: Prepare
     open_prepared: Callable[[Path], Prepared]
-    settings: RunSettings
+    run: RunTask
     paper: Paper
+    resumes: bool = False
     with_climates: Callable[[Path], Prepare] | None = None
+    with_executor: Callable[[str, int | None], Prepare] | None = None
+    job_script: Callable[[Path, Path, str, int | None], Path | None] | None = None

@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, showing
 from shiftbench.cli.terminal import complain, note
 from shiftbench.errors import ShiftbenchError
 
@@ -37,8 +37,10 @@ for command in (
     benchmarking.example,
     fetching.fetch,
     benchmarking.prepare,
+    showing.show,
 ):
     app.command()(command)
+app.command("import")(importing.import_data)
 
 
 @app.callback(invoke_without_command=True)

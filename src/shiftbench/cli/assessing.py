@@ -164,9 +164,10 @@ def report(
     out: o.Out = None,
 ) -> None:
     """Print all tables of a report, and write it again in every format (after an upgrade, or elsewhere)."""
-    from shiftbench.report import finding
+    from shiftbench.report import finding, picture
 
-    finish(finding.load([file])[0], out or (file if file.is_dir() else file.parent), brief=False)
+    here = file if file.is_dir() else file.parent
+    finish(finding.load([file])[0], out or here, brief=False, pictures=picture.beside(here))
 
 
 def tables(

@@ -7,7 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +18,11 @@ from shiftbench.cli.terminal import cores_or_all, make_room, note, progress_bar,
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
-    from shiftbench.settings import Settings
-    from shiftbench.track import Prepare, Prepared, Progress, Track
+    from shiftbench.track import Prepare, Prepared, Progress, Result, Track, Words
 
 MANIFEST = "manifest.json"  # a prepared folder is whole where this is
+SLURM = "slurm"  # the executor that is not ours to wait for
 PART = ".preparing"  # what is being prepared, inside its folder
-EXAMPLE = "records.parquet"  # in a folder of example data
 MARKER = "track.toml"  # of a run's folder
 
 Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
@@ -34,13 +33,18 @@ ClimateTable = Annotated[
     Path | None,
     typer.Option("--climate", help="Table of climates by coordinates, where a track's data lack them."),
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option("--executor", help="Where a large track is prepared: serial, processes, ray or slurm [processes]."),
+]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Workers of the executor [all cores].")]
 
 
 def example(
     what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = "table",
     out: o.Out = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", min=1000, help="Rows [20,000; of a track that simulates a time: all].")
+        int | None, typer.Option("--rows", min=1, help="Rows, or scenes [as the track has it; a table: 20,000].")
     ] = None,
     seed: o.Seed = None,
     overwrite: o.Overwrite = False,
@@ -52,14 +56,13 @@ def example(
     if what not in ("table", *TRACKS):
         raise UnknownNameError("example", what, ["table", *TRACKS])
     chosen = None if what == "table" else track(what)
-    path = out or Path(chosen.example_name if chosen else "table.parquet")
+    path = out or Path(chosen.example.name if chosen else "table.parquet")
     if path.is_dir():
-        if others := sorted(entry.name for entry in path.iterdir() if entry.suffix != ".parquet"):
-            raise SettingsError(
-                f"{path}: expected a new folder, or one of example data alone, found {others[0]!r} in it. "
-                "Choose another --out; nothing was removed."
-            )
-        make_room(path, overwrite=overwrite, marker=EXAMPLE, resumes=False)
+        _only_example(path, chosen.example.holds if chosen else ())
+        if overwrite:
+            shutil.rmtree(path)
+        elif any(path.iterdir()):
+            raise SettingsError(f"{path}: expected a new folder, found one. Choose another --out, or --overwrite.")
     elif path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     if chosen is None:
@@ -67,8 +70,18 @@ def example(
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
         return
     with progress_bar() as progress:
-        table = chosen.example(path, rows, seed or 0, progress)
+        table = chosen.example.write(path, rows, seed or 0, progress)
     say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
+
+
+def _only_example(folder: Path, holds: tuple[str, ...]) -> None:
+    """Refuse a folder with anything in it that example data do not hold: it may not be replaced."""
+    names = sorted(entry.name for entry in folder.iterdir())
+    if others := [name for name in names if not any(fnmatch(name, pattern) for pattern in holds)]:
+        raise SettingsError(
+            f"{folder}: expected a new folder, or one of example data alone, found {others[0]!r} in it. "
+            "Choose another --out; nothing was removed."
+        )
 
 
 def prepare(
@@ -77,9 +90,11 @@ def prepare(
     out: o.Out = None,
     experiment: Experiment = None,
     climate: ClimateTable = None,
+    executor: Executor = None,
+    workers: Workers = None,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Check a track's data, convert them to Parquet and divide them into partitions."""
+    """Check a track's data, convert them to what is read quickly, and divide them into partitions."""
     from shiftbench.tracks import track
 
     chosen = track(name)
@@ -88,10 +103,26 @@ def prepare(
     _outside(source, folder)
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
         make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
+    if executor == SLURM and chosen.job_script is not None:
+        _say_script(chosen, source, folder, experiment=wanted, tasks=workers)
+        return
     with progress_bar() as progress:
-        prepared = _prepared_whole(chosen, source, folder, experiment=wanted, climates=climate, progress=progress)
+        prepared = _prepared_whole(
+            chosen, source, folder, experiment=wanted, progress=progress, climates=climate, executor=executor,
+            workers=workers,
+        )  # fmt: skip
     _say_prepared(prepared)
     say(f"next: shiftbench run {name} --data {prepared.folder}")
+
+
+def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None) -> None:
+    """Write the script of a Slurm array, and say what to do with it."""
+    assert track.job_script is not None
+    part = folder / PART
+    part.mkdir(parents=True, exist_ok=True)
+    script = track.job_script(source, part, experiment, tasks)
+    say(f"script: {script}\nsubmit: sbatch {script}")
+    say(f"then:   shiftbench prepare {track.name} {source} --out {folder} --experiment {experiment}")
 
 
 def _outside(data: Path, folder: Path) -> None:
@@ -99,26 +130,42 @@ def _outside(data: Path, folder: Path) -> None:
         raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
-def _preparing(track: Track, climates: Path | None) -> Prepare:
-    """What prepares the track's data, with a table of climates if one was named."""
-    if climates is None:
-        return track.prepare
-    if track.with_climates is None:
-        raise SettingsError(
+def _preparing(
+    track: Track, climates: Path | None = None, executor: str | None = None, workers: int | None = None
+) -> Prepare:
+    """What prepares the track's data, with a table of climates or on an executor if one was named."""
+    problems = []
+    if climates is not None and track.with_climates is None:
+        problems.append(
             f"--climate: expected no table of climates for {track.name}, whose records have none, found {climates}. "
             "Drop the option."
         )
-    return track.with_climates(climates)
+    if (executor or workers) is not None and track.with_executor is None:
+        problems.append(
+            f"--executor and --workers: {track.name} is prepared by one process, found one of them. Drop it."
+        )
+    if problems:
+        raise SettingsError(*problems)
+    if climates is not None and track.with_climates:
+        return track.with_climates(climates)
+    if (executor or workers) is not None and track.with_executor:
+        return track.with_executor(executor or "processes", workers)
+    return track.prepare
 
 
 def _prepared_whole(
-    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, climates: Path | None = None
+    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, **words: Any
 ) -> Prepared:
-    """Prepare data aside; only when all is done they take the place of what is in the folder."""
-    act = _preparing(track, climates)
+    """Prepare data aside; only when all is done they take the place of what is in the folder.
+
+    A track that resumes goes on with what a preparation that was cut off or refused has left there; of others nothing
+    stays.
+    """
+    act = _preparing(track, **words)
     new, part = not folder.exists(), folder / PART
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
+    if not track.resumes:
+        shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, exist_ok=True)
     try:
         act(source, part, experiment=experiment, progress=progress)
         old = [entry for entry in folder.iterdir() if entry != part]
@@ -127,7 +174,8 @@ def _prepared_whole(
         for entry in sorted(part.iterdir(), key=lambda entry: entry.name == MANIFEST):  # where it is, all is
             entry.replace(folder / entry.name)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if not track.resumes or not (folder / PART).exists() or not any(part.iterdir()):
+            shutil.rmtree(part, ignore_errors=True)
         if new and not any(folder.iterdir()):
             folder.rmdir()
     return track.open_prepared(folder)
@@ -152,22 +200,17 @@ def _say_prepared(prepared: Prepared) -> None:
 
 
 def run_track(
-    name: str, data: Path | None, *, task: str | None, preset: str | None, experiment: str | None, seed: int | None,
-    given: dict[str, Any], out: Path | None, cores: int, overwrite: bool,
+    name: str, data: Path | None, *, task: str | None, experiment: str | None, words: dict[str, Any], out: Path | None,
+    cores: int, overwrite: bool,
 ) -> None:  # fmt: skip
     """`shiftbench run TRACK`: prepare the data if need be, then run every task, then the paper's tables."""
-    from shiftbench import methods
-    from shiftbench import run as runner
     from shiftbench.tracks import track
 
     chosen = track(name)
     tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
     if not tasks:
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
-    if preset is not None and preset not in chosen.presets:
-        raise UnknownNameError("preset", preset, chosen.presets)
-    for method in given["methods"]:
-        methods.method(method)  # a misspelt one is named before anything is prepared
+    wanted = _words(chosen, words)
     if data is None:
         raise SettingsError(
             f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
@@ -179,21 +222,31 @@ def run_track(
     if overwrite:
         _outside(data, folder)
     make_room(folder, overwrite=overwrite, marker=MARKER, resumes=True)
-    reports, pages = [], []
+    results: list[Result] = []
     with _nothing_if_refused(folder), progress_bar() as progress:
         prepared = _prepared(chosen, data, folder, experiment, progress)
         for entry in tasks:
-            settings = chosen.settings(prepared, entry, preset=preset or chosen.presets[0], seed=seed or 0)
-            outcome = runner.run(
-                _with_words(settings, given), folder / entry.name, cores=cores_or_all(cores), progress=progress
-            )
-            reports.append(outcome.report)
-            pages.append(write(outcome.report, folder / entry.name / "report"))
+            results += chosen.run(prepared, entry, wanted, folder=folder, cores=cores_or_all(cores), progress=progress)
+        reports = [result.report for result in results]
+        pages = [write(result.report, folder / result.name / "report", result.pictures) for result in results]
         tables = chosen.paper.write(reports, folder / "tables")["markdown"]
     for report, page in zip(reports, pages, strict=True):
         show(report)
         say(f"report: {page}\n")
     say(f"tables: {tables}")
+
+
+def _words(track: Track, given: dict[str, Any]) -> Words:
+    """What the command line says of a run; what is misspelt is named before anything is prepared."""
+    from shiftbench.track import Words
+
+    preset = given.pop("preset") or track.presets[0]
+    if preset not in track.presets:
+        raise UnknownNameError("preset", preset, track.presets)
+    for method in given["methods"]:
+        if method not in track.methods:
+            raise UnknownNameError("method", method, track.methods)
+    return Words(preset=preset, seed=given.pop("seed") or 0, **given)
 
 
 @contextmanager
@@ -205,24 +258,6 @@ def _nothing_if_refused(folder: Path) -> Iterator[None]:
         if folder.is_dir() and [entry.name for entry in folder.iterdir()] == [MARKER]:
             shutil.rmtree(folder)
         raise
-
-
-def _with_words(settings: Settings, given: dict[str, Any]) -> Settings:
-    """The track's settings with what the command line says of methods and of the assessment."""
-    wanted = given["methods"]
-    words = {key: given[key] for key in ("replicates", "kind", "rule") if given[key] is not None}
-    known = {str(entry["name"]) for entry in settings.methods}
-    if unknown := [name for name in wanted if name not in known]:
-        raise UnknownNameError("method of this preset", unknown[0], known)
-    methods = tuple(entry for entry in settings.methods if not wanted or entry["name"] in (*wanted, "column"))
-    assessment = replace(settings.assessment, **words)
-    track = dict(settings.track)
-    if len(methods) < len(settings.methods) or given["members"] is not None:
-        track["preset"] = f"{track['preset']}, in part"
-    test_sets = {**settings.test_sets, **given["test_sets"]}
-    return replace(
-        settings, methods=methods, test_sets=test_sets, members=given["members"], assessment=assessment, track=track
-    )
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:

@@ -118,10 +118,9 @@ def run(
         if foreign := [word for word, value in words.items() if value]:
             raise SettingsError(f"a track settles {', '.join(foreign)}: expected no such option, found it. Drop it.")
         benchmarking.run_track(
-            str(table), data, task=task, preset=preset, experiment=experiment, seed=seed, out=out, cores=cores,
-            overwrite=overwrite,
-            given={"methods": listed(method), "members": members, "replicates": replicates, "kind": intervals,
-                   "rule": rule, "test_sets": _test_sets(test_set)},
+            str(table), data, task=task, experiment=experiment, out=out, cores=cores, overwrite=overwrite,
+            words={"preset": preset, "seed": seed, "methods": listed(method), "members": members,
+                   "replicates": replicates, "kind": intervals, "rule": rule, "test_sets": _test_sets(test_set)},
         )  # fmt: skip
         return
     if data is not None or experiment is not None:

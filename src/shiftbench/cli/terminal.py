@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 
 if TYPE_CHECKING:
     from shiftbench.report.content import Report
+    from shiftbench.report.picture import Picture
 
 Progress = Callable[[str, int, int], None]
 
@@ -95,10 +96,10 @@ def progress_bar() -> Iterator[Progress]:
         yield progress
 
 
-def finish(report: Report, folder: Path, *, brief: bool = True) -> None:
+def finish(report: Report, folder: Path, *, brief: bool = True, pictures: Sequence[Picture] = ()) -> None:
     """Print the main part of a report (or all of it), write it in every format, and say where it is."""
     show(report, brief=brief)
-    say(f"report: {write(report, folder)}")
+    say(f"report: {write(report, folder, pictures)}")
 
 
 def show(report: Report, *, brief: bool = True) -> None:
@@ -111,8 +112,8 @@ def show(report: Report, *, brief: bool = True) -> None:
     Console(width=width).print(terminal.render(report, brief=brief))
 
 
-def write(report: Report, folder: Path) -> Path:
-    """Write a report in every format; returns the page to open first."""
+def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:
+    """Write a report in every format, with pictures of a track's own; returns the page to open first."""
     from shiftbench.report import output
 
-    return output.write(report, folder)["html"]
+    return output.write(report, folder, pictures)["html"]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
 
 
-def write(report: Report, folder: str | Path) -> dict[str, Path]:
-    """Write a report as HTML, Markdown, LaTeX, CSV and JSON with its pictures; returns the paths by what they hold."""
+def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) -> dict[str, Path]:
+    """Write a report as HTML, Markdown, LaTeX, CSV and JSON with its pictures; returns the paths by what they hold.
+
+    `pictures` are further ones that it carries; without any it keeps those that already lie beside this same report.
+    """
     from shiftbench.report import output  # with it comes matplotlib
 
-    return output.write(report, folder)
+    return output.write(report, folder, pictures)
 
 
-__all__ = ["Report", "write"]
+__all__ = ["Picture", "Report", "write"]

@@ -10,7 +10,7 @@ from shiftbench.report import canvas
 from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import METRICS, SUBSETS, Curve, Report
 from shiftbench.report.digits import metric_digits
-from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, short
+from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, sentence, short
 from shiftbench.report.view import finite, headline_scores, lead, measure_title
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
                 panel.plot(curve.x, curve.y, color=GREY, linestyle=ORDERS[curve.order], linewidth=1.2)
         _retention_lines(report, panel, [curve for curve in here if curve.order == "uncertainty"], names)
         panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, _top(here, reference)))
-    error = f"{short(report.error_name).capitalize()}{unit_text(report.error_unit)}\nof the kept, over all records"
+    error = f"{sentence(short(report.error_name))}{unit_text(report.error_unit)}\nof the kept, over all records"
     axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
     canvas.legend(figure, handles, columns)
     return figure

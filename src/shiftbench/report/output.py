@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from shiftbench import files, plots
-from shiftbench.report import page, text
+from shiftbench.errors import ShiftbenchError
+from shiftbench.report import page, picture, text
 from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
 
 
-def write(report: Report, folder: str | Path) -> dict[str, Path]:
+def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) -> dict[str, Path]:
     """Write a report in every format; each file whole or not at all.
 
+    Args:
+        report: what to show.
+        folder: where to; what an earlier report left there is replaced.
+        pictures: further ones that the report carries. Without any, those that lie in the folder stay if the report
+            in it is this one, as where it is written again after an upgrade; those of another report go.
+
     Returns:
-        The paths by what they hold: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder.
+        The paths by what they hold: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with further
+        pictures also `pictures`, another folder.
+
+    Raises:
+        ShiftbenchError: if two further pictures have one name, or are no PNG.
     """
     target = Path(folder)
+    carried = list(pictures) or _kept(report, target)
+    picture.write(carried, target)
     drawn = plots.save(report, target / "figures")
-    pictures = {path.stem: path.read_text(encoding="utf-8") for path in drawn if path.suffix == ".svg"}
-    return {
-        "html": files.write_text(target / "report.html", page.html(report, pictures=pictures)),
-        "markdown": files.write_text(target / "report.md", text.markdown(report)),
-        "latex": files.write_text(target / "report.tex", text.latex(report)),
+    own = {path.stem: path.read_text(encoding="utf-8") for path in drawn if path.suffix == ".svg"}
+    paths = {
+        "html": files.write_text(target / "report.html", page.html(report, pictures=own, further=carried)),
+        "markdown": files.write_text(target / "report.md", text.markdown(report, further=carried)),
+        "latex": files.write_text(target / "report.tex", text.latex(report, further=carried)),
         "csv": files.write_text(target / "report.csv", text.csv(report)),
         "json": report.save(target / "report.json"),
         "figures": target / "figures",
     }
+    return paths | ({"pictures": target / picture.FOLDER} if carried else {})
+
+
+def _kept(report: Report, folder: Path) -> list[Picture]:
+    """The pictures in a folder, if the report in it is this one."""
+    try:
+        same = Report.load(folder / "report.json").to_json() == report.to_json()
+    except ShiftbenchError:  # none, or of another form
+        return []
+    # Read now: they are about to be written.
+    return [Picture(each.name, each.title, each.caption, each.png) for each in picture.beside(folder)] if same else []

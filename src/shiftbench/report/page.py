@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shiftbench import plots
+from shiftbench.report import picture
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Grid, grids
+from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
@@ -23,8 +25,8 @@ PICTURES = {
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture with its words; `svg` is markup of our own making, in which all names are already text."""
+class Drawn:
+    """One of the report's own pictures; `svg` is markup of our own making, in which all names are already text."""
 
     name: str
     title: str
@@ -32,12 +34,13 @@ class Picture:
     svg: str
 
 
-def html(report: Report, *, pictures: Mapping[str, str] | None = None) -> str:
+def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: Sequence[Picture] = ()) -> str:
     """The report as one self-contained HTML page.
 
     Args:
         report: what to show.
         pictures: SVG texts by name, as `plots.svg` makes them; drawn here if not given.
+        further: pictures that stand in a section of their own.
     """
     # Imported here: who only reads numbers need not wait for a template engine.
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -63,6 +66,8 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None) -> str:
         sections=[_section(report, split, tables, pictures) for split in _main_first(report)],
         recipe=flat(report.recipe),
         folded=FOLDED,
+        further=further,
+        further_title=picture.TITLE,
     )
 
 
@@ -72,9 +77,9 @@ def _main_first(report: Report) -> list[str]:
 
 def _section(
     report: Report, split: str, tables: list[Grid], pictures: Mapping[str, str]
-) -> tuple[str, str, list[tuple[Grid | None, list[Picture]]]]:
+) -> tuple[str, str, list[tuple[Grid | None, list[Drawn]]]]:
     """A split's name, its title, and its tables, each with its pictures."""
-    shown: list[tuple[Grid | None, list[Picture]]] = []
+    shown: list[tuple[Grid | None, list[Drawn]]] = []
     mine = {grid.kind: grid for grid in tables if grid.split == split}
     for kind in dict.fromkeys((*mine, *PICTURES)):
         kinds = PICTURES.get(kind, ())
@@ -86,6 +91,6 @@ def _section(
     return split, split_title(split).capitalize(), shown
 
 
-def _pictures(pictures: Mapping[str, str], split: str, kinds: tuple[str, ...]) -> list[Picture]:
+def _pictures(pictures: Mapping[str, str], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
     names = [f"{split}_{kind}" for kind in kinds]
-    return [Picture(name, *plots.caption(name), pictures[name]) for name in names if name in pictures]
+    return [Drawn(name, *plots.caption(name), pictures[name]) for name in names if name in pictures]

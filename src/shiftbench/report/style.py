@@ -80,6 +80,11 @@ def short(name: object, longest: int = LONGEST) -> str:
     return text.replace("$", r"\$")
 
 
+def sentence(text: str) -> str:
+    """Text as it begins a line: names with a capital of their own, such as cNLL, stay as they are."""
+    return text.capitalize() if text.islower() else text
+
+
 def labels(report: Report) -> dict[str, str]:
     """A short name for every system, numbered where two would look the same."""
     shorts = {system.name: short(system.name) for system in report.systems}

@@ -6,10 +6,13 @@ import csv as csv_format
 import io
 import math
 import re
+from collections.abc import Sequence
 
+from shiftbench.report import picture
 from shiftbench.report.content import METRICS, Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
 from shiftbench.report.latex import escaped
+from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, metric_unit
@@ -49,18 +52,27 @@ def _field(number: float | None) -> str:
 # --- Markdown -------------------------------------------------------------------------------------------------------
 
 
-def markdown(report: Report) -> str:
-    """The verdict and all tables in GitHub-flavoured Markdown."""
+def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
+    """The verdict and all tables in GitHub-flavoured Markdown, with links to further pictures."""
     blocks = [f"# {quoted(report.title)}", quoted(signature(report))]
     blocks += ["\n".join(f"- {quoted(text)}" for text in verdict(report))]
     for grid in grids(report):
         blocks += [f"## {quoted(grid.title)}", markdown_table(grid)]
         blocks += [quoted(grid.note)] if grid.note else []
+    if further:
+        blocks += [f"## {picture.TITLE}", *map(_markdown_picture, further)]
     if report.warnings:
         blocks += ["## Warnings", "\n".join(f"- {quoted(text)}" for text in report.warnings)]
     if report.recipe:
         blocks += ["## Recipe", "\n".join(f"- {quoted(key)}: {quoted(text)}" for key, text in flat(report.recipe))]
     return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_picture(each: Picture) -> str:
+    title, caption = quoted(each.title), quoted(each.caption)
+    # Of a text for those who do not see the picture, a bracket ends it.
+    alternative = re.sub(r"(?<!\\)([\[\]])", r"\\\1", title)
+    return f"![{alternative}]({each.file})\n\n**{title}.** {caption}".rstrip()
 
 
 def markdown_table(grid: Grid) -> str:
@@ -94,14 +106,29 @@ def quoted(text: str) -> str:
 # --- LaTeX ----------------------------------------------------------------------------------------------------------
 
 
-def latex(report: Report) -> str:
-    r"""All tables for LaTeX, to be read by \input; needs the package booktabs."""
+def latex(report: Report, *, further: Sequence[Picture] = ()) -> str:
+    r"""All tables and further pictures for LaTeX, to be read by \input; needs booktabs, with pictures also graphicx."""
     tables = [
         _latex_table(grid.only(places), part)
         for grid in grids(report)
         for part, places in enumerate(_latex_portions(grid), 1)
     ]
-    return f"% Needs \\usepackage{{booktabs}}.\n% {escaped(signature(report))}\n" + "\n".join(tables)
+    needed = r"\usepackage{booktabs}" + (r" and \usepackage{graphicx}" if further else "")
+    floats = [*tables, *map(_latex_picture, further)]
+    return f"% Needs {needed}.\n% {escaped(signature(report))}\n" + "\n".join(floats)
+
+
+def _latex_picture(each: Picture) -> str:
+    """A picture as a float; its file is looked for beside the LaTeX file."""
+    lines = [
+        r"\begin{figure}",
+        r"\centering",
+        rf"\includegraphics[width=\linewidth]{{{each.file}}}",
+        rf"\caption{{{escaped(each.title)}. {escaped(each.caption)}}}",
+        rf"\label{{fig:shiftbench-{each.name}}}",
+        r"\end{figure}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _latex_portions(grid: Grid) -> list[list[int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from shiftbench import methods
+from shiftbench import files, methods
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.features import Features
@@ -33,12 +33,7 @@ class Planned:
     @property
     def place(self) -> str:
         """The name as a file's."""
-        return place_of(self.name)
-
-
-def place_of(name: str) -> str:
-    """A name as a file's: any other sign than letters, digits, dashes and underscores is written as its code."""
-    return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in name)
+        return files.name_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
                 f"{name}: expected to be made of methods that come before it ({', '.join(before) or 'none'}), found "
                 f"{', '.join(map(repr, late))}. Change the order, or the names in `of`."
             )
-        places = [place_of(part) for part in parts]
+        places = [files.name_of(part) for part in parts]
         own["of"] = places[0] if isinstance(own.get("of"), str) else places
     return Planned(name, method.name, method.role, own)
 

@@ -7,7 +7,7 @@ import importlib
 from shiftbench.errors import UnknownNameError
 from shiftbench.track import Track
 
-TRACKS = ("weather", "power")
+TRACKS = ("weather", "power", "motion")
 
 
 def track(name: str) -> Track:

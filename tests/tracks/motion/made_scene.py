@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shiftbench.tracks.motion import wire
-from shiftbench.tracks.motion.scene import scene_of
+from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes.scene import scene_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "motion"
 MADE = ("synthetic_scene_1", "synthetic_scene_2", "synthetic_scene_3")
@@ -21,7 +21,7 @@ def descriptor_set():
     """The shipped descriptors of the wire format."""
     from google.protobuf import descriptor_pb2
 
-    data = resources.files("shiftbench.tracks.motion").joinpath("proto", wire.DESCRIPTORS).read_bytes()
+    data = resources.files("shiftbench.tracks.motion.scenes").joinpath("proto", wire.DESCRIPTORS).read_bytes()
     return descriptor_pb2.FileDescriptorSet.FromString(data)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ShiftbenchError, UnknownNameError
-from shiftbench.tracks.motion import tag_files
 from shiftbench.tracks.motion.partitions import RULES, matching, partition_of, partitions, tag_counts
+from shiftbench.tracks.motion.scenes import tag_files
 from shiftbench.tracks.motion.schema import (
     COUNTS,
     PARTITIONS,

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from shiftbench.tracks.motion.scene import Scene, read_scene, valid_requests, write_scene
+from shiftbench.tracks.motion.maps.feature_map import MapSettings, feature_map, feature_maps
+from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, valid_requests, write_scene
+from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, write_submission
 
-__all__ = ["Scene", "read_scene", "valid_requests", "write_scene"]
+__all__ = [
+    "MapSettings", "Scene", "Submission", "feature_map", "feature_maps", "read_scene", "read_submission",
+    "valid_requests", "write_scene", "write_submission",
+]  # fmt: skip

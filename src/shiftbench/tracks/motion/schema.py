@@ -17,6 +17,7 @@ FUTURE = 25
 STEPS = PAST + FUTURE
 HZ = 5
 PARTS = ("train", "dev", "eval")
+TRACK = "motion"
 PARTITIONS = ("train", "dev_in", "dev_out", "eval_in", "eval_out")
 UNKNOWN = "Unknown"
 

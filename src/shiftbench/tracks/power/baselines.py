@@ -16,6 +16,7 @@ PAPER: presets.Entries = (
     {"name": "symbolic", "title": "Symbolic"},
 )
 """The printed settings are the methods' own: ten members, and ten draws of each where draws differ."""
+METHODS = tuple(str(entry["name"]) for entry in PAPER)
 
 # Steps have a bound, whatever the number of records: bolder ones, whose length falls to nothing. Found on dev_in.
 BOLD: Mapping[str, Any] = {"batch": 256, "learning_rate": 5e-3, "cosine": True, "most_steps": 12_000, "patience": 20}

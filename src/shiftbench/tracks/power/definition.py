@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shiftbench.settings import Assessment, Settings
-from shiftbench.track import Prepared, Task, Track
+from shiftbench.tabular import run_of
+from shiftbench.track import Example, Prepared, Task, Track
 from shiftbench.tracks.power import baselines, example, partitions, preparation, schema
 from shiftbench.tracks.power.paper import PAPER
 from shiftbench.tracks.power.sources import CANONICAL, EXPERIMENTS
@@ -40,11 +41,11 @@ TRACK = Track(
     name=schema.TRACK,
     tasks=TASKS,
     presets=baselines.PRESETS,
+    methods=baselines.METHODS,
     experiments=EXPERIMENTS,
-    example=example.write,
-    example_name="power-example",
+    example=Example(example.write, "power-example", holds=("*.parquet",)),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
-    settings=settings,
+    run=run_of(settings),
     paper=PAPER,
 )

@@ -45,3 +45,14 @@ def _paper(task: str) -> presets.Entries:
     return tuple(
         {**entry, **printed} if entry["name"] in named else dict(entry) for entry in presets.preset("full", task=task)
     )
+
+
+METHODS = tuple(
+    dict.fromkeys(
+        str(entry["name"])
+        for preset in PRESETS
+        for task in ("regression", "classification")
+        for entry in methods(preset, task=task)
+    )
+)
+"""The names of all methods of all presets."""

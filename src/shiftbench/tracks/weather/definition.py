@@ -12,7 +12,8 @@ import polars as pl
 from shiftbench.errors import TableError
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
-from shiftbench.track import Prepared, Task, Track
+from shiftbench.tabular import run_of
+from shiftbench.track import Example, Prepared, Task, Track
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
 from shiftbench.tracks.weather.paper import PAPER
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
@@ -74,12 +75,12 @@ TRACK = Track(
     name=schema.TRACK,
     tasks=TASKS,
     presets=baselines.PRESETS,
+    methods=baselines.METHODS,
     experiments=tuple(EXPERIMENTS),
-    example=example.write,
-    example_name="weather.parquet",
+    example=Example(example.write, "weather.parquet"),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
-    settings=settings,
+    run=run_of(settings),
     paper=PAPER,
     with_climates=lambda table: partial(preparation.prepare, climate=table),
 )

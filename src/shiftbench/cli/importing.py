@@ -1,0 +1,39 @@
+"""The command that makes data of other benchmarks into data of a track."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shiftbench.cli import options as o
+from shiftbench.cli.terminal import make_room, progress_bar, say
+from shiftbench.errors import SettingsError, UnknownNameError
+
+FORMATS = ("argoverse2",)
+
+Format = Annotated[str, typer.Argument(metavar="FORMAT", help=f"Whose data: {', '.join(FORMATS)}.", show_default=False)]
+Source = Annotated[
+    Path, typer.Argument(help="A recording's folder, or a folder of many at any depth.", show_default=False)
+]
+
+
+def import_data(form: Format, source: Source, out: o.Out = None, overwrite: o.Overwrite = False) -> None:
+    """Make recordings of another benchmark into scenes of the motion track; goes on where it was stopped."""
+    from shiftbench.tracks.motion.argoverse2 import import_scenes
+    from shiftbench.tracks.motion.argoverse2.importing import ORIGIN
+
+    if form not in FORMATS:
+        raise UnknownNameError("format", form, FORMATS)
+    folder = out or Path(f"shiftbench-{form}")
+    if source.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {source} in it. Choose another.")
+    make_room(folder, overwrite=overwrite, marker=ORIGIN, resumes=True)
+    with progress_bar() as progress:
+        imported = import_scenes(source, folder, progress=progress)
+    say(f"recordings {imported.recordings:>10,}\nscenes     {imported.scenes:>10,}")
+    say(f"requests   {imported.requests:>10,}")
+    for reason, count in imported.left_out.items():
+        say(f"left out   {count:>10,}  {reason}")
+    say(f"data: {folder} (a test set: its cities and weather are in no partition)")

@@ -1,0 +1,75 @@
+"""What runs in other processes: `python -m shiftbench.executor.task FOLDER NUMBER` does a task of a Slurm array."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+
+from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.executor.job import JOB, Job
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the arguments say.
+
+    Raises:
+        SettingsError: if they are none of ours, or the folder holds no such job.
+        ShiftbenchError: with the problems of all items of a task.
+    """
+    match arguments:
+        case ["--serve", work, argument]:
+            serve(work, argument)
+        case [folder, number] if number.isdecimal():
+            array_task(Path(folder), int(number))
+        case _:
+            raise SettingsError(f"expected FOLDER NUMBER, as a Slurm array script has it, found {arguments}.")
+
+
+def serve(work: str, argument: str) -> None:
+    """Do the items that arrive on standard input, one number a line, and reply to each.
+
+    Never returns: the process exits when the input closes, even in the middle of an item, since then nobody is left to
+    want it; an item writes whole files or none.
+    """
+    job, numbers = Job(work, argument, 0), queue.SimpleQueue[int]()
+    threading.Thread(target=_listen, args=(numbers,), daemon=True).start()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
+        os.dup2(2, 1)  # what a library prints is no reply
+        while True:
+            reply = job.done(numbers.get())
+            replies.write(json.dumps([reply.problems, reply.fatal]) + "\n")
+            replies.flush()
+
+
+def _listen(numbers: queue.SimpleQueue[int]) -> None:
+    for line in sys.stdin:
+        numbers.put(int(line))
+    os._exit(0)
+
+
+def array_task(folder: Path, number: int) -> None:
+    """Do the items `number`, `number` + tasks, … of the job in a folder, as `slurm.script` writes it.
+
+    Raises:
+        SettingsError: if the folder holds no job, or not so many tasks.
+        ShiftbenchError: with the problems of all items.
+    """
+    path = folder / JOB
+    try:
+        read = json.loads(path.read_text("utf-8"))
+        tasks, job = int(read["tasks"]), Job(read["work"], read["argument"], read["items"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(f"{path}: expected the job of a Slurm array, found: {error}. Write it again.") from None
+    if number >= tasks:
+        raise SettingsError(f"{path}: expected one of the tasks 0 to {tasks - 1}, found {number}.")
+    found = [job.done(item) for item in range(number, job.items, tasks)]
+    if problems := [f"item {reply.number}: {problem}" for reply in found for problem in reply.problems]:
+        raise ShiftbenchError(*problems)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

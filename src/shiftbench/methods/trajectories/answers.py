@@ -1,0 +1,189 @@
+"""What fitted networks say about situations, block by block: plans with scores, or mixtures.
+
+Neither blocks, nor cores, nor the order of requests make a difference: what is drawn for a request follows from the
+seed of the fit, the member, and what the networks are shown of the request.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from shiftbench.errors import SettingsError
+from shiftbench.methods import fitted_folder, neural_member, training, workers
+from shiftbench.methods.trajectories import dropout, fitting, likelihood, member
+from shiftbench.methods.trajectories.feed import Feed
+from shiftbench.methods.trajectories.planner_net import PlannerNet
+from shiftbench.methods.trajectories.situations import Rows, Situations
+from shiftbench.trajectory_ensembles import Mixture, Trajectories
+
+if TYPE_CHECKING:
+    from shiftbench.methods import Progress
+
+ENSEMBLES = ("deep", "dropout")
+# What tells random numbers of different uses apart.
+NOISE, MASKS, PASSES = 1, 2, 3
+
+Said = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A member: the network that scores, and those that make its plans in turn (dropout: each under masks of its own).
+
+    All share the encoder of `scorer`.
+    """
+
+    scorer: PlannerNet
+    planners: Sequence[PlannerNet]
+
+
+def plans(
+    method: str,
+    given: Situations,
+    *,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    ensemble: str = "deep",
+) -> Trajectories:
+    """Q plans of each member for each request, all scored under all members; see `cloning.predict`."""
+    record, nets = _fitted(method, given, folder, ensemble)
+    settings = record["settings"]
+    speakers = _speakers(nets, settings, ensemble)
+    each, horizon = settings["plans_per_member"], record["data"]["horizon"]
+
+    def block(inputs: dict[str, Tensor]) -> Said:
+        keys = [zlib.crc32(picture.data) for picture in inputs["maps"].cpu().numpy()]
+        drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(len(speakers))]
+        return _planned(speakers, inputs["maps"], drawn, shared=ensemble == "dropout")
+
+    parts = list(_over_blocks(given, record, block, cores=cores, progress=progress))
+    trajectories, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Trajectories(trajectories, scores, each)
+
+
+def mixtures(
+    method: str,
+    given: Situations,
+    *,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    ensemble: str = "deep",
+) -> Mixture:
+    """The mixture of each member for each request; see `vector.predict`."""
+    record, nets = _fitted(method, given, folder, ensemble)
+    if ensemble == "dropout":
+        seed = record["settings"]["seed"]
+        nets = [dropout.masked(nets[0], [seed, MASKS, k]) for k in range(record["settings"]["members"])]
+
+    def block(inputs: dict[str, Tensor]) -> Said:
+        said = [net(inputs) for net in nets]
+        weights = torch.stack([logarithms.double().softmax(dim=1) for _, logarithms in said], dim=1)
+        return torch.stack([modes for modes, _ in said], dim=1).cpu().numpy(), weights.cpu().numpy()
+
+    parts = list(_over_blocks(given, record, block, cores=cores, progress=progress))
+    return Mixture(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Standard normal numbers [B, *shape]: those of a request follow from the seed and its own key alone."""
+    drawn = [np.random.default_rng([*seed, NOISE, key]).standard_normal(shape, np.float32) for key in keys]
+    return np.stack(drawn)
+
+
+def _fitted(
+    method: str, given: Situations, folder: str | os.PathLike[str], ensemble: str
+) -> tuple[dict[str, Any], list[Any]]:
+    """The record of the fit and its networks on the device: all members, or for dropout the first."""
+    if ensemble not in ENSEMBLES:
+        raise SettingsError(f"ensemble: expected {' or '.join(ENSEMBLES)}, found {ensemble!r}.")
+    record, place = fitted_folder.read(folder, method), Path(folder)
+    if ensemble == "dropout" and not record["settings"]["dropout"]:
+        raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
+    count = record["settings"]["members"] if ensemble == "deep" else 1
+    neural_member.files_in(place).require(count)
+    fitting.require_inputs(record, given)
+    return record, [member.load(place, record, k).to(training.device()) for k in range(count)]
+
+
+def _speakers(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Speaker]:
+    """The members: the networks, or one network under as many sets of masks, and others for each of its plans."""
+    if ensemble == "deep":
+        return [Speaker(net, [net]) for net in nets]
+    net, seed, each = nets[0], settings["seed"], settings["plans_per_member"]
+    return [
+        Speaker(dropout.masked(net, [seed, MASKS, k]), [dropout.masked(net, [seed, PASSES, k, q]) for q in range(each)])
+        for k in range(settings["members"])
+    ]
+
+
+def _planned(
+    speakers: Sequence[Speaker], maps: Tensor, drawn: Sequence[npt.NDArray[np.float32]], *, shared: bool
+) -> Said:
+    """Plans [B, G, T, 2] of maps [B, C, H, W] and noise [B, Q, T, 2] of each speaker, and their scores [B, K, G]."""
+    features = [speakers[0].scorer.encoder(maps)]
+    features += features * (len(speakers) - 1) if shared else [each.scorer.encoder(maps) for each in speakers[1:]]
+    made = []
+    for speaker, seen, numbers in zip(speakers, features, drawn, strict=True):
+        parts = torch.from_numpy(numbers).to(maps.device).chunk(len(speaker.planners), dim=1)
+        for planner, part in zip(speaker.planners, parts, strict=True):
+            context = planner.context(seen).repeat_interleave(part.shape[1], dim=0)
+            made.append(planner.decoder(part.flatten(0, 1), context).values.unflatten(0, (len(maps), -1)))
+    plans = torch.cat(made, dim=1)
+    scores = [_scores(speaker.scorer, seen, plans) for speaker, seen in zip(speakers, features, strict=True)]
+    return plans.cpu().numpy(), torch.stack(scores, dim=1).cpu().numpy()
+
+
+def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
+    """log p [B, G] of plans [B, G, T, 2], added up in float64."""
+    context = net.context(features).repeat_interleave(plans.shape[1], dim=0)
+    standardised, log_scales = net.decoder.inverse(plans.flatten(0, 1), context)
+    return likelihood.gaussian(standardised.double(), log_scales.double()).reshape(plans.shape[:2])
+
+
+def _over_blocks(
+    given: Situations,
+    record: Mapping[str, Any],
+    block: Callable[[dict[str, Tensor]], Said],
+    *,
+    cores: int | None,
+    progress: Progress | None,
+) -> Iterator[Said]:
+    """What `block` says about each block, in order; several at a time on a CPU, one being read while others compute."""
+    place, feed, reading = training.device(), Feed(given, member.reader(record), cache_bytes=0), Lock()
+    count = 1 if place.type == "cuda" else workers.available(cores)
+
+    def work(rows: Rows) -> Said:
+        with reading:  # situations need not be made for several threads
+            inputs = feed(rows)
+        whole = member.filled(inputs, place)
+        with torch.inference_mode():
+            first, second = block(member.tensors(whole, place))
+        return first[: len(rows)], second[: len(rows)]
+
+    done = 0
+    with member.one_thread(), ThreadPoolExecutor(count + 1) as pool:
+        waiting: deque[Future[Said]] = deque()
+        for rows in [*member.blocks(len(given), place), None]:
+            if rows is not None:
+                waiting.append(pool.submit(work, rows))
+            while waiting and (rows is None or len(waiting) > 2 * count):  # what is not yet given waits in memory
+                part = waiting.popleft().result()
+                done += len(part[0])
+                if progress:
+                    progress(done, len(given), f"{done:,} of {len(given):,} requests")
+                yield part

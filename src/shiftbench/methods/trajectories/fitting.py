@@ -1,0 +1,141 @@
+"""From situations to a folder of trained networks. PyTorch is imported only when something is trained or predicted."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import pickle
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shiftbench.errors import ArrayError, MissingExtraError, SettingsError
+from shiftbench.methods import fitted_folder, workers
+from shiftbench.methods.tally import Tally
+from shiftbench.methods.trajectories import situations
+
+if TYPE_CHECKING:
+    from shiftbench.methods import Progress
+    from shiftbench.methods.trajectories.settings import TrajectorySettings
+    from shiftbench.methods.trajectories.situations import Situations
+
+Parts = tuple["Situations", "Situations"]
+
+
+def fit(
+    method: str,
+    settings: TrajectorySettings,
+    parts: Parts,
+    *,
+    folder: str | os.PathLike[str],
+    cores: int | None,
+    progress: Progress | None,
+    overwrite: bool,
+) -> Path:
+    """Train the networks that are missing in `folder` on (train, dev_in); see `cloning.fit`."""
+    require_torch(method)
+    cores = workers.available(cores)
+    train, dev = parts
+    if problems := situations.problems(train, "train", least=2) + situations.problems(dev, "dev_in", least=1):
+        raise ArrayError(*problems)
+    record = _record(method, settings, parts)
+    place = fitted_folder.claim(folder, record, overwrite=overwrite)
+    _train_missing(place, parts, settings, cores=cores, progress=progress)
+    return place
+
+
+def require_torch(method: str) -> None:
+    """Check that PyTorch is there.
+
+    Raises:
+        MissingExtraError: if it is not.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            f"method {method}: expected torch, found: {error}. Install it: pip install 'shiftbench[neural]'"
+        ) from None
+
+
+def require_inputs(record: dict[str, Any], given: Situations) -> None:
+    """Check that there are requests, and that their inputs have the shapes that the networks were trained with.
+
+    Raises:
+        ArrayError: if there are none.
+        SettingsError: naming the inputs that differ.
+    """
+    if not len(given):
+        raise ArrayError("expected at least one request to predict, found none.")
+    found, wanted = _shapes(record, given), record["inputs"]
+    if found != wanted:
+        different = [
+            f"{key}: {found.get(key)} here, {wanted.get(key)} there"
+            for key in sorted(found | wanted)
+            if found.get(key) != wanted.get(key)
+        ]
+        raise SettingsError(
+            f"expected inputs of the shapes that the networks were trained with, found others "
+            f"({'; '.join(different)}). Prepare both with the same settings."
+        )
+
+
+def _record(method: str, settings: TrajectorySettings, parts: Parts) -> dict[str, Any]:
+    """What tells this fit from any other."""
+    from shiftbench.methods.trajectories import member
+
+    record: dict[str, Any] = {"method": method, "settings": settings.to_dict()}
+    train, dev = parts
+    shapes = [_shapes(record, part) for part in parts]
+    if shapes[0] != shapes[1]:
+        raise SettingsError(f"dev_in: expected inputs of the shapes of train {shapes[0]}, found {shapes[1]}.")
+    read = member.reader(record)
+    record["inputs"] = shapes[0]
+    record["data"] = {
+        "train": len(train),
+        "dev_in": len(dev),
+        "horizon": int(train.targets.shape[1]),
+        "sha256": [situations.digest(part, read) for part in parts],
+    }
+    record["libraries"] = {"torch": importlib.metadata.version("torch")}
+    return record
+
+
+def _shapes(record: dict[str, Any], given: Situations) -> dict[str, list[int]]:
+    """The shapes of one request's inputs by name."""
+    from shiftbench.methods.trajectories import member
+
+    inputs = member.reader(record)(given, np.arange(1))
+    return {name: list(values.shape[1:]) for name, values in inputs.items()}
+
+
+def _train_missing(
+    folder: Path, parts: Parts, settings: TrajectorySettings, *, cores: int, progress: Progress | None
+) -> None:
+    """Train the members that are not whole in `folder`: here if one at a time, or else in processes."""
+    from shiftbench.methods import neural_member
+    from shiftbench.methods.trajectories import member
+
+    kept = neural_member.files_in(folder)
+    tally = Tally(
+        kept, settings.members, steps=member.plan(settings.to_dict(), len(parts[0]), seed=0).steps, progress=progress,
+        about=lambda number: "best after {best_step:,} of {steps:,} steps".format(**kept.note(number)),
+    )  # fmt: skip
+    processes = min(neural_member.processes(cores), len(tally.missing))
+    if processes == 1:
+        for number in tally.missing:
+            member.train(folder, parts, number, report=partial(tally.step, number))
+            tally.finished(number)
+    elif processes:
+        with tempfile.TemporaryDirectory() as private:  # only this user may write there
+            given = Path(private) / "situations.pickle"
+            given.write_bytes(pickle.dumps((folder.absolute(), *parts)))
+            workers.train(
+                "shiftbench.methods.trajectories.member", str(given), tally.missing, cores=processes,
+                done=tally.finished, step=tally.step,
+            )  # fmt: skip
+    for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
+        left.unlink()

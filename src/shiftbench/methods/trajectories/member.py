@@ -1,0 +1,218 @@
+"""One network of an ensemble: how it is trained, here or in a process of its own, and loaded."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from shiftbench import files
+from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.methods import checkpoint, fitted_folder, neural_member, training, workers
+from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.training import Lesson, Plan
+from shiftbench.methods.trajectories import feed, planner_net, situations
+from shiftbench.methods.trajectories.feed import Ahead, Feed
+from shiftbench.methods.trajectories.planner_net import PlannerNet
+from shiftbench.methods.trajectories.situations import Arrays, Rows, Situations
+from shiftbench.methods.trajectories.vector_net import VectorNet
+from shiftbench.methods.workers import Report
+
+# Requests in a block of a validation or prediction. On a CPU always as many (the last is filled up): with other shapes
+# the library would sum in another order.
+CPU_BLOCK, GPU_BLOCK = 16, 128
+MOST_DEV = 10_000  # requests of dev_in that tell which weights are best; more would tell the same, and take longer
+
+
+class Batch(NamedTuple):
+    """Requests: their places [B], inputs by name, each [B, …], and targets [B, T, 2]."""
+
+    rows: Rows
+    inputs: dict[str, Tensor]
+    targets: Tensor
+
+
+def reader(record: Mapping[str, Any]) -> feed.Read:
+    """What reads the inputs of the networks of a fit."""
+    return feed.vectors if record["method"] == "vector" else planner_net.reader(record["settings"])
+
+
+def network(record: Mapping[str, Any], *, seed: int) -> Any:
+    """A network of the fit on the CPU, with the weights that the seed leads to."""
+    settings, shapes, horizon = record["settings"], record["inputs"], record["data"]["horizon"]
+    with torch.random.fork_rng([]):
+        torch.default_generator.manual_seed(seed)  # that of the CPU: no other is used, or restored
+        if record["method"] == "vector":
+            steps = plan(settings, record["data"]["train"], seed=seed).steps
+            return VectorNet(settings, shapes, horizon=horizon, steps=steps)
+        return PlannerNet(record["method"], settings, channels=shapes["maps"][0])
+
+
+def plan(settings: Mapping[str, Any], records: int, *, seed: int) -> Plan:
+    """How long to train on so many requests; dev_in is looked at after each epoch."""
+    batch = min(settings["batch"], records)
+    while records % batch == 1:  # the norms of a batch need two requests, of the last one of an epoch too
+        batch += 1
+    per_epoch = math.ceil(records / batch)
+    return Plan(
+        steps=settings["epochs"] * per_epoch,
+        batch=batch,
+        learning_rate=settings["learning_rate"],
+        validate_every=per_epoch,
+        weight_decay=settings["weight_decay"],
+        warmup=settings["warmup_epochs"] * per_epoch,
+        cosine=True,
+        patience=settings["patience"],
+        clip=settings["clip"],
+        mixed_precision=settings["mixed_precision"],
+        seed=seed,
+    )
+
+
+def lesson(
+    parts: tuple[Situations, Situations], read: Callable[[Rows], Arrays], dev: Feed, place: torch.device
+) -> Lesson[Batch]:
+    """What to learn from the first of `parts`, whose inputs `read` gives, judged on the second, which `dev` reads."""
+    train, judged = parts
+    targets, truth = (torch.from_numpy(np.array(part.targets, np.float32)) for part in parts)
+
+    def batch(rows: Tensor) -> Batch:
+        chosen = rows.cpu().numpy()
+        return Batch(chosen, tensors(read(chosen), place), targets[chosen].to(place))
+
+    def loss(model: nn.Module, given: Batch) -> Tensor:
+        losses: Tensor = model.loss(given.inputs, given.targets)  # type: ignore[operator]
+        require_finite(losses, train, given.rows)
+        return losses.mean()
+
+    def validate(model: nn.Module) -> float:
+        total = torch.zeros((), dtype=torch.float64, device=place)
+        for rows in blocks(len(judged), place):
+            inputs = tensors(filled(dev(rows), place), place)
+            given = filled({"": truth[rows].numpy()}, place)[""]
+            scores: Tensor = model.score(inputs, torch.from_numpy(given).to(place))  # type: ignore[operator]
+            total += scores[: len(rows)].double().sum()
+        return float(total) / len(judged)
+
+    return Lesson(records=len(train), batch=batch, loss=loss, validate=validate)
+
+
+def require_finite(losses: Tensor, train: Situations, rows: Rows) -> None:
+    """Check the losses [B] of these requests.
+
+    Raises:
+        ShiftbenchError: naming the first request whose loss is not finite.
+    """
+    if bool(torch.isfinite(losses).all()):
+        return
+    bad = int(torch.nonzero(~torch.isfinite(losses))[0, 0])
+    raise ShiftbenchError(
+        f"training: expected finite losses, found {float(losses[bad])} for "
+        f"{situations.name(train, int(rows[bad]))}. Lower the learning rate, or raise the least scale."
+    )
+
+
+def train(folder: Path, parts: tuple[Situations, Situations], member: int, *, report: Report, number: int = 0) -> None:
+    """Train one member on (train, dev_in), from where it was cut off, and write its two files.
+
+    `number` is that of the process: with several GPUs each process has one of its own.
+    """
+    record, kept = fitted_folder.read(folder), neural_member.files_in(folder)
+    # Seeds that are numbered through would give two ensembles with neighbouring seeds nearly the same members.
+    seed = int(np.random.SeedSequence([record["settings"]["seed"], member]).generate_state(1)[0])
+    place, read = neural_member.device(number), reader(record)
+    net, how = network(record, seed=seed).to(place), plan(record["settings"], len(parts[0]), seed=seed)
+    chosen = parts[0], parts[1].select(dev_rows(len(parts[1])))
+    saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{kept.fit} member {member}")
+    step = (saved.load() or {"step": 0})["step"]
+    order = feed.orders(seed, records=len(parts[0]), batch=how.batch, step=step, steps=how.steps)
+    ahead = Ahead(Feed(chosen[0], read), order)
+    try:
+        with one_thread():
+            trained = training.train(
+                net, lesson(chosen, ahead, Feed(chosen[1], read), place), how,
+                checkpoint=saved, device=place, progress=lambda steps, _most, message: report(steps, message),
+            )  # fmt: skip
+    finally:
+        ahead.close()
+    with files.replacing(kept.path(member)) as temporary:
+        temporary.write_bytes(checkpoint.pack({name: value.cpu() for name, value in net.state_dict().items()}))
+    kept.finish(member, {name: value for name, value in asdict(trained).items() if name != "history"})
+    saved.remove()
+
+
+def load(folder: Path, record: Mapping[str, Any], member: int) -> Any:
+    """The network of a member whose files were found whole.
+
+    Raises:
+        SettingsError: if its file holds no weights.
+    """
+    path = neural_member.files_in(folder).path(member)
+    if (weights := checkpoint.unpack(path.read_bytes())) is None:
+        raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
+    net = network(record, seed=0)
+    net.load_state_dict(weights)
+    return net.eval()
+
+
+def dev_rows(count: int) -> Rows:
+    """The requests of dev_in that are looked at."""
+    return np.sort(np.random.default_rng(0).permutation(count)[:MOST_DEV]).astype(np.int64)
+
+
+def block_size(place: torch.device) -> int:
+    """Requests in a block."""
+    return GPU_BLOCK if place.type == "cuda" else CPU_BLOCK
+
+
+def blocks(count: int, place: torch.device) -> Iterator[Rows]:
+    """The places of `count` requests, block by block."""
+    size = block_size(place)
+    return (np.arange(start, min(start + size, count)) for start in range(0, count, size))
+
+
+def filled(inputs: Arrays, place: torch.device) -> Arrays:
+    """A block's inputs, each [B, …], filled up with the last request to a whole block."""
+    size = block_size(place)
+    return {
+        name: np.concatenate([values, np.repeat(values[-1:], size - len(values), axis=0)])
+        for name, values in inputs.items()
+    }
+
+
+def tensors(inputs: Arrays, place: torch.device) -> dict[str, Tensor]:
+    """Arrays by name as tensors on the device."""
+    return {
+        name: torch.from_numpy(np.ascontiguousarray(values)).to(place, non_blocking=True)
+        for name, values in inputs.items()
+    }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _serve(path: Path, number: int) -> None:
+    """Train the members that are asked for, until nobody asks any more. The file is written by `fitting` alone."""
+    folder, *parts = pickle.loads(path.read_bytes())
+    workers.serve(lambda member, report: train(folder, (parts[0], parts[1]), member, report=report, number=number))
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]), int(sys.argv[2]))

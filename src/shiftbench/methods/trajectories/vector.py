@@ -1,0 +1,104 @@
+"""A network of vectors: tracks and polylines as tokens, D queries that listen to them and become a mixture of
+trajectories, trained on the cNLL that is scored. An ensemble of such networks is the mixture of all their modes.
+
+The encoder of polylines follows VectorNet (Gao et al., CVPR 2020), the queries Scene Transformer's and MTR's idea of
+learnt modes (Ngiam et al., ICLR 2022; Shi et al., NeurIPS 2022), much smaller.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiftbench.methods.neural_data import layer_width
+from shiftbench.methods.settings import above_zero, whole
+from shiftbench.methods.trajectories import fitting
+from shiftbench.methods.trajectories.settings import TrajectorySettings
+from shiftbench.trajectory_ensembles import Mixture
+
+if TYPE_CHECKING:
+    from shiftbench.methods import Progress
+    from shiftbench.methods.trajectories.situations import Situations
+
+
+@dataclass(frozen=True)
+class Settings(TrajectorySettings):
+    """Settings of `vector`; no paper has them.
+
+    Attributes:
+        batch, learning_rate, weight_decay, epochs, dropout: see `TrajectorySettings`.
+        width: of tokens; a multiple of 8 from 16, and of the heads.
+        heads: of each attention.
+        mixing: blocks in which all tokens listen to each other; the dear ones.
+        layers: blocks in which the modes listen to each other and to the tokens.
+        lines: polylines that are seen, the nearest so many.
+        modes: D; with five members 25 modes in all, as many as are scored.
+        first_sigma_m: the standard deviation that training begins with, in metres; it ends with 1.
+    """
+
+    batch: int = 128
+    learning_rate: float = 5e-4
+    weight_decay: float = 1e-4
+    epochs: int = 60
+    dropout: float = 0.1
+    width: int = 128
+    heads: int = 8
+    mixing: int = 2
+    layers: int = 3
+    lines: int = 128
+    modes: int = 5
+    first_sigma_m: float = 5.0
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong with these values."""
+        found = [
+            *super().problems(),
+            *layer_width(self.width),
+            *whole("heads", self.heads, 1, 256),
+            *whole("mixing", self.mixing, 0, 100),
+            *whole("layers", self.layers, 1, 100),
+            *whole("lines", self.lines, 1, 100_000),
+            *whole("modes", self.modes, 1, 1000),
+            *above_zero("first_sigma_m", self.first_sigma_m, 1000),
+        ]
+        if not found and self.width % self.heads:
+            found.append(f"heads: expected a divisor of the width {self.width}, found {self.heads}.")
+        return found
+
+
+def fit(
+    train: Situations,
+    dev: Situations,
+    *,
+    settings: Settings,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Train the members on `train`, keep the weights of the lowest cNLL on `dev`; see `cloning.fit`."""
+    return fitting.fit(
+        "vector", settings, (train, dev), folder=folder, cores=cores, progress=progress, overwrite=overwrite
+    )
+
+
+def predict(
+    situations: Situations,
+    *,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    ensemble: str = "deep",
+) -> Mixture:
+    """The mixture of each member for each request; `Mixture.merged` makes one of them, `Mixture.uncertainty` says how
+    sure they are.
+
+    "deep": the M networks are the members. "dropout": the first network under M sets of masks, the same for all
+    requests. Errors are those of `cloning.predict`.
+    """
+    fitting.require_torch("vector")
+    from shiftbench.methods.trajectories import answers
+
+    return answers.mixtures("vector", situations, folder=folder, cores=cores, progress=progress, ensemble=ensemble)

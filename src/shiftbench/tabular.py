@@ -1,0 +1,56 @@
+"""Running a track whose records are rows of a table: its settings, with what a user says of them, through `run`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from shiftbench import run as runner
+from shiftbench.errors import UnknownNameError
+from shiftbench.settings import Settings
+from shiftbench.track import Prepared, Progress, Result, RunTask, Task, Words
+
+
+class RunSettings(Protocol):
+    """Makes the settings of a run on a prepared folder."""
+
+    def __call__(self, prepared: Prepared, task: Task, *, preset: str, seed: int) -> Settings:
+        """The settings of one task with the methods of a preset."""
+
+
+def run_of(settings: RunSettings) -> RunTask:
+    """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name."""
+
+    def run(
+        prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
+    ) -> list[Result]:
+        chosen = with_words(settings(prepared, task, preset=words.preset, seed=words.seed), words)
+        return [Result(task.name, runner.run(chosen, folder / task.name, cores=cores, progress=progress).report)]
+
+    return run
+
+
+def with_words(settings: Settings, words: Words) -> Settings:
+    """A track's settings with what a user says of methods, test sets and the assessment.
+
+    Raises:
+        UnknownNameError: for a method that the preset does not have.
+    """
+    known = {str(entry["name"]) for entry in settings.methods}
+    if unknown := [name for name in words.methods if name not in known]:
+        raise UnknownNameError("method of this preset", unknown[0], known)
+    # Columns that are forecasts by themselves cost nothing, and everything else is compared with them.
+    methods = tuple(
+        entry for entry in settings.methods if not words.methods or entry["name"] in (*words.methods, "column")
+    )
+    said: dict[str, Any] = {"rule": words.rule, "replicates": words.replicates, "kind": words.kind}
+    assessment = {name: value for name, value in said.items() if value is not None}
+    return replace(
+        settings,
+        methods=methods,
+        test_sets={**settings.test_sets, **words.test_sets},
+        members=words.members,
+        assessment=replace(settings.assessment, **assessment),
+        track={**settings.track, "preset": words.preset_of(len(methods) == len(settings.methods))},
+    )

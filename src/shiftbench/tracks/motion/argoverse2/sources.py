@@ -1,0 +1,99 @@
+"""Where recordings lie: a scenario's folder, a sensor log's folder, or a folder of many, at any depth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from shiftbench.errors import ShiftbenchError
+
+SCENARIO = "scenario_*.parquet"
+POSES = "city_SE3_egovehicle.feather"
+ANNOTATIONS = "annotations*.feather"
+MAP = "log_map_archive_*.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one recording: a scenario's table, or a log's annotations and poses; and its map.
+
+    `poses` is None of a scenario.
+    """
+
+    folder: Path
+    table: Path
+    road_map: Path
+    poses: Path | None = None
+
+    @property
+    def id(self) -> str:
+        """How Argoverse names the recording: a scenario as its file does, a log as its folder."""
+        return self.folder.resolve().name if self.poses else self.table.stem.removeprefix("scenario_")
+
+
+def sources(folder: str | os.PathLike[str]) -> tuple[Source, ...]:
+    """The recordings in a folder, sorted by id.
+
+    Raises:
+        ShiftbenchError: if there are none; naming every recording that lacks its map, its poses or its annotations,
+            or has several tables, and ids that come twice.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise ShiftbenchError(
+            f"{root}: expected a folder of Argoverse 2 scenarios or sensor logs, found "
+            f"{'a file' if root.exists() else 'nothing'}. Check the path; unpack archives first."
+        )
+    problems: list[str] = []
+    found = sorted(_found(root, problems), key=lambda source: source.id)
+    for before, after in pairwise(found):
+        if before.id == after.id:
+            problems.append(f"{after.folder}: expected each recording once, found {after.id} in {before.folder} too.")
+    if not found and not problems:
+        problems.append(
+            f"{root}: expected {SCENARIO}, or {POSES} with {ANNOTATIONS}, found neither. "
+            "Is this a folder of Argoverse 2's forecasting or sensor data?"
+        )
+    if problems:
+        raise ShiftbenchError(*problems)
+    return tuple(found)
+
+
+def _found(root: Path, problems: list[str]) -> Iterator[Source]:
+    for place, below, _ in os.walk(root):
+        below.sort()
+        folder = Path(place)
+        scenarios, poses = sorted(folder.glob(SCENARIO)), folder / POSES
+        annotations = sorted(folder.glob(ANNOTATIONS))
+        if scenarios:
+            source = _source(folder, scenarios, None, problems)
+        elif poses.exists() or annotations:
+            source = _source(folder, annotations, poses, problems)
+        else:
+            continue
+        if source:
+            yield source
+
+
+def _source(folder: Path, tables: Sequence[Path], poses: Path | None, problems: list[str]) -> Source | None:
+    maps = sorted([*folder.glob(MAP), *folder.glob(f"map/{MAP}")])
+    wanted = SCENARIO if poses is None else ANNOTATIONS
+    wrong = [
+        f"{folder}: expected one {name}, found {len(found) or 'none'}. {hint}"
+        for name, found, hint in (
+            (
+                wanted,
+                tables,
+                "Without its annotations a log shows nobody." if poses else "Keep one recording a folder.",
+            ),
+            (MAP, maps, "It lies beside the table or in the folder map: get it with the recording."),
+        )
+        if len(found) != 1
+    ]
+    if poses and not poses.is_file():
+        wrong.append(f"{folder}: expected {POSES}, found none. Annotations are in the frame of the ego vehicle.")
+    problems += wrong
+    return None if wrong else Source(folder, tables[0], maps[0], poses)

@@ -1,0 +1,88 @@
+"""What systems say about requests: a few trajectories with weights, and an uncertainty; and who made them how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.check import Vector
+from shiftbench.methods.trajectories.situations import Situations
+from shiftbench.report.content import System
+from shiftbench.scored import Records, Role, Scored
+from shiftbench.tracks.motion.baselines import planning
+from shiftbench.tracks.motion.maps.vector_features import STATE
+from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST
+from shiftbench.tracks.motion.submissions.scoring import scored_submission
+from shiftbench.tracks.motion.submissions.submitted import Submission
+from shiftbench.tracks.motion.submissions.truth import Truth
+
+BLOCK = 1_024  # requests whose vector features are read at a time
+VELOCITY = [STATE.index("velocity_x"), STATE.index("velocity_y")]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One system on N requests.
+
+    trajectories: [N, D, 25, 2] metres in the agent's frame. weights: [N, D], >= 0 with sum 1. uncertainty: [N].
+    recipe: how it was made. about: the same in words. measure: what the uncertainty is called. others: further ones.
+    """
+
+    name: str
+    role: Role
+    recipe: Mapping[str, Any]
+    trajectories: npt.NDArray[np.float32]
+    weights: Vector
+    uncertainty: Vector
+    about: str = ""
+    measure: str = "uncertainty"
+    others: Mapping[str, Vector] = field(default_factory=dict)
+
+    def select(self, rows: Any) -> Answered:
+        """The requests at positions `rows`."""
+        parts = {name: getattr(self, name)[rows] for name in ("trajectories", "weights", "uncertainty")}
+        return replace(self, **parts, others={name: values[rows] for name, values in self.others.items()})
+
+    def submission(self, truth: Truth) -> Submission:
+        """The official form, for the requests of a truth, which are ours in our order."""
+        asked = (truth.scene_ids, truth.track_ids)
+        return Submission.of(asked, self.trajectories, self.weights, self.uncertainty, is_ood=truth.shifted)
+
+    def scored(self, truth: Truth, *, error: str, split: str) -> tuple[Records, Scored]:
+        """As a system on the records of a truth, whose requests are ours in our order."""
+        records, scored = scored_submission(self.submission(truth), truth, error=error, name=self.name, split=split)
+        system = System(self.name, self.role, self.measure, (self.measure, *self.others), self.about)
+        uncertainty = {self.measure: scored.uncertainty["uncertainty"], **self.others}
+        return records, replace(scored, system=system, uncertainty=uncertainty)
+
+
+def planned(trajectories: Any, scores: Any, settings: planning.Settings) -> tuple[Any, Vector, Vector]:
+    """Trajectories [N, D, 25, 2], weights [N, D] and uncertainty [N] that robust imitative planning makes of all plans.
+
+    trajectories: [N, G, 25, 2]. scores: [N, K, G], log-likelihoods of the plans under each member.
+    """
+    plans = planning.plan(scores, settings)
+    return planning.chosen_trajectories(trajectories, plans), plans.weights, plans.uncertainty
+
+
+def constant_velocity(requests: Situations) -> Answered:
+    """The baseline that needs no model: on as now; the faster, the less certain."""
+    parts = [
+        requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"][:, PAST - 1, VELOCITY]
+        for start in range(0, len(requests), BLOCK)
+    ]
+    velocity = np.concatenate(parts)  # m/s, x forward
+    seconds = (np.arange(FUTURE, dtype=np.float32) + 1) / HZ
+    return Answered(
+        "constant velocity",
+        "baseline",
+        {"method": "constant_velocity"},
+        (velocity[:, None, :] * seconds[:, None])[:, None].astype(np.float32),
+        np.ones((len(velocity), 1)),
+        np.hypot(*velocity.T.astype(np.float64)),
+        "goes on with the velocity at T = 0; its uncertainty is its speed",
+    )

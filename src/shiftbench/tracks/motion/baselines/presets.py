@@ -1,0 +1,100 @@
+"""The systems of a motion run: which methods a preset holds, and what is made of the plans of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shiftbench.errors import UnknownNameError
+from shiftbench.methods.presets import Entries
+from shiftbench.methods.trajectories import presets
+from shiftbench.tracks.motion.baselines import planning
+from shiftbench.tracks.motion.baselines.planning import AGGREGATIONS, MOST_PLANS
+
+PRESETS = ("quick", "paper")
+METHODS = ("cloning", "imitative", "vector")
+VECTOR = "vector"
+MEMBERS = (1, 3, 5)  # K of Tables 13, 14, 20 and 21
+AGGREGATION = "MA"  # of the systems in the main report
+
+Ensemble = Literal["deep", "dropout"]
+ENSEMBLES: tuple[Ensemble, ...] = ("deep", "dropout")
+
+
+def methods(preset: str, *, chosen: Sequence[str] = (), members: int | None = None, seed: int = 0) -> Entries:
+    """The methods of a preset, each with its title, its settings and the seed.
+
+    chosen: only these. members: of each, instead of the preset's.
+
+    Raises:
+        UnknownNameError: if there is no preset or method of this name.
+    """
+    if preset not in PRESETS:
+        raise UnknownNameError("preset", preset, PRESETS)
+    for name in chosen:
+        if name not in METHODS:
+            raise UnknownNameError("method of this preset", name, METHODS)
+    said = {} if members is None else {"members": members}
+    return tuple(
+        {**entry, **said, "seed": seed} for entry in presets.preset(preset) if not chosen or entry["name"] in chosen
+    )
+
+
+@dataclass(frozen=True)
+class Planner:
+    """A system that robust imitative planning makes of a method's plans (Filos et al. 2020; Shifts 1.0, Appendix E.4).
+
+    ensemble: members that were trained apart ("deep"), or masks of dropout of one of them ("dropout").
+    members: K of them. aggregation: of a plan's scores under these, and of the plans' scores of a request.
+    """
+
+    name: str
+    method: str
+    ensemble: Ensemble
+    members: int
+    aggregation: str = AGGREGATION
+
+    def settings(self, plans_per_member: int) -> planning.Settings:
+        """How scores become plans."""
+        most = min(MOST_PLANS, self.members * plans_per_member)
+        return planning.Settings(self.members, plans_per_member, self.aggregation, most=most)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is the method's single model."""
+        return self.ensemble == "deep" and self.members == 1
+
+    def recipe(self, settings: Mapping[str, Any], plans_per_member: int) -> dict[str, Any]:
+        """What a report says of it."""
+        return {
+            **settings,
+            "method": self.method,
+            "ensemble": "single" if self.alone else self.ensemble,
+            "members": self.members,
+            "aggregation": self.aggregation,
+            "plans_per_member": plans_per_member,
+            "modes": self.settings(plans_per_member).most,
+        }
+
+
+def planners(method: str, title: str, members: int) -> list[Planner]:
+    """The systems of the main report that are made of a method's plans: alone, as deep and as dropout ensemble."""
+    if members == 1:
+        return [Planner(title, method, "deep", 1)]
+    return [
+        Planner(title, method, "deep", 1),
+        Planner(f"RIP-{title}", method, "deep", members),
+        Planner(f"RIP-{title} (dropout)", method, "dropout", members),
+    ]
+
+
+def every_planner(method: str, title: str, members: int) -> list[Planner]:
+    """Every number of members that the paper has and there are, under every aggregation, for both ensembles."""
+    return [
+        Planner(f"RIP-{title}, {ensemble}, K = {count}, {aggregation}", method, ensemble, count, aggregation)
+        for ensemble in ENSEMBLES
+        for count in MEMBERS
+        if count <= members
+        for aggregation in AGGREGATIONS
+    ]

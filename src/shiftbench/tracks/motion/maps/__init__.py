@@ -1,0 +1,1 @@
+"""What models see of a scene: feature maps and vector features."""

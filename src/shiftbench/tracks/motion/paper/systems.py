@@ -1,0 +1,154 @@
+"""The systems of the paper, its printed values, and one's own runs beside them.
+
+A run has several reports: one by cNLL, one by weightedADE, and perhaps one of every number of members and aggregation.
+Together they are a `Bundle`, in which a score is looked up whichever report holds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from shiftbench.paper import run
+from shiftbench.paper.printed import values
+from shiftbench.report.content import Report, Score, System
+from shiftbench.report.view import clean
+from shiftbench.tracks.motion.submissions.scoring import ERRORS
+
+TRACK = "motion"
+PAPER, FIRST = "Shifts 1.0 full paper", "Shifts 1.0 arXiv v1"
+MODELS = {"cloning": "RIP-BC", "imitative": "RIP-DIM"}  # method → model in print
+BACKBONES = tuple(MODELS.values())
+ENSEMBLES = {"deep": "deep_ensemble", "single": "deep_ensemble", "dropout": "dropout_ensemble"}
+
+
+@dataclass(frozen=True)
+class Slot(run.Slot):
+    """A system of the paper: robust imitative planning over K members with an aggregation of their scores."""
+
+    aggregation: str
+    k: int
+
+    @property
+    def title(self) -> str:
+        """The system in words."""
+        return f"{self.model} {self.ensemble.removesuffix('_ensemble')} {self.aggregation} K={self.k}"
+
+
+@dataclass(frozen=True)
+class Run(run.Run):
+    """A report of this track."""
+
+    @cached_property
+    def slots(self) -> dict[str, run.Slot | None]:
+        """The slot of each system; None for systems that the paper does not have: other models and aggregations.
+
+        Single models have rows of their own only where the recipe has them: they are K = 1.
+        """
+        named = self.report.recipe.get("systems")
+        own = named if isinstance(named, dict) else {}
+        kept = [system for system in self.report.systems if system.role != "single" or system.name in own]
+        return {system.name: self._slot(system) for system in kept}
+
+    def _slot(self, system: System) -> Slot | None:
+        settings = self.settings(system)
+        model, ensemble = MODELS.get(str(settings.get("method"))), str(settings.get("ensemble", "deep"))
+        members = 1 if ensemble == "single" else settings.get("members")
+        if model is None or ensemble not in ENSEMBLES or not isinstance(members, int):
+            return None
+        return Slot(model, ENSEMBLES[ensemble], str(settings.get("aggregation")), members)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A system of print, or one of a bundle that print does not have, by its name there."""
+
+    slot: Slot | None
+    own: str = ""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The reports of one run, under a name that no other run has."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+    def named(self, line: Line, task: str | None = None) -> Iterator[tuple[Run, str]]:
+        """Where a system stands, in the reports by an error or in all of them."""
+        for entry in self.runs:
+            if task in (None, entry.report.task):
+                names = entry.named(line.slot) if line.slot else [line.own] if line.own in entry.slots else []
+                yield from ((entry, name) for name in names)
+
+    def score(self, line: Line, place: tuple[str, str, str], task: str | None) -> tuple[Run, Score] | None:
+        """The first score of a system at a place (dataset, subset, metric), and the report that holds it."""
+        found = ((entry, entry.score(name, place)) for entry, name in self.named(line, task))
+        return next(((entry, score) for entry, score in found if score is not None), None)
+
+    def lines(self) -> list[Line]:
+        """All systems, each once: those with a slot by it, all others by name."""
+        every = (Line(slot, "" if slot else name) for entry in self.runs for name, slot in _slots(entry))
+        return list(dict.fromkeys(every))
+
+    def report(self, task: str) -> Run | None:
+        """The first report by an error, with curves if any has them."""
+        mine = [entry for entry in self.runs if entry.report.task == task]
+        return next((entry for entry in mine if entry.report.curves), mine[0] if mine else None)
+
+
+def _slots(entry: Run) -> Iterator[tuple[str, Slot | None]]:
+    for name, slot in entry.slots.items():
+        yield name, slot if isinstance(slot, Slot) else None
+
+
+def of(reports: Iterable[Report]) -> list[Bundle]:
+    """The runs that tables can be made of: reports on the same records and of the same preset together.
+
+    Raises:
+        TableError: if there is no report by cNLL or weightedADE, or some are of another track.
+    """
+    grouped: dict[str, list[Run]] = {}
+    for entry in run.of_track(reports, Run, track=TRACK, tasks=tuple(ERRORS)):
+        data = [[count.split, count.subset, count.records] for count in entry.report.counts]
+        key = json.dumps([entry.track, data, entry.report.recipe.get("seed")], sort_keys=True, default=str)
+        grouped.setdefault(key, []).append(entry)
+    names = [_name(group) for group in grouped.values()]
+    return [
+        Bundle(name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})", tuple(group))
+        for at, (name, group) in enumerate(zip(names, grouped.values(), strict=True))
+    ]
+
+
+def _name(runs: Sequence[Run]) -> str:
+    """What the titles of a run's reports begin with, or the first title."""
+    titles = [clean(entry.report.title) for entry in runs]
+    words = [title.split() for title in titles]
+    shared = (
+        [column[0] for column in zip(*words, strict=False) if len(set(column)) == 1] if len(words) > 1 else words[0]
+    )
+    prefix = " ".join(shared).rstrip(" ,:·-–—(")
+    return prefix if prefix and all(title.startswith(prefix) for title in titles) else titles[0]
+
+
+def error_of(metric: str) -> tuple[str, str | None]:
+    """The metric of a report that print calls so, and by which error: r_auc_cnll → (r_auc, cnll); None: by any."""
+    for task in ERRORS:
+        if metric.endswith(f"_{task}"):
+            return metric.removesuffix(f"_{task}"), task
+    return metric, None
+
+
+def printed(number: str, *, paper: str = PAPER) -> pl.DataFrame:
+    """The printed values of one table of scores, "Table 20" say, as in `shiftbench.published.results`.
+
+    paper: PAPER, or FIRST for the first version, which numbers its tables otherwise.
+
+    Raises:
+        UnknownNameError: if there are no values of this table.
+    """
+    return values(number, track=TRACK, paper=paper)

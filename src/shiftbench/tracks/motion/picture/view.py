@@ -1,0 +1,124 @@
+"""Which part of a scene a picture shows, and which way up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.errors import ShiftbenchError, UnknownNameError
+from shiftbench.report.view import clean
+from shiftbench.tracks.motion.picture.forecast import Forecast
+from shiftbench.tracks.motion.scenes.frame import agent_frame
+from shiftbench.tracks.motion.scenes.scene import Request, Scene
+from shiftbench.tracks.motion.schema import PAST
+
+Floats = npt.NDArray[np.float64]
+
+NEAR_M, FAR_M = 40.0, 200.0  # least and most from the middle of a picture to its edge
+REQUEST_M = 60.0
+_MARGIN_M = 15.0
+_NOWHERE_M = 1e5  # what is farther from the middle is not drawn: matplotlib's own numbers would overflow
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A square of the scene's plane.
+
+    Attributes:
+        center: float64 [2], its middle in the scene's frame, in metres.
+        up: radians, the direction in the scene's frame that is upwards in the picture.
+        reach: metres from the middle to an edge.
+        upwards: what is upwards, in words.
+    """
+
+    center: Floats
+    up: float
+    reach: float
+    upwards: str
+
+    def seen(self, points: npt.ArrayLike) -> Floats:
+        """Points [..., 2] of the scene in metres to the right of the middle and above it; NaN where far away."""
+        turn = np.pi / 2 - self.up
+        cos, sin = np.cos(turn), np.sin(turn)
+        away = np.asarray(points, dtype=np.float64) - self.center
+        away = np.where(np.abs(away).max(axis=-1, keepdims=True) < _NOWHERE_M, away, np.nan)
+        turned: Floats = away @ np.array([[cos, sin], [-sin, cos]])
+        return turned
+
+    def holds(self, points: Floats) -> npt.NDArray[np.bool_]:
+        """Which of some polylines, points [..., P, 2] of the picture, may touch the square."""
+        with np.errstate(invalid="ignore"):
+            low, high = np.fmin.reduce(points, axis=-2), np.fmax.reduce(points, axis=-2)
+            return np.asarray(((low <= self.reach) & (high >= -self.reach)).all(axis=-1))
+
+
+def request_of(scene: Scene, track_id: int) -> Request:
+    """The request of a scene for a track.
+
+    Raises:
+        UnknownNameError: if there is none; the message names the nearest and lists them.
+    """
+    for request in scene.requests:
+        if request.track_id == track_id:
+            return request
+    known = [str(request.track_id) for request in scene.requests]
+    raise UnknownNameError(f"request of scene {clean(scene.id)}", track_id, known)
+
+
+def request_view(scene: Scene, track_id: int, *, reach: float = REQUEST_M, fits: Iterable[Floats] = ()) -> View:
+    """The surroundings of a request in its own frame: forwards is up, its left-hand side left.
+
+    `fits` are points [..., 2] of the scene that the picture should hold: it reaches farther for them, up to 200 m.
+
+    Raises:
+        UnknownNameError, ShiftbenchError: as `frame.agent_frame`.
+    """
+    frame = agent_frame(scene, track_id)
+    view = View(frame.center, frame.yaw, reach, f"forwards of vehicle {track_id}")
+    farthest = max((_farthest(view.seen(points)) for points in fits), default=0.0)
+    return View(view.center, view.up, float(np.clip(1.08 * farthest, reach, max(reach, FAR_M))), view.upwards)
+
+
+def _farthest(points: Floats) -> float:
+    known = np.abs(points[np.isfinite(points)])
+    return float(known.max()) if known.size else 0.0
+
+
+def scene_view(scene: Scene, forecasts: Mapping[int, Forecast] | None = None) -> View:
+    """All requests of a scene over its ten seconds, or all vehicles where there are none, in the scene's own frame."""
+    columns = [scene.vehicles.column(request.track_id) for request in scene.requests]
+    asked = [column for column in columns if column is not None]
+    tracks = scene.vehicles.position[:, asked, :2] if asked else _everyone(scene)
+    ahead = [forecast.trajectories[0] for forecast in (forecasts or {}).values()]
+    points = np.concatenate([tracks.reshape(-1, 2), *ahead])
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
+        return View(np.zeros(2), np.pi / 2, REQUEST_M, "y of the scene")
+    around = np.median(points, axis=0)
+    near = points[(np.abs(points - around) <= 2 * FAR_M).all(axis=1)]  # one that is far away does not count
+    points = near if len(near) else points[:1]
+    low, high = points.min(axis=0), points.max(axis=0)
+    reach = float(np.clip((high - low).max() / 2 + _MARGIN_M, NEAR_M, FAR_M))
+    return View((low + high) / 2, np.pi / 2, reach, "y of the scene")
+
+
+def _everyone(scene: Scene) -> Floats:
+    """Where vehicles are at T = 0, or else some of the road's points: [..., 2]."""
+    found = [tracks.position[PAST - 1, :, :2] for tracks in (scene.vehicles, scene.ego, scene.pedestrians)]
+    points: Floats = np.concatenate(found)
+    if np.isfinite(points).any():
+        return points
+    shapes = [*(lane.centers for lane in scene.road.lanes), *scene.road.polygons]
+    return np.concatenate([np.empty((0, 2)), *(shape[:, :2] for shape in shapes)])
+
+
+def placed(scene: Scene, track_id: int) -> bool:
+    """Whether a vehicle has a state at T = 0, seen or interpolated."""
+    try:
+        agent_frame(scene, track_id)
+    except ShiftbenchError:
+        return False
+    return True

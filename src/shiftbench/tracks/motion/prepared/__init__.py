@@ -1,0 +1,1 @@
+"""Scenes as methods read them: packed into shards once, or drawn when they are asked for."""

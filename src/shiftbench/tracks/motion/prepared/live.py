@@ -1,0 +1,140 @@
+"""Scenes as methods see them, drawn when they are asked for; nothing is prepared, only the last scenes are kept."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.tracks.motion.maps.feature_map import feature_maps
+from shiftbench.tracks.motion.maps.map_settings import MapSettings
+from shiftbench.tracks.motion.prepared import sources, vector_codec
+from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests
+from shiftbench.tracks.motion.prepared.vector_codec import Vectors
+from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
+from shiftbench.tracks.motion.schema import FUTURE
+
+KEPT = 64  # scenes in memory at a time
+
+
+class LiveStore:
+    """N requests of scene files, with the same numbers as a `Store` of them: for training and answers alike.
+
+    Attributes:
+        requests: a row each, as those of a `Store`; partition and shifted are null, since no part is known.
+        targets: float32 [N, 25, 2], metres in the agent's frame.
+        map_settings: how maps are drawn.
+        key: a hash of the names and sizes of the files.
+    """
+
+    def __init__(
+        self, files: tuple[Path, ...], requests: pl.DataFrame, targets: npt.NDArray[np.float32],
+        map_settings: MapSettings, key: str,
+    ) -> None:  # fmt: skip
+        self._files, self._scenes = files, OrderedDict[int, Scene]()
+        self.requests, self.targets, self.map_settings, self.key = requests, targets, map_settings, key
+
+    @classmethod
+    def of(cls, source: Path, map_settings: MapSettings | None = None) -> LiveStore:
+        """All usable requests of a folder of scenes, or of one scene.
+
+        Raises:
+            TableError: if there are no scenes or no usable request in them.
+            ShiftbenchError: with all that is wrong with scenes, and those that come twice.
+        """
+        settings = map_settings or MapSettings()
+        if source.is_file():
+            paths: tuple[Path, ...] = (source,)
+            key = f"{source.name} {source.stat().st_size}"
+        else:
+            found = sources.found(source)
+            paths, key = tuple(path for part in found.parts for path in part.scenes), found.listing()
+        rows, problems, seen = [], list[str](), Counter[str]()
+        for number, path in enumerate(paths):
+            try:
+                scene = read_scene(path)
+                seen[scene.id] += 1
+                asked, _ = usable_requests(scene, settings)
+                made = request_rows(scene, asked, settings, file=path.name)
+                rows += [{**row, "number": number} for row in made]
+            except ShiftbenchError as error:
+                if isinstance(error, ImportError):  # true of every scene
+                    raise
+                problems += error.problems
+        if twice := [scene for scene, count in seen.items() if count > 1]:
+            problems.append(f"{source}: expected each scene once, found {', '.join(twice[:3])} more than once.")
+        if problems:
+            raise ShiftbenchError(*problems)
+        if not rows:
+            raise TableError(f"{source}: expected requests that can be scored, found none in {len(paths):,} scenes.")
+        frame = pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64})
+        targets = frame["target"].to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
+        return cls(paths, frame.drop("target"), targets, settings, key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LiveStore, (self._files, self.requests, self.targets, self.map_settings, self.key)
+
+    def __len__(self) -> int:
+        return self.requests.height
+
+    def maps(self, rows: Any) -> npt.NDArray[np.float32]:
+        """The feature maps of some requests: float32 [B, C, rows, columns]."""
+        settings = self.map_settings
+        found = np.zeros((len(rows), settings.planes, *settings.size), np.float32)
+
+        def draw(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
+            found[places] = feature_maps(scene, tracks, settings)
+
+        self._each(np.asarray(rows), draw)
+        return found
+
+    def vectors(self, rows: Any) -> Vectors:
+        """The vector features of some requests, as `Store.vectors`."""
+        found = vector_codec.empty(len(rows))
+
+        def fill(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
+            for track, place in zip(tracks, places.tolist(), strict=True):
+                made = vector_codec.vectors_of(scene, track, interpolation=self.map_settings.interpolation)
+                for name, values in made.items():
+                    found[name][place] = values
+
+        self._each(np.asarray(rows), fill)
+        return found
+
+    def select(self, rows: Any) -> LiveStore:
+        """Some of these requests, by number or as N flags."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return LiveStore(self._files, self.requests[rows], self.targets[rows], self.map_settings, self.key)
+
+    def scene(self, scene_id: str) -> Scene:
+        """One of its scenes.
+
+        Raises:
+            TableError: naming a scene that none of the requests is of.
+        """
+        numbers = self.requests.filter(pl.col("scene_id") == scene_id)["number"]
+        if not len(numbers):
+            raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
+        return self._scene(numbers[0])
+
+    def _each(self, rows: npt.NDArray[Any], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:
+        """Call `act` with each scene, the tracks that are asked for in it, and their places among `rows`."""
+        numbers = self.requests["number"].to_numpy()[rows]
+        tracks = self.requests["track_id"].to_numpy()[rows]
+        for number in np.unique(numbers).tolist():
+            places = np.flatnonzero(numbers == number)
+            act(self._scene(number), tracks[places].tolist(), places)
+
+    def _scene(self, number: int) -> Scene:
+        scene = self._scenes.pop(number, None) or read_scene(self._files[number])
+        self._scenes[number] = scene
+        if len(self._scenes) > KEPT:
+            self._scenes.popitem(last=False)
+        return scene

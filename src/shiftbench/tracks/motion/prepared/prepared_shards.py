@@ -1,0 +1,100 @@
+"""The files of a prepared folder, each trusted only once its hash is that of the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import files
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.tracks.motion.prepared.map_codec import MapCodec
+from shiftbench.tracks.motion.prepared.preparation import read_manifest
+from shiftbench.tracks.motion.prepared.shard_plan import map_settings
+from shiftbench.tracks.motion.prepared.shards import Shard
+from shiftbench.tracks.motion.schema import FUTURE
+
+Places = npt.NDArray[np.int64]
+
+
+class PreparedShards:
+    """All requests of a prepared folder by their places in it; what was read once is kept, but for the shards.
+
+    Attributes:
+        folder: the prepared folder.
+        manifest: what its manifest says.
+        codec: packs and unpacks its maps.
+
+    Raises:
+        TableError: if it is no prepared folder, or files are missing or of another size.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        self.codec = MapCodec(map_settings(self.manifest["settings"]))
+        counts = [int(shard["requests"]) for shard in self.manifest["shards"]]
+        self._ends = np.cumsum(counts, dtype=np.int64)
+        self._trusted: set[Path] = set()
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """The table of requests without their targets; TableError if it is not the one that the manifest names."""
+        return pl.scan_parquet(self._table()).select(pl.all().exclude("target")).collect()
+
+    @cached_property
+    def targets(self) -> npt.NDArray[np.float32]:
+        """Where the vehicles went, float32 [N, 25, 2]; TableError as for `requests`."""
+        column = pl.scan_parquet(self._table()).select("target").collect()["target"]
+        return column.to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
+
+    def each(self, places: Places, kind: str, take: Callable[[bytes, int], None]) -> None:
+        """Give `take` the block ("maps" or "vectors") of each place, and its number among the places.
+
+        Each shard is opened once.
+
+        Raises:
+            TableError: naming a shard that is damaged.
+        """
+        if not len(places):
+            return
+        shards = np.searchsorted(self._ends, places, side="right")
+        order = np.argsort(shards, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(shards[order])) + 1):
+            entry = self.manifest["shards"][shards[rows[0]]]
+            first = int(self._ends[shards[rows[0]]]) - int(entry["requests"])
+            with Shard(self._trust(entry)) as shard:
+                for row in rows.tolist():
+                    block = shard.block(kind, int(places[row]) - first)
+                    try:
+                        take(block, row)
+                    except ShiftbenchError as error:
+                        raise TableError(*(f"{shard.path}: {problem}" for problem in error.problems)) from None
+
+    def _table(self) -> Path:
+        return self._trust(self.manifest["requests"])
+
+    def _trust(self, entry: dict[str, Any]) -> Path:
+        """The path of a file whose hash is that of the manifest; it is hashed once."""
+        path = self.folder / str(entry["file"])
+        if path in self._trusted:
+            return path
+        try:
+            found = files.sha256(path)
+        except OSError as error:
+            found = str(error.strerror)
+        if found != entry["sha256"]:
+            raise TableError(
+                f"{path}: expected SHA-256 {entry['sha256']}, as the manifest has it, found {found}. The file was "
+                "changed or damaged: prepare the data again in a new folder."
+            )
+        self._trusted.add(path)
+        return path

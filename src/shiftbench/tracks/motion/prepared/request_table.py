@@ -1,0 +1,68 @@
+"""The requests of a scene that can be answered and scored, and the row that each has in a table of requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench.errors import ShiftbenchError, UnknownNameError
+from shiftbench.tracks.motion.maps.map_settings import MapSettings
+from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
+from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
+from shiftbench.tracks.motion.schema import FUTURE
+from shiftbench.tracks.motion.submissions import truth
+
+NO_FUTURE = "requests whose vehicle is not there at all 25 future steps"
+NO_PAST = "requests whose vehicle has no state at T = 0"
+
+REQUEST: dict[str, Any] = {
+    "id": pl.String, "scene_id": pl.String, "track_id": pl.UInt64, "file": pl.String, "partition": pl.String,
+    "shifted": pl.Boolean, "city": pl.String, "precipitation": pl.String, "season": pl.String, "sun_phase": pl.String,
+    **dict.fromkeys(truth.MANEUVERS, pl.String), "origin": pl.Array(pl.Float64, 2), "heading": pl.Float64,
+    "target": pl.Array(pl.Float32, (FUTURE, 2)),
+}  # fmt: skip
+"""The columns of a table of requests. `origin` (metres) and `heading` (radians) are the agent frame in the scene."""
+
+
+def usable_requests(scene: Scene, settings: MapSettings) -> tuple[list[Request], Counter[str]]:
+    """The requests that can be answered and scored, and how many others there are by reason."""
+    valid, usable = valid_requests(scene), []
+    unused = Counter({NO_FUTURE: len(scene.requests) - len(valid)})
+    for request in valid:
+        try:
+            agent_frame(scene, request.track_id, interpolation=settings.interpolation)
+            usable.append(request)
+        except UnknownNameError:
+            raise
+        except ShiftbenchError:
+            unused[NO_PAST] += 1
+    return usable, unused
+
+
+def request_rows(
+    scene: Scene, requests: list[Request], settings: MapSettings, *, file: str, partition: str | None = None
+) -> list[dict[str, Any]]:
+    """The rows of requests of a scene; without a partition it is not known whether they are shifted."""
+    labels = truth.slices([(scene.tags, request) for request in requests])
+    rows = []
+    for place, request in enumerate(requests):
+        frame = agent_frame(scene, request.track_id, interpolation=settings.interpolation)
+        path = transformed(ground_truth(scene, request.track_id), frame.to_agent)
+        rows.append(
+            {
+                "id": f"{scene.id}/{request.track_id}",
+                "scene_id": scene.id,
+                "track_id": request.track_id,
+                "file": file,
+                "partition": partition,
+                "shifted": None if partition is None else partition.endswith("_out"),
+                **{name: str(column[place]) for name, column in labels.items()},
+                "origin": frame.center.tolist(),
+                "heading": frame.yaw,
+                "target": path.astype(np.float32).tolist(),
+            }
+        )
+    return rows

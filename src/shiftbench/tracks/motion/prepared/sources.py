@@ -1,0 +1,200 @@
+"""Where scenes lie: in folders of the three parts, in a flat folder, or in archives of these, which are unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shiftbench import fetch
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.tracks.motion import archives
+from shiftbench.tracks.motion.scenes import tag_files
+from shiftbench.tracks.motion.schema import PARTS
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
+ORIGIN = "origin.toml"
+DEPTH = 5  # folders below the source in which a part may lie: an archive in an archive has four
+NAMES = {
+    "train": ("train", "train_pb"),
+    "dev": ("dev", "dev_pb", "development", "development_pb"),
+    "eval": ("eval", "eval_pb", "evaluation", "evaluation_pb"),
+}
+"""Part → what its folder is called; its tag file is called the same, without _pb and with _tags.txt."""
+_PARTS = {name: part for part, names in NAMES.items() for name in names}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the data: its folder, its scene files in the order of the tag files, and its tag file, if any."""
+
+    name: str
+    folder: Path
+    scenes: tuple[Path, ...]
+    tags: Path | None = None
+
+    def file(self, scene: Path) -> str:
+        """What messages and tables call a scene file: `train/000/abc.pb`, wherever the part lies."""
+        return f"{self.name}/{scene.relative_to(self.folder).as_posix()}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The parts that were found, train first; what the data say of their origin; what was left out."""
+
+    parts: tuple[Part, ...]
+    origin: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def listing(self) -> str:
+        """A hash of the names and sizes of all scene files: the same data lie in other places, too."""
+        digest = hashlib.sha256()
+        for part in self.parts:
+            for scene in part.scenes:
+                digest.update(f"{part.file(scene)}\t{scene.stat().st_size}\n".encode())
+        return digest.hexdigest()
+
+    def size(self) -> int:
+        """The bytes of all scene files together."""
+        return sum(scene.stat().st_size for part in self.parts for scene in part.scenes)
+
+
+def archives_of(source: Path) -> list[Path]:
+    """The archives that scenes must be taken from: the source itself, or all in a folder that has no scenes.
+
+    The archive of the official models, which may lie beside them, is left out.
+    """
+    if source.is_file():
+        return [source] if _is_archive(source) else []
+    if next(_visible(source, source.rglob("*.pb")), None):
+        return []
+    return sorted(path for path in _visible(source, source.rglob("*")) if path.is_file() and _is_archive(path))
+
+
+def fingerprint(packed: Iterable[Path]) -> str:
+    """A hash of the names and sizes of archives."""
+    lines = [f"{path.name}\t{path.stat().st_size}\n" for path in packed]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def unpacked(packed: Iterable[Path], folder: Path) -> Path:
+    """The folder with all that archives hold, those inside of them unpacked, too; what is there already stays.
+
+    Raises:
+        FetchError: if an archive is damaged or hostile, or the disk is too small.
+    """
+    for number, archive in enumerate(packed):
+        place = folder / f"{number}"
+        if not place.exists():
+            fetch.unpack(archive, place)
+        for inner in sorted(path for path in place.rglob("*") if path.is_file() and _is_archive(path)):
+            into = inner.with_name(f"{inner.name}.unpacked")
+            if not into.exists():
+                fetch.unpack(inner, into)
+            inner.unlink()
+    return folder
+
+
+def found(source: Path, *, place: Path | None = None) -> Found:
+    """The parts in a folder. A flat folder of scenes is the part that it is called, or else eval.
+
+    place: where the folder's archives were unpacked to, if they were; `source` still names the data.
+
+    Raises:
+        TableError: if there are no scenes, two folders of one part, or a file of their origin that says nothing.
+        ShiftbenchError: if a tag file is of other scenes.
+        MissingExtraError: if protobuf is not installed.
+    """
+    root = place or source
+    if not root.is_dir():
+        raise TableError(f"{source}: expected a folder of scenes or an archive of them, found {_what(source)}.")
+    folders = list(_part_folders(root)) or [root]
+    problems = [
+        f"{source}: expected one folder of the part {name}, found {len(several)}: "
+        f"{', '.join(str(path.relative_to(root)) for path in several)}. Keep one."
+        for name in PARTS
+        if len(several := [path for path in folders if _PARTS.get(path.name) == name]) > 1
+    ]
+    if problems:
+        raise TableError(*problems)
+    parts = [part for path in folders if (part := _part(path)).scenes]
+    if not parts:
+        raise TableError(
+            f"{source}: expected scenes (.pb) in folders train, dev and eval, or in itself, found none. Check the path."
+        )
+    parts.sort(key=lambda part: PARTS.index(part.name))
+    _require_own_tags(parts)
+    return Found(tuple(parts), _origin(root, parts), tuple(_notes(source, root, parts)))
+
+
+def _what(source: Path) -> str:
+    return "nothing there" if not source.exists() else "another file"
+
+
+def _is_archive(path: Path) -> bool:
+    name = path.name.lower()
+    return name.endswith(ARCHIVES) and not name.startswith(".") and name != archives.MODELS
+
+
+def _part_folders(root: Path, depth: int = DEPTH) -> Iterator[Path]:
+    """Folders called like a part, not looked into any further."""
+    for path in sorted(root.iterdir()):
+        if path.is_dir() and not path.name.startswith(".") and not path.is_symlink():
+            if path.name in _PARTS:
+                yield path
+            elif depth > 1:
+                yield from _part_folders(path, depth - 1)
+
+
+def _part(folder: Path) -> Part:
+    name = _PARTS.get(folder.name, "eval")
+    stems = [each.removesuffix("_pb") for each in NAMES[name]]
+    there = [path for stem in dict.fromkeys(stems) if (path := folder.parent / f"{stem}_tags.txt").is_file()]
+    scenes = tuple(_visible(folder, tag_files.scene_paths(folder)))
+    return Part(name, folder, scenes, there[0] if there and folder.name in _PARTS else None)
+
+
+def _visible(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
+    """Paths of which no part begins with a dot: some systems write such a file beside each other one."""
+    for path in paths:
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
+
+
+def _require_own_tags(parts: Iterable[Part]) -> None:
+    problems: list[str] = []
+    for part in parts:
+        if part.tags is not None:
+            try:
+                tag_files.checked_tags(part.tags, part.scenes)
+            except ShiftbenchError as error:
+                if isinstance(error, ImportError):
+                    raise
+                problems += [*error.problems, f"{part.tags}: take it away to go on with the tags in the scenes."]
+    if problems:
+        raise ShiftbenchError(*problems)
+
+
+def _origin(root: Path, parts: Iterable[Part]) -> str | None:
+    beside = (place for part in parts for place in (part.folder.parent, part.folder, part.scenes[0].parent))
+    places = dict.fromkeys([root, *beside])
+    path = next((place / ORIGIN for place in places if (place / ORIGIN).is_file()), None)
+    if path is None:
+        return None
+    try:
+        said = tomllib.loads(path.read_text("utf-8")).get("origin")
+    except (OSError, ValueError, RecursionError) as error:
+        raise TableError(f'{path}: expected origin = "…", found: {error}. Mend it or take it away.') from None
+    if not isinstance(said, str) or not said.strip():
+        raise TableError(f'{path}: expected origin = "…", found {said!r}. Mend it or take it away.')
+    return said.strip()
+
+
+def _notes(source: Path, root: Path, parts: Iterable[Part]) -> Iterator[str]:
+    parts = list(parts)
+    if outside := len(list(_visible(root, tag_files.scene_paths(root)))) - sum(len(part.scenes) for part in parts):
+        yield f"{outside:,} .pb files lie outside of the folders of the parts: left out"
+    names = {part.name for part in parts}
+    yield from (f"{name}: not there" for name in PARTS if name not in names)

@@ -1,0 +1,229 @@
+"""A run of the motion track: methods learn from train, every system answers, and each error has its reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from shiftbench import files
+from shiftbench.assessment import build
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
+from shiftbench.scored import Records, Scored
+from shiftbench.settings import Assessment
+from shiftbench.track import Prepared, Progress, Result, Task, Words
+from shiftbench.tracks.motion import picture, schema
+from shiftbench.tracks.motion.baselines import presets
+from shiftbench.tracks.motion.baselines.answers import Answered
+from shiftbench.tracks.motion.baselines.systems import Answers, Asked, Fitted, fitted
+from shiftbench.tracks.motion.prepared.live import LiveStore
+from shiftbench.tracks.motion.prepared.store import Store
+from shiftbench.tracks.motion.submissions import scoring
+from shiftbench.tracks.motion.submissions.submission import write_submission
+from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
+
+SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
+PLANNING = "every number of members and aggregation"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Requests of a split, or of a test set, with what came true and where to write submissions."""
+
+    asked: Asked
+    truth: Truth
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What the reports of a run share."""
+
+    prepared: Prepared
+    task: Task
+    words: Words
+    store: Store
+    folder: Path
+    fits: tuple[Fitted, ...]
+    cores: int
+    say: Progress
+
+    def answers(self, asked: Asked) -> Answers:
+        return Answers(self.fits, asked, self.folder / "plans", cores=self.cores, say=self.say)
+
+
+def run(
+    prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
+) -> list[Result]:
+    """Fit the methods of the preset, answer for every evaluated request, and assess by the error that is the task's.
+
+    `folder` gets `model/`, `plans/` (what methods said, so that the second error costs no second prediction) and
+    `submissions/` (every system's answers in the official form).
+
+    Raises:
+        ShiftbenchError: whatever is wrong with the data, the settings or a test set.
+    """
+    say = progress or (lambda stage, done, total: None)
+    store = Store.open(prepared.folder)
+    entries = presets.methods(words.preset, chosen=words.methods, members=words.members, seed=words.seed)
+    judged = [*_splits(store), *_test_sets(words.test_sets, store)]
+    train, dev = (_part(store, name) for name in ("train", "dev_in"))
+    fits = tuple(fitted(entries, (train, dev), folder / "model", cores=cores, say=say))
+    setting = _Setting(prepared, task, words, store, folder, fits, cores, say)
+    results = [_main(setting, judged)]
+    if any(fit.method != presets.VECTOR for fit in fits):
+        results.append(Result(f"{task.name}-planning", _planning_report(setting, judged)))
+    return results
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _part(store: Store, name: str) -> Store:
+    found = store.select((store.requests["partition"] == name).to_numpy())
+    if not len(found):
+        raise TableError(f"{store.folder}: expected requests of {name}, found none. A run needs train and dev_in.")
+    return found
+
+
+def _splits(store: Store) -> Iterator[_Judged]:
+    """The evaluated requests of each split that has any."""
+    for split, names in SPLITS.items():
+        kept = store.requests["partition"].is_in(list(names)).to_numpy()
+        if kept.any():
+            part = store.select(kept)
+            yield _Judged(
+                Asked(split, part, f"{store.manifest['requests']['sha256']} {split}"),
+                truth_of_requests(part.requests, part.targets),
+            )
+
+
+def _test_sets(sets: Mapping[str, str], store: Store) -> Iterator[_Judged]:
+    """Folders of further scenes, each to be scored on as a whole, drawn as those of the run."""
+    for name, path in sets.items():
+        live = LiveStore.of(Path(path), store.map_settings)
+        yield _Judged(Asked(name, live, live.key), truth_of_requests(live.requests, live.targets))
+
+
+# --- reports ----------------------------------------------------------------------------------------------------------
+
+
+def _main(setting: _Setting, judged: Sequence[_Judged]) -> Result:
+    """The main report, with pictures of evaluated requests."""
+    splits, recipes, pictures = [], dict[str, Any](), list[Picture]()
+    notes: list[str] = []
+    for each in judged:
+        systems = list(setting.answers(each.asked).main())
+        recipes |= {system.name: dict(system.recipe) for system in systems}
+        _write_submissions(systems, each, setting.folder)
+        scored = _split(systems, each, setting.task.name)
+        splits.append(scored)
+        if each.asked.name != "dev":  # what one looks at is what was held back to the end
+            try:
+                pictures += _pictures(systems, scored[1], each, setting.task)
+            except ShiftbenchError as error:
+                notes.append(f"{each.asked.name}: no pictures of requests: {error}")
+    assessment = _assessment(setting.words)
+    options = scoring.options(
+        setting.task.name,
+        title=f"Motion, {setting.task.title}: {setting.prepared.origin}",
+        task=setting.task.name,
+        rule=assessment.rule,
+        intervals=assessment.intervals(setting.words.seed, setting.cores),
+        recipe=_recipe(setting, recipes),
+    )
+    report = build(splits, options, progress=partial(setting.say, f"assess {setting.task.title}"))
+    report = replace(report, warnings=(*setting.prepared.notes, *notes, *report.warnings))
+    return Result(setting.task.name, report, tuple(pictures))
+
+
+def _pictures(systems: Sequence[Answered], scored: Sequence[Scored], judged: _Judged, task: Task) -> list[Picture]:
+    """Requests to look at: of each method's ensemble, those with the largest errors and those it was least sure of."""
+    found = []
+    for system, errors in zip(systems, scored, strict=True):
+        if system.role != "ensemble" or system.recipe["ensemble"] != "deep":
+            continue
+        made = picture.gallery(
+            judged.asked.requests.scene, system.submission(judged.truth), errors.errors,
+            error=(task.title, task.unit), system=f"{system.name}, {judged.asked.name}",
+        )  # fmt: skip
+        prefix = files.name_of(f"{judged.asked.name}-{system.name}").replace("%", "_")
+        found += [
+            replace(each, name=f"{prefix}-{each.name}"[:80], title=f"{each.title}: {system.name}") for each in made
+        ]
+    return found
+
+
+def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
+    """One report of very many systems: each assessed alone, since nobody reads thousands of pairs."""
+    assessment, name = _assessment(setting.words), setting.task.name
+    title = f"Motion, {setting.task.title}, {PLANNING}: {setting.prepared.origin}"
+    parts, recipes = [], dict[str, Any]()
+    for each in judged:
+        for system in setting.answers(each.asked).every():
+            recipes[system.name] = dict(system.recipe)
+            options = scoring.options(
+                name, title=title, task=name, rule=assessment.rule,
+                intervals=replace(assessment.intervals(setting.words.seed, setting.cores), kind="normal"),
+                recipe=_recipe(setting, {}),
+            )  # fmt: skip
+            parts.append(build([_split([system], each, name)], options))
+            setting.say(f"assess {setting.task.title}, {PLANNING}", len(parts), len(parts))
+    return _together(parts, recipes)
+
+
+def _split(systems: Iterable[Answered], judged: _Judged, error: str) -> tuple[Records, list[Scored]]:
+    found = [system.scored(judged.truth, error=error, split=judged.asked.name) for system in systems]
+    return found[0][0], [scored for _, scored in found]
+
+
+def _together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
+    """Reports of single systems as one, without what is drawn of each."""
+    first = parts[0]
+    named = {system.name: system for part in parts for system in part.systems}
+    return replace(
+        first,
+        systems=tuple(named.values()),
+        counts=tuple(dict.fromkeys(count for part in parts for count in part.counts)),
+        scores=tuple(score for part in parts for score in part.scores),
+        curves=(),
+        slices=(),
+        parts=(),
+        warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+        recipe={**first.recipe, "systems": dict(recipes)},
+    )
+
+
+def _recipe(setting: _Setting, systems: Mapping[str, Any]) -> dict[str, Any]:
+    manifest, words = setting.store.manifest, setting.words
+    whole = len(setting.fits) == len(presets.METHODS)
+    return {
+        "track": {
+            "name": schema.TRACK,
+            "origin": setting.prepared.origin,
+            "experiment": manifest["begun"]["experiment"],
+            "preset": words.preset_of(whole),
+        },
+        "manifest": manifest["requests"]["sha256"],
+        "partition": {"counts": dict(setting.prepared.counts), "unused": dict(setting.prepared.unused)},
+        "tags": manifest["tags"],
+        "maps": manifest["settings"],
+        "clusters": ["scene_id"],
+        "systems": dict(systems),
+        "seed": words.seed,
+    }
+
+
+def _assessment(words: Words) -> Assessment:
+    said = {"rule": words.rule, "replicates": words.replicates, "kind": words.kind}
+    return Assessment(**{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _write_submissions(systems: Sequence[Answered], judged: _Judged, folder: Path) -> None:
+    for system in systems:
+        place = folder / "submissions" / judged.asked.name / f"{files.name_of(system.name)}.pb"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_submission(system.submission(judged.truth), place)

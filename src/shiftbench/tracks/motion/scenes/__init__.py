@@ -1,0 +1,1 @@
+"""Scenes: the wire format, plain arrays of who is where, agent frames, and what a future is called."""

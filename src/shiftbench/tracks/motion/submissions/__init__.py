@@ -1,0 +1,1 @@
+"""Predictions in their official form, the ground truth, and how they are scored."""

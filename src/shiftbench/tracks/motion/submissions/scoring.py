@@ -1,0 +1,137 @@
+"""Submissions meet the ground truth: errors, uncertainty and shift of every request, for the report.
+
+The published scripts score trajectories only; here a submission file also gets its retention and detection scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from shiftbench import check, scored
+from shiftbench.assessment import Options
+from shiftbench.check import Flags, Vector
+from shiftbench.errors import PredictionsError, UnknownNameError
+from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
+from shiftbench.report.content import METRICS
+from shiftbench.scored import Records, Scored
+from shiftbench.tracks.motion.submissions.submitted import Submission, key_frame
+from shiftbench.tracks.motion.submissions.truth import Truth
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """An error of requests that retention curves are drawn of: its title, its unit and the largest acceptable one."""
+
+    title: str
+    unit: str
+    threshold: float
+
+
+ERRORS = {"cnll": ErrorKind("cNLL", "nats", 25.0), "weighted_ade": ErrorKind("weightedADE", "m", 1.0)}
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def line_up(submission: Submission, truth: Truth, *, extra: Literal["error", "drop"] = "error") -> Submission:
+    """The predictions for the requests of the truth, in its order; others are an error, or dropped.
+
+    Raises:
+        PredictionsError: naming all of: requests without a prediction, scenes and tracks nobody asked for, and an
+            `is_ood` that contradicts the truth (false everywhere is taken as unsaid).
+    """
+    wanted, given = key_frame(truth.scene_ids, truth.track_ids), key_frame(submission.scene_ids, submission.track_ids)
+    by = ["scene", "track"]
+    rows = wanted.join(given, on=by, how="left", maintain_order="left")["row_right"]
+    problems = []
+    if rows.null_count():
+        where = named(rows.is_null().arg_true().to_numpy().astype(np.intp), truth.name)
+        problems.append(f"expected a prediction for each request, found none for {where}. Predict them.")
+    surplus = given.join(wanted, on=by, how="anti", maintain_order="left") if extra == "error" else given.clear()
+    problems += _surplus_problems(surplus, wanted, submission)
+    if not rows.null_count():
+        problems += _shift_problems(submission.is_ood[rows.to_numpy()], truth)
+    if problems:
+        raise PredictionsError(*problems)
+    order = rows.to_numpy()
+    return submission if np.array_equal(order, np.arange(len(submission))) else submission.select(order)
+
+
+def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, submission: Submission) -> list[str]:
+    known = pl.col("scene").is_in(wanted["scene"].unique().implode())
+    strangers = surplus.filter(~known)["scene"].unique(maintain_order=True)
+    tracks = surplus.filter(known)["row"].to_numpy().astype(np.intp)
+    problems = []
+    if len(strangers):
+        shown = ", ".join(strangers.head(3).to_list())
+        problems.append(f"expected scenes of the ground truth, found {len(strangers):,} others ({shown}). Remove them.")
+    if tracks.size:
+        found = f"found {named(tracks, submission.name)} besides"
+        problems.append(f"expected only requests that are asked for, {found}. Remove them.")
+    return problems
+
+
+def _shift_problems(said: Flags, truth: Truth) -> list[str]:
+    if truth.shifted is None or not said.any():
+        return []
+    wrong = np.flatnonzero(said != truth.shifted)
+    if not wrong.size:
+        return []
+    first = "shifted" if said[wrong[0]] else "in-domain"
+    found = f"found {named(wrong, truth.name)} to contradict it (the first as {first})"
+    return [f"is_ood: expected what the ground truth says, or false everywhere, {found}."]
+
+
+def scores(submission: Submission, truth: Truth, *, most: int = MOST_MODES) -> dict[str, Vector]:
+    """Every displacement score and the cNLL of the requests of the truth, in its order, each [N].
+
+    Of more than 25 modes the highest weights are kept, the first of equals, and renormalised.
+
+    Raises:
+        PredictionsError: as `line_up`.
+    """
+    lined = line_up(submission, truth)
+    return mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets, most=most)
+
+
+def scored_submission(
+    submission: Submission, truth: Truth, *, error: str = "cnll", name: str = "submission", split: str = "all"
+) -> tuple[Records, Scored]:
+    """A submission as a system on the records of its ground truth; its report is made with `options(error)`.
+
+    Args:
+        submission: what is predicted.
+        truth: where the vehicles went. The requests of a scene are resampled together.
+        error: `cnll` or `weighted_ade`, whose retention is scored.
+        name: what the system is called.
+        split: `dev`, `eval` or `all`.
+
+    Raises:
+        PredictionsError: as `line_up`.
+        UnknownNameError: an error that is none.
+    """
+    if error not in ERRORS:
+        raise UnknownNameError("error", error, ERRORS)
+    lined = line_up(submission, truth)
+    found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
+    # Weights that sum to a little more than 1 could take the error of a perfect prediction below 0.
+    system = scored.given(name, np.maximum(found[error], 0.0), {"uncertainty": lined.uncertainty})
+    scenes: Index = check.codes("scene ids", truth.scene_ids)
+    records = Records(len(truth), split, truth.shifted, scenes, truth.slices)
+    return records, replace(system, means={key: values for key, values in found.items() if key in METRICS})
+
+
+def options(error: str = "cnll", **others: Any) -> Options:
+    """How a report on this error is made: its threshold (cNLL 25 nats, weightedADE 1 m), title and unit.
+
+    Raises:
+        UnknownNameError: an error that is none.
+    """
+    if error not in ERRORS:
+        raise UnknownNameError("error", error, ERRORS)
+    kind = ERRORS[error]
+    own = {"threshold": kind.threshold, "target_unit": "m", "error_unit": kind.unit, "error_name": kind.title}
+    return Options(**{**own, **others})

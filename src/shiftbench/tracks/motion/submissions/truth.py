@@ -1,0 +1,156 @@
+"""Where the vehicles of requests went, and what is known of their scenes: what submissions are held against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from shiftbench.check import Flags
+from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, UnknownNameError
+from shiftbench.metrics.modes import Floats, named
+from shiftbench.scored import Labels
+from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
+from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
+from shiftbench.tracks.motion.schema import FUTURE, City, Maneuver, Precipitation, SceneTags
+from shiftbench.tracks.motion.submissions.submitted import Ids, Submission, Tracks
+
+FRAMES = ("agent", "global")
+NO_MANEUVER = "none"
+
+
+SLICES = {"city": "track", "precipitation": "precipitation", "season": "season", "sun_phase": "sun_phase"}
+"""What scores are broken down by, and the tag of the scene that it is."""
+
+# Tags of these kinds go together, so each kind is a slice of its own.
+MANEUVERS = {
+    "maneuver": (Maneuver.MOVE_LEFT, Maneuver.MOVE_RIGHT, Maneuver.MOVE_FORWARD, Maneuver.MOVE_BACK),
+    "maneuver_speed": (Maneuver.ACCELERATION, Maneuver.DECELERATION, Maneuver.UNIFORM),
+    "maneuver_stop": (Maneuver.STOPPING, Maneuver.STARTING, Maneuver.STATIONARY),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Where the vehicles of N requests went.
+
+    scene_ids, track_ids: [N]. targets: [N, 25, 2] metres. shifted: [N] or None if unknown. slices: column → [N] labels.
+    """
+
+    scene_ids: Ids
+    track_ids: Tracks
+    targets: Floats
+    shifted: Flags | None = None
+    slices: Mapping[str, Labels] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        wanted = (len(self.scene_ids), FUTURE, 2)
+        if self.targets.shape != wanted:
+            raise ArrayError(f"targets: expected shape {wanted}, found {self.targets.shape}.")
+
+    def __len__(self) -> int:
+        return len(self.scene_ids)
+
+    def name(self, place: int) -> str:
+        """`scene/track` of the request at a place."""
+        return f"{self.scene_ids[place]}/{self.track_ids[place]}"
+
+
+def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolation: str = "published") -> Truth:
+    """The ground truth of the valid requests of scenes, in their order.
+
+    Args:
+        scenes: read one after another; nothing of a scene but its truth is kept.
+        frame: "agent" or "global", whichever the predictions are in. Distances do not depend on it.
+        interpolation: of the agent's state at T = 0, as in `frame.latest_state`.
+
+    Raises:
+        ShiftbenchError: naming scenes that come twice and agents without a state at T = 0; no valid request at all.
+        UnknownNameError: a frame or an interpolation that is none.
+    """
+    if frame not in FRAMES:
+        raise UnknownNameError("frame", frame, FRAMES)
+    ids: list[str] = []
+    asked: list[tuple[SceneTags, Request]] = []
+    targets: list[Floats] = []
+    problems: list[str] = []
+    seen = Counter[str]()
+    for scene in scenes:
+        seen[scene.id] += 1
+        for request in valid_requests(scene):
+            path = ground_truth(scene, request.track_id)
+            if frame == "agent":
+                try:
+                    path = transformed(path, agent_frame(scene, request.track_id, interpolation=interpolation).to_agent)
+                except UnknownNameError:
+                    raise
+                except ShiftbenchError as error:
+                    problems += error.problems
+            ids.append(scene.id)
+            asked.append((scene.tags, request))
+            targets.append(path)
+    twice = [scene for scene, count in seen.items() if count > 1]
+    if twice:
+        problems.append(f"expected each scene once, found {', '.join(twice[:3])} more than once ({len(twice):,} such).")
+    if not ids:
+        problems.append(f"expected at least one valid request, found none in {len(seen):,} scenes.")
+    if problems:
+        raise ShiftbenchError(*problems)
+    shifted = [is_shifted(tags) for tags, _ in asked]
+    return Truth(
+        np.array(ids, dtype=object),
+        np.array([request.track_id for _, request in asked], dtype=np.uint64),
+        np.array(targets),
+        None if None in shifted else np.array(shifted, dtype=np.bool_),
+        slices(asked),
+    )
+
+
+def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:
+    """The ground truth of the N requests of a prepared folder, or of scenes that are drawn live.
+
+    requests: a row each, with its ids and tags; `shifted` may be unknown. targets: [N, 25, 2].
+    """
+    shifted = requests["shifted"]
+    return Truth(
+        requests["scene_id"].to_numpy().astype(object),
+        requests["track_id"].to_numpy(),
+        targets,
+        None if shifted.null_count() else shifted.to_numpy(),
+        {name: requests[name].to_numpy().astype(np.str_) for name in (*SLICES, *MANEUVERS)},
+    )
+
+
+def truth_of_submission(submission: Submission) -> Truth:
+    """The ground truth in a file of the same form: one mode for each request, and `is_ood` says what is shifted.
+
+    Raises:
+        PredictionsError: naming requests with another number of modes.
+    """
+    several = np.flatnonzero(submission.counts != 1)
+    if several.size:
+        where = named(several, submission.name)
+        raise PredictionsError(f"ground truth: expected one trajectory for each request, found others in {where}.")
+    return Truth(submission.scene_ids, submission.track_ids, submission.trajectories, submission.is_ood)
+
+
+def is_shifted(tags: SceneTags) -> bool | None:
+    """Whether a scene is outside of Moscow or has precipitation; None if its tags do not say."""
+    if tags.track == City.UNKNOWN or (tags.track == City.MOSCOW and tags.precipitation == Precipitation.UNKNOWN):
+        return None
+    return tags.track != City.MOSCOW or tags.precipitation != Precipitation.NO
+
+
+def slices(asked: Sequence[tuple[SceneTags, Request]]) -> dict[str, Labels]:
+    """Labels [N] of requests by city, precipitation, season, phase of the sun, and kinds of maneuver."""
+    columns: dict[str, list[str]] = {
+        name: [getattr(tags, key).label for tags, _ in asked] for name, key in SLICES.items()
+    }
+    for name, kinds in MANEUVERS.items():
+        columns[name] = [
+            " and ".join(kind.label for kind in kinds if kind in request.tags) or NO_MANEUVER for _, request in asked
+        ]
+    return {name: np.array(labels) for name, labels in columns.items()}

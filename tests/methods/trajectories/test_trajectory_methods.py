@@ -1,0 +1,259 @@
+"""For every method of trajectories: it learns, goes on where it was cut off, and says the same in any order."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
+from shiftbench.methods import checkpoint
+from shiftbench.methods.trajectories import answers, cloning, imitative, member, presets, vector
+from shiftbench.methods.trajectories.settings import PlannerSettings
+from shiftbench.trajectory_ensembles import Mixture
+from tests.methods.trajectories.made_up import made_up
+
+TRAIN, DEV, TEST = made_up(168, seed=1), made_up(32, seed=2), made_up(21, seed=3)
+SMALL = {
+    "members": 2, "batch": 24, "learning_rate": 1e-2, "width": 0.1, "hidden": 32, "pooling": 2, "dropout": 0.1,
+    "least_scale_m": 0.02, "plans_per_member": 3,
+}  # fmt: skip
+SETTINGS = {
+    "cloning": cloning.Settings(generation="teacher_forcing", epochs=8, **SMALL),
+    "imitative": imitative.Settings(epochs=8, **SMALL),
+    "vector": vector.Settings(
+        members=2, batch=24, learning_rate=3e-3, width=32, heads=4, mixing=1, layers=1, epochs=8, modes=3
+    ),
+}
+NAMES = sorted(SETTINGS)
+PLANNERS = ["cloning", "imitative"]
+KINDS = ["cloning", "vector"]  # one of each kind, where the two planners run the same code
+
+
+def module(name):
+    return importlib.import_module(f"shiftbench.methods.trajectories.{name}")
+
+
+def short(name, **changes):
+    return replace(SETTINGS[name], **{"epochs": 2, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """The folder of each method after its whole training, by name."""
+    folders = {}
+    for name in NAMES:
+        folders[name] = tmp_path_factory.mktemp(name) / "fit"
+        module(name).fit(TRAIN, DEV, settings=SETTINGS[name], folder=folders[name], cores=1)
+    return folders
+
+
+def weights(folder, number=0):
+    content = checkpoint.unpack((folder / f"member_{number:02d}.pt").read_bytes())
+    return np.concatenate([value.double().numpy().ravel() for value in content.values()])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns_where_vehicles_go(name, fitted):
+    said = module(name).predict(DEV, folder=fitted[name], cores=1)
+    trajectories = said.merged()[0] if isinstance(said, Mixture) else said.trajectories
+    errors = np.linalg.norm(trajectories - DEV.targets[:, None], axis=-1).mean(axis=-1).min(axis=1)
+    nobody = np.linalg.norm(TRAIN.targets.mean(axis=0) - DEV.targets, axis=-1).mean(axis=-1)
+    assert errors.mean() < 0.75 * nobody.mean(), (errors.mean(), nobody.mean())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_members_differ_and_seeds_give_other_members(name, fitted, tmp_path):
+    other = module(name).fit(
+        TRAIN, DEV, settings=short(name, seed=1, epochs=1, members=1, batch=80), folder=tmp_path / "other", cores=1
+    )
+    first = [weights(fitted[name], 0), weights(fitted[name], 1), weights(other, 0)]
+    assert all(not np.allclose(one, two) for one, two in itertools.combinations(first, 2))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, monkeypatch):
+    settings = short(name, epochs=3, members=1, batch=80)
+    if name == "cloning":
+        settings = replace(settings, generation="sampling")  # random numbers in every step
+    whole = module(name).fit(TRAIN, DEV, settings=settings, folder=tmp_path / "whole", cores=1)
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", True)
+    looks = itertools.count(1)
+
+    def broken(*_):
+        if next(looks) == 3:
+            raise OSError("the power is gone")
+
+    folder = tmp_path / "cut"
+    with pytest.raises(OSError, match="the power is gone"):
+        module(name).fit(TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=broken)
+    assert list(folder.glob("*.ckpt"))
+    steps = []
+    module(name).fit(
+        TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=lambda done, *_: steps.append(done)
+    )
+    np.testing.assert_array_equal(weights(folder), weights(whole))
+    assert steps[0] > 1, "only what is missing is done again"
+    assert not list(folder.glob("*.ckpt"))
+
+
+def test_processes_train_the_same_members(tmp_path):
+    settings = short("vector", epochs=1)
+    folders = [vector.fit(TRAIN, DEV, settings=settings, folder=tmp_path / str(cores), cores=cores) for cores in (1, 2)]
+    for number in range(2):
+        np.testing.assert_array_equal(weights(folders[0], number), weights(folders[1], number))
+
+
+@pytest.mark.parametrize("ensemble", ["deep", "dropout"])
+@pytest.mark.parametrize("name", KINDS)
+def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted):
+    said = module(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
+    order = np.random.default_rng(5).permutation(len(TEST))
+    mixed = module(name).predict(TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
+    alone = module(name).predict(TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
+    for key in ("trajectories", "weights" if name == "vector" else "scores"):
+        np.testing.assert_allclose(getattr(mixed, key), getattr(said, key)[order], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(getattr(alone, key)[0], getattr(said, key)[order[0]], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_every_score_is_the_density_of_the_plan_alone(name, fitted):
+    said = module(name).predict(TEST, folder=fitted[name], cores=1)
+    record = answers.fitted_folder.read(fitted[name])
+    nets = [member.load(fitted[name], record, k) for k in range(2)]
+    for row, k, plan in itertools.product((17,), range(2), range(6)):
+        maps = member.reader(record)(TEST, np.array([row]))["maps"]
+        with torch.inference_mode():
+            context = nets[k].context(nets[k].encoder(torch.from_numpy(maps)))
+            score = nets[k].decoder.log_prob(torch.tensor(said.trajectories[row, plan : plan + 1]), context)
+        np.testing.assert_allclose(said.scores[row, k, plan], score.item(), rtol=1e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_plans_stand_member_by_member_and_are_likelier_under_their_own(name, fitted):
+    said = module(name).predict(TEST, folder=fitted[name], cores=1)
+    assert said.trajectories.shape == (21, 6, 25, 2)
+    assert said.scores.shape == (21, 2, 6)
+    own = np.concatenate([said.scores[:, 0, :3], said.scores[:, 1, 3:]])
+    others = np.concatenate([said.scores[:, 1, :3], said.scores[:, 0, 3:]])
+    assert own.mean() > others.mean()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_virtual_members_differ_and_are_drawn_from_the_seed(name, fitted):
+    said = [module(name).predict(TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
+    deep = module(name).predict(TEST, folder=fitted[name], cores=1)
+    np.testing.assert_array_equal(said[0].trajectories, said[1].trajectories)
+    assert said[0].members == deep.members == 2
+    key = "weights" if name == "vector" else "scores"
+    values = getattr(said[0], key)
+    assert not np.allclose(values[:, 0], values[:, 1])
+    assert not np.allclose(said[0].trajectories, deep.trajectories)
+
+
+def test_sampling_learns_too(tmp_path):
+    settings = replace(SETTINGS["cloning"], generation="sampling", members=1, epochs=3)
+    looks = []
+    cloning.fit(
+        TRAIN, DEV, settings=settings, folder=tmp_path / "a", cores=1, progress=lambda *told: looks.append(told[2])
+    )
+    first, last = (float(text.split("loss ")[1].split(",")[0]) for text in (looks[0], looks[-2]))
+    assert last < first
+
+
+# -- what is refused
+
+
+def test_inputs_that_are_not_finite_are_named_with_their_request(tmp_path):
+    pictures = TRAIN.pictures.copy()
+    pictures[7, 1, 3, 3] = np.nan
+    with pytest.raises(ArrayError, match=r"maps: expected finite numbers, found NaN or infinity in request 7\."):
+        imitative.fit(
+            replace(TRAIN, pictures=pictures), DEV, settings=short("imitative"), folder=tmp_path / "a", cores=1
+        )
+
+
+def test_targets_that_are_not_known_are_counted(tmp_path):
+    targets = TRAIN.targets.copy()
+    targets[[3, 9], 2] = np.nan
+    with pytest.raises(ArrayError, match=r"train: expected targets .* in 2 of 168 requests, first in request 3"):
+        vector.fit(replace(TRAIN, targets=targets), DEV, settings=short("vector"), folder=tmp_path / "a")
+
+
+def test_too_few_requests_of_both_parts_are_told_at_once(tmp_path):
+    none = np.arange(0)
+    with pytest.raises(ArrayError, match=r"(?s)train: expected at least 2 .* found 0.*dev_in: expected at least 1"):
+        vector.fit(TRAIN.select(none), DEV.select(none), settings=short("vector"), folder=tmp_path / "a")
+
+
+def test_a_loss_that_is_not_finite_names_the_request():
+    losses = torch.tensor([1.0, float("nan"), 2.0])
+    with pytest.raises(ShiftbenchError, match=r"expected finite losses, found nan for request 5"):
+        member.require_finite(losses, TRAIN, np.array([4, 5, 6]))
+
+
+def test_other_inputs_than_those_of_the_training_are_refused(fitted):
+    larger = replace(TEST, pictures=np.zeros((21, 4, 32, 32), np.float32))
+    with pytest.raises(SettingsError, match=r"maps: \[4, 16, 16\] here, \[3, 16, 16\] there"):
+        imitative.predict(larger, folder=fitted["imitative"])
+
+
+def test_no_request_and_unknown_ensembles_are_refused(fitted):
+    with pytest.raises(ArrayError, match="expected at least one request to predict, found none"):
+        vector.predict(TEST.select(np.arange(0)), folder=fitted["vector"])
+    with pytest.raises(SettingsError, match="ensemble: expected deep or dropout, found 'deap'"):
+        vector.predict(TEST, folder=fitted["vector"], ensemble="deap")
+
+
+def test_dropout_of_a_network_without_any_is_refused(tmp_path):
+    folder = vector.fit(TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a")
+    with pytest.raises(SettingsError, match="expected networks trained with dropout, found a rate of 0"):
+        vector.predict(TEST, folder=folder, ensemble="dropout")
+
+
+def test_another_fit_in_the_folder_is_refused(fitted):
+    with pytest.raises(SettingsError, match=r"found another fit \(settings.epochs: 8 there, 2 here\)"):
+        vector.fit(TRAIN, DEV, settings=short("vector"), folder=fitted["vector"])
+
+
+def test_a_damaged_member_is_named(tmp_path):
+    folder = vector.fit(TRAIN, DEV, settings=short("vector", epochs=1), folder=tmp_path / "a", cores=1)
+    (folder / "member_01.pt").write_bytes(b"nothing")
+    with pytest.raises(SettingsError, match=r"member_01\.pt: expected the weights as they were written"):
+        vector.predict(TEST, folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "message"),
+    [
+        (cloning.Settings, {"generation": "magic"}, "generation: expected sampling or teacher_forcing, found 'magic'"),
+        (imitative.Settings, {"hidden": 30}, "hidden: expected a multiple of 8 from 16 to 65,536, found 30"),
+        (imitative.Settings, {"checkpoint_by": "fde"}, "checkpoint_by: expected ade or nll, found 'fde'"),
+        (imitative.Settings, {"least_scale_m": 0}, "least_scale_m: expected a number above 0"),
+        (vector.Settings, {"heads": 7}, "heads: expected a divisor of the width 128, found 7"),
+        (vector.Settings, {"modez": 7}, "Did you mean 'modes'"),
+        (vector.Settings, {"batch": 1, "epochs": 0}, r"batch: expected .*, found 1\.\nepochs: expected"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, values, message):
+    with pytest.raises(SettingsError, match=message):
+        settings.from_dict(values)
+
+
+@pytest.mark.parametrize("name", sorted(presets.PRESETS))
+def test_the_settings_of_a_preset_are_valid_and_go_through_a_file(name):
+    for entry in presets.preset(name):
+        values = {key: value for key, value in entry.items() if key not in ("name", "title")}
+        settings = module(entry["name"]).Settings.from_dict(values)
+        assert type(settings).from_dict(settings.to_dict()) == settings
+
+
+def test_the_defaults_are_the_published_settings():
+    found = PlannerSettings()
+    assert (found.learning_rate, found.batch, found.epochs, found.clip, found.weight_decay) == (1e-4, 650, 100, 1.0, 0)
+    assert (found.members, found.plans_per_member, found.hidden, found.checkpoint_by) == (5, 10, 512, "ade")
+    assert cloning.Settings().generation == "sampling"
