@@ -39,7 +39,13 @@ SMALLER = {
     "assess": FEWER,
     "compare": FEWER,
 }
-QUICKEST = {"weather": "boosting", "power": "mlp"}  # the method that a run of a track is cut down to
+# What examples and runs of a track are cut down to.
+FEWER_SCENES = {"motion": ["--rows", "24"]}
+QUICKEST = {
+    "weather": ["--method", "boosting"],
+    "power": ["--method", "mlp"],
+    "motion": ["--method", "vector", "--task", "cnll"],
+}
 
 
 @dataclass(frozen=True)
@@ -81,13 +87,14 @@ def seen() -> set[tuple[str, ...]]:
 
 
 def run(command: Command, seen: set[tuple[str, ...]]) -> None:
-    quickest = ["--method", QUICKEST[command.words[1]]] if command.words[:2][-1] in TRACKS else []
-    of_a_track = command.words[0] == "run" and bool(quickest)
+    what, track = command.words[0], command.words[:2][-1]
+    of_a_track = what == "run" and track in TRACKS
     # The same whole run stands on several pages and starts from the same table: once is enough.
-    if command.words[0] == "run" and not of_a_track and tuple(command.words) in seen:
+    if what == "run" and not of_a_track and tuple(command.words) in seen:
         return
     seen.add(tuple(command.words))
-    words = [*command.words, *SMALLER.get(command.words[0], []), *(quickest if of_a_track else [])]
+    smaller = FEWER_SCENES.get(track, SMALLER[what]) if what == "example" else SMALLER.get(what, [])
+    words = [*command.words, *smaller, *(QUICKEST[track] if of_a_track else [])]
     done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 

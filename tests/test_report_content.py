@@ -108,6 +108,31 @@ def test_damaged_rows_are_refused(rows):
 
 
 @pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"recipe": None}, "Report.recipe is 'None'"),
+        ({"threshold": "high"}, "Report.threshold is 'high'"),
+        ({"task": ["cnll"]}, "Report.task is"),
+        ({"warnings": [3]}, "Report.warnings is '3'"),
+    ],
+)
+def test_fields_of_another_kind_are_refused(change, told):
+    with pytest.raises(TableError, match=f"found a damaged one .{told}"):
+        Report.from_json({**REPORT.to_json(), **change})
+
+
+def test_values_of_another_kind_in_rows_are_refused():
+    plain = REPORT.to_json()
+    with pytest.raises(TableError, match=r"Score\.system is '\[1\]'"):
+        Report.from_json(plain | {"scores": [plain["scores"][0] | {"system": [1]}]})
+    curve = {"system": "ours", "split": "dev", "subset": "in", "kind": "roc", "x": [0.0, 1.0], "y": [0.0]}
+    with pytest.raises(TableError, match=r"a curve has 2 x and 1 y"):
+        Report.from_json(plain | {"curves": [curve]})
+    with pytest.raises(TableError, match=r"Curve\.y is 'a'"):
+        Report.from_json(plain | {"curves": [curve | {"y": [0.0, "a"]}]})
+
+
+@pytest.mark.parametrize(
     ("value", "found"),
     [({"format": "shiftbench report 99"}, "'shiftbench report 99'"), ({}, "None"), ([], "'list'"), ("text", "'str'")],
 )
@@ -120,7 +145,7 @@ def test_another_format_is_refused(value, found):
 def test_a_file_that_is_no_report_is_refused(tmp_path, content):
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(TableError, match="expected a report"):
+    with pytest.raises(TableError, match=r"report\.json: expected a report"):
         Report.load(path)
 
 
@@ -151,5 +176,7 @@ def test_every_metric_states_its_direction_once():
     assert all(name == metric.name for name, metric in METRICS.items())
     assert {metric.better for metric in METRICS.values()} == {"min", "max"}
     lower = {name for name, metric in METRICS.items() if metric.better == "min"}
-    assert {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc"} == lower
+    displacements = {f"{which}_{what}" for which in ("min", "avg", "top1", "weighted") for what in ("ade", "fde")}
+    others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll"}
+    assert others | displacements == lower
     assert list(SUBSETS) == ["in", "shifted", "full"]

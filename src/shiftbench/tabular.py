@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from shiftbench import run as runner
 from shiftbench.errors import UnknownNameError
@@ -44,13 +44,11 @@ def with_words(settings: Settings, words: Words) -> Settings:
     methods = tuple(
         entry for entry in settings.methods if not words.methods or entry["name"] in (*words.methods, "column")
     )
-    said: dict[str, Any] = {"rule": words.rule, "replicates": words.replicates, "kind": words.kind}
-    assessment = {name: value for name, value in said.items() if value is not None}
     return replace(
         settings,
         methods=methods,
         test_sets={**settings.test_sets, **words.test_sets},
         members=words.members,
-        assessment=replace(settings.assessment, **assessment),
+        assessment=words.assessment(settings.assessment),
         track={**settings.track, "preset": words.preset_of(len(methods) == len(settings.methods))},
     )

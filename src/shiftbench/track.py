@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from shiftbench import files
+from shiftbench.errors import SettingsError
 from shiftbench.paper.output import Paper
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
+from shiftbench.settings import SPLITS, Assessment
+
+LONGEST_NAME = 64  # of a test set: folders and figures are called after it
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done, and how much it is in all."""
@@ -56,6 +61,9 @@ class Words:
 
     methods: only these of the preset's. members: of each ensemble. test_sets: name → path of further records to be
     scored on. rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
+
+    Raises:
+        SettingsError, UnknownNameError: for test sets without a name of their own, or an assessment that is none.
     """
 
     preset: str
@@ -67,6 +75,22 @@ class Words:
     replicates: int | None = None
     kind: str | None = None
 
+    def __post_init__(self) -> None:
+        problems = [
+            f"test sets: expected a name of letters, digits, dashes and underscores (not {', '.join(SPLITS)}) with a "
+            f"path, found {name!r} = {path!r}."
+            for name, path in self.test_sets.items()
+            if name in SPLITS or not 0 < len(name) <= LONGEST_NAME or files.name_of(name) != name or not path
+        ]
+        if problems:
+            raise SettingsError(*problems)
+        self.assessment(Assessment())
+
+    def assessment(self, usual: Assessment) -> Assessment:
+        """How predictions are scored: as usual but for what is said."""
+        said: dict[str, Any] = {"rule": self.rule, "replicates": self.replicates, "kind": self.kind}
+        return replace(usual, **{name: value for name, value in said.items() if value is not None})
+
     def preset_of(self, whole: bool) -> str:
         """The preset as a recipe tells it: `whole` is whether every one of its methods takes part."""
         return self.preset if whole and self.members is None else f"{self.preset}, in part"
@@ -74,11 +98,15 @@ class Words:
 
 @dataclass(frozen=True)
 class Result:
-    """A report that a run made, the name of its folder inside the run's, and pictures that only the track can draw."""
+    """A report that a run made, the name of its folder inside the run's, and pictures that only the track can draw.
+
+    printed: whether it belongs on a terminal; one of very many systems does not.
+    """
 
     name: str
     report: Report
     pictures: tuple[Picture, ...] = ()
+    printed: bool = True
 
 
 class RunTask(Protocol):

@@ -16,7 +16,7 @@ import pytest
 from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
-from shiftbench.methods import boosting, catboost_data, member_files, workers
+from shiftbench.methods import boosting, catboost_data, member_files
 from tests.methods.conftest import Parts
 
 SETTINGS = boosting.Settings("regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10)
@@ -108,7 +108,7 @@ def test_a_killed_worker_ends_the_call_with_advice_and_calling_again_ends_as_if_
         for process in started:
             os.kill(process.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(workers.subprocess, "Popen", Noted)
+    monkeypatch.setattr(subprocess, "Popen", Noted)
     with pytest.raises(ShiftbenchError, match=r"SIGKILL.*Run again to go on"):
         fit(parts, tmp_path / "fit", progress=kill)
     monkeypatch.undo()

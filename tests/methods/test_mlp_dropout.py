@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from shiftbench.methods import mlp_dropout, stacked_layers
-from shiftbench.methods.stacked_fit import one_thread
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.stacked_nets import Dropout
 
 HIDDEN, RATE = (6, 5), 0.3

@@ -14,7 +14,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
 from shiftbench.methods import METHODS, checkpoint, stacked_fit, stacked_layers, stacked_losses, stacked_noise, training
 from shiftbench.methods.checkpoint import Checkpoint
-from shiftbench.methods.stacked_fit import one_thread
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.stacked_layers import Drawn
 from shiftbench.methods.stacked_training import StackLesson, train_stack
 from shiftbench.methods.symbolic_terms import WIDTH

@@ -10,7 +10,7 @@ import torch
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import mlp, symbolic
-from shiftbench.methods.stacked_fit import one_thread
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.symbolic_nets import START, Symbolic, coefficients
 from shiftbench.methods.symbolic_terms import ADDED, CALM, ROLES, Terms
 

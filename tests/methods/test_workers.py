@@ -68,7 +68,7 @@ def test_no_process_outlives_a_call_that_ends_early(failure, monkeypatch):
     def interrupted(member: int) -> None:
         raise failure(member)
 
-    monkeypatch.setattr(workers.subprocess, "Popen", Noted)
+    monkeypatch.setattr(subprocess, "Popen", Noted)
     with pytest.raises(failure, match=r"[01]"):
         workers.train(TOY, "works", [0, 1, 2, 3], cores=2, done=interrupted)
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -62,7 +63,9 @@ def example(
         if overwrite:
             shutil.rmtree(path)
         elif any(path.iterdir()):
-            raise SettingsError(f"{path}: expected a new folder, found one. Choose another --out, or --overwrite.")
+            raise SettingsError(
+                f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+            )
     elif path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     if chosen is None:
@@ -104,6 +107,7 @@ def prepare(
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
         make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
     if executor == SLURM and chosen.job_script is not None:
+        _preparing(chosen, climate)  # says what this track has no use for
         _say_script(chosen, source, folder, experiment=wanted, tasks=workers)
         return
     with progress_bar() as progress:
@@ -118,11 +122,14 @@ def prepare(
 def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None) -> None:
     """Write the script of a Slurm array, and say what to do with it."""
     assert track.job_script is not None
-    part = folder / PART
-    part.mkdir(parents=True, exist_ok=True)
-    script = track.job_script(source, part, experiment, tasks)
-    say(f"script: {script}\nsubmit: sbatch {script}")
-    say(f"then:   shiftbench prepare {track.name} {source} --out {folder} --experiment {experiment}")
+    with _part_of(folder, resumes=track.resumes) as part:
+        script = track.job_script(source, part, experiment, tasks)
+    then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
+    if script is None:  # a kill came between the last shard and the move: there is nothing left to do in an array
+        say("all is made already; only this is left:")
+    else:
+        say(f"script: {script}\nsubmit: {shlex.join(['sbatch', str(script)])}")
+    say(f"then:   {shlex.join([*then, '--overwrite'] if (folder / MANIFEST).exists() else then)}")
 
 
 def _outside(data: Path, folder: Path) -> None:
@@ -134,6 +141,8 @@ def _preparing(
     track: Track, climates: Path | None = None, executor: str | None = None, workers: int | None = None
 ) -> Prepare:
     """What prepares the track's data, with a table of climates or on an executor if one was named."""
+    from shiftbench.executor import EXECUTORS
+
     problems = []
     if climates is not None and track.with_climates is None:
         problems.append(
@@ -146,6 +155,8 @@ def _preparing(
         )
     if problems:
         raise SettingsError(*problems)
+    if executor is not None and executor not in EXECUTORS:
+        raise UnknownNameError("executor", executor, [*EXECUTORS, SLURM])
     if climates is not None and track.with_climates:
         return track.with_climates(climates)
     if (executor or workers) is not None and track.with_executor:
@@ -162,23 +173,30 @@ def _prepared_whole(
     stays.
     """
     act = _preparing(track, **words)
-    new, part = not folder.exists(), folder / PART
-    if not track.resumes:
-        shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True, exist_ok=True)
-    try:
+    with _part_of(folder, resumes=track.resumes) as part:
         act(source, part, experiment=experiment, progress=progress)
         old = [entry for entry in folder.iterdir() if entry != part]
         for entry in sorted(old, key=lambda entry: entry.name != MANIFEST):  # the manifest goes first and comes last:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         for entry in sorted(part.iterdir(), key=lambda entry: entry.name == MANIFEST):  # where it is, all is
             entry.replace(folder / entry.name)
+    return track.open_prepared(folder)
+
+
+@contextmanager
+def _part_of(folder: Path, *, resumes: bool) -> Iterator[Path]:
+    """Where a folder is prepared, aside of what is in it; nothing of it stays that is empty or cannot be resumed."""
+    new, part = not folder.exists(), folder / PART
+    if not resumes:
+        shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, exist_ok=True)
+    try:
+        yield part
     finally:
-        if not track.resumes or not (folder / PART).exists() or not any(part.iterdir()):
+        if not resumes or not part.exists() or not any(part.iterdir()):
             shutil.rmtree(part, ignore_errors=True)
         if new and not any(folder.iterdir()):
             folder.rmdir()
-    return track.open_prepared(folder)
 
 
 def _experiment(track: Track, name: str | None) -> str:
@@ -216,8 +234,7 @@ def run_track(
             f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
             f"or get the official ones with `shiftbench fetch {name}`."
         )
-    if not data.exists():
-        raise TableError(f"{data}: expected the track's data, found nothing there. Check the path.")
+    _require_there({"the track's data": data, **{f"the test set {k}": Path(v) for k, v in wanted.test_sets.items()}})
     folder = out or Path(f"shiftbench-{name}")
     if overwrite:
         _outside(data, folder)
@@ -227,13 +244,24 @@ def run_track(
         prepared = _prepared(chosen, data, folder, experiment, progress)
         for entry in tasks:
             results += chosen.run(prepared, entry, wanted, folder=folder, cores=cores_or_all(cores), progress=progress)
-        reports = [result.report for result in results]
-        pages = [write(result.report, folder / result.name / "report", result.pictures) for result in results]
-        tables = chosen.paper.write(reports, folder / "tables")["markdown"]
-    for report, page in zip(reports, pages, strict=True):
-        show(report)
-        say(f"report: {page}\n")
+        pages, tables = _written(chosen, results, folder, progress)
+    for result in results:
+        if result.printed:
+            show(result.report)
+            say()
+    for result, page in zip(results, pages, strict=True):
+        say(f"report: {page}" + ("" if result.printed else f"  ({result.report.title})"))
     say(f"tables: {tables}")
+
+
+def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> tuple[list[Path], Path]:
+    """Write every report, then the paper's tables; the page of each, and the tables."""
+    stage, pages = "write reports and tables", list[Path]()
+    for result in results:
+        progress(stage, len(pages), len(results) + 1)
+        pages.append(write(result.report, folder / result.name / "report", result.pictures))
+    progress(stage, len(pages), len(results) + 1)
+    return pages, track.paper.write([result.report for result in results], folder / "tables")["markdown"]
 
 
 def _words(track: Track, given: dict[str, Any]) -> Words:
@@ -247,6 +275,17 @@ def _words(track: Track, given: dict[str, Any]) -> Words:
         if method not in track.methods:
             raise UnknownNameError("method", method, track.methods)
     return Words(preset=preset, seed=given.pop("seed") or 0, **given)
+
+
+def _require_there(paths: dict[str, Path]) -> None:
+    """Rather now than after an hour of work."""
+    missing = [
+        f"{path}: expected {what}, found nothing there. Check the path."
+        for what, path in paths.items()
+        if not path.exists()
+    ]
+    if missing:
+        raise TableError(*missing)
 
 
 @contextmanager

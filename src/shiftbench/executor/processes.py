@@ -1,23 +1,16 @@
-"""Items side by side in processes of their own, which end when this one ends.
-
-Plain subprocesses: a pool of the standard library imports the caller's main script again, and does not say which item
-a process was at when it died.
-"""
+"""Items side by side in processes of their own, which end when this one ends."""
 
 from __future__ import annotations
 
 import json
 import os
 import queue
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Generator
 from contextlib import suppress
 
+from shiftbench.executor.child import Child, search_path
 from shiftbench.executor.job import ONE_THREAD, Job, Reply, cores
 
 
@@ -52,56 +45,25 @@ def _lead(worker: _Worker, waiting: deque[int], found: queue.SimpleQueue[Reply])
 
 def environment() -> dict[str, str]:
     """What a worker is started with: it finds the modules that this process finds, and has one thread."""
-    paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 (text, not a path)
-    return {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}
+    return {**os.environ, **ONE_THREAD, "PYTHONPATH": search_path()}
 
 
-class _Worker:
-    """One process. It does the items whose numbers come on its standard input, a line each, and replies in JSON."""
+class _Worker(Child):
+    """One process, with one thread: it does the items whose numbers it is given, and replies to each."""
 
     def __init__(self, job: Job) -> None:
+        super().__init__("shiftbench.executor.task", "--serve", job.work, job.argument, given=ONE_THREAD)
         self.alive = True
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "shiftbench.executor.task", "--serve", job.work, job.argument],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-            encoding="utf-8",
-            env=environment(),
-            start_new_session=True,  # Ctrl-C reaches only this process, which then ends the workers
-        )
 
     def reply(self, number: int) -> Reply:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        with suppress(OSError):  # if the process has died, its empty reply tells
-            self.process.stdin.write(f"{number}\n")
-            self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line.endswith("\n"):
-            self.alive = False
-            return Reply(number, (self._obituary(),), "failure")
-        problems, fatal = json.loads(line)
-        return Reply(number, tuple(problems), fatal)
-
-    def _obituary(self) -> str:
-        status = self.process.wait()
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        self.log.seek(0)
-        last = self.log.read().decode(errors="replace").strip().rpartition("\n")[2]
-        return (
-            f"that its process had ended ({how}{'; ' * bool(last)}{last}). Run again to go on with what is missing; "
+        self.give(number)
+        line = self.replies.readline()
+        if line.endswith("\n"):
+            problems, fatal = json.loads(line)
+            return Reply(number, tuple(problems), fatal)
+        self.alive = False
+        problem = (
+            f"that its process had ended ({self.obituary()}). Run again to go on with what is missing; "
             "if memory is short, with fewer workers."
         )
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def close(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout):
-            with suppress(OSError, AttributeError):
-                stream.close()  # type: ignore[union-attr]
-        self.log.close()
+        return Reply(number, (problem,), "failure")

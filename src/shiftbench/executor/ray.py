@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from shiftbench.errors import MissingExtraError, SettingsError
+from shiftbench.executor.child import search_path
 from shiftbench.executor.job import ONE_THREAD, Job, Reply, cores
-from shiftbench.executor.processes import environment
 
 LOOPBACK = "127.0.0.2"  # Ray takes 127.0.0.1 for an outside address; this one stays on the machine
 AHEAD = 2  # items handed over for each core, so that none waits
@@ -55,7 +55,7 @@ def replies(job: Job, workers: int | None, address: str | None) -> Generator[Rep
 def _connect(ray: Any, workers: int | None, address: str | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        variables = {**ONE_THREAD, "PYTHONPATH": environment()["PYTHONPATH"]}
+        variables = {**ONE_THREAD, "PYTHONPATH": search_path()}
         ray.init(
             num_cpus=workers or cores(), include_dashboard=False, _node_ip_address=LOOPBACK,
             runtime_env={"env_vars": variables}, **quiet,

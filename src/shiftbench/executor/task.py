@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import queue
 import sys
-import threading
 from pathlib import Path
+from typing import NoReturn
 
 from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.executor import child
+from shiftbench.executor.child import Tell
 from shiftbench.executor.job import JOB, Job
 
 
@@ -29,26 +29,15 @@ def main(arguments: list[str]) -> None:
             raise SettingsError(f"expected FOLDER NUMBER, as a Slurm array script has it, found {arguments}.")
 
 
-def serve(work: str, argument: str) -> None:
-    """Do the items that arrive on standard input, one number a line, and reply to each.
+def serve(work: str, argument: str) -> NoReturn:
+    """Do the items that are asked for; one that is broken off does no harm, since it writes whole files or none."""
+    job = Job(work, argument, 0)
 
-    Never returns: the process exits when the input closes, even in the middle of an item, since then nobody is left to
-    want it; an item writes whole files or none.
-    """
-    job, numbers = Job(work, argument, 0), queue.SimpleQueue[int]()
-    threading.Thread(target=_listen, args=(numbers,), daemon=True).start()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
-        os.dup2(2, 1)  # what a library prints is no reply
-        while True:
-            reply = job.done(numbers.get())
-            replies.write(json.dumps([reply.problems, reply.fatal]) + "\n")
-            replies.flush()
+    def reply(number: int, _tell: Tell) -> object:
+        done = job.done(number)
+        return [done.problems, done.fatal]
 
-
-def _listen(numbers: queue.SimpleQueue[int]) -> None:
-    for line in sys.stdin:
-        numbers.put(int(line))
-    os._exit(0)
+    child.serve(reply)
 
 
 def array_task(folder: Path, number: int) -> None:

@@ -91,8 +91,11 @@ class MemberFiles:
 
 
 @contextmanager
-def inputs(folder: Path, data: Arrays) -> Iterator[None]:
+def inputs(folder: Path, data: Arrays) -> Iterator[str]:
     """Keep what members learn from in a file in `folder`, for `read_inputs`, while the block lasts.
+
+    Yields:
+        The folder, as processes are told it.
 
     Raises:
         SettingsError: if there is no room for it.
@@ -108,7 +111,7 @@ def inputs(folder: Path, data: Arrays) -> Iterator[None]:
             "Make room, or choose another folder."
         ) from None
     try:
-        yield
+        yield str(folder)
     finally:
         path.unlink(missing_ok=True)
 

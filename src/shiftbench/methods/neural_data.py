@@ -10,7 +10,6 @@ import importlib.metadata
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from shiftbench.methods import fitted_folder, member_files, workers
 from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
-from shiftbench.methods.tally import Tally
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -217,25 +215,19 @@ def _prepare(
 def _train_missing(
     folder: Path, data: Arrays, settings: NeuralSettings, *, cores: int, progress: Progress | None
 ) -> None:
-    """Train the members that are not whole in `folder`: here if one at a time, or else in processes."""
+    """Train the members that are not whole in `folder`."""
     from shiftbench.methods import neural_member
+    from shiftbench.methods.neural_member import Course
 
-    kept = neural_member.files_in(folder)
-    steps = neural_member.plan(settings.to_dict(), data, seed=0).steps
-    tally = Tally(
-        kept, settings.members, steps=steps, progress=progress,
-        about=lambda member: "best after {best_step:,} of {steps:,} steps".format(**kept.note(member)),
-    )  # fmt: skip
-    processes = min(neural_member.processes(cores), len(tally.missing))
-    if processes == 1:
-        for member in tally.missing:
-            neural_member.train(folder, data, member, report=partial(tally.step, member))
-            tally.finished(member)
-    elif processes:
-        with member_files.inputs(folder, data):
-            workers.train(
-                "shiftbench.methods.neural_member", str(folder), tally.missing, cores=processes, done=tally.finished,
-                step=tally.step,
-            )  # fmt: skip
-    for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
-        left.unlink()
+    neural_member.train_missing(
+        folder,
+        Course(
+            settings.members,
+            neural_member.plan(settings.to_dict(), data, seed=0).steps,
+            lambda member, report: neural_member.train(folder, data, member, report=report),
+            "shiftbench.methods.neural_member",
+            member_files.inputs(folder, data),
+        ),
+        cores=cores,
+        progress=progress,
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,17 @@ from torch import Tensor, nn
 from shiftbench import files
 from shiftbench.methods import checkpoint, fitted_folder, member_files, neural_heads, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.member_files import Arrays, MemberFiles
 from shiftbench.methods.neural_heads import Head
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.neural_nets import NETWORKS, Shape
+from shiftbench.methods.tally import Tally
 from shiftbench.methods.training import Lesson, Plan
 from shiftbench.methods.workers import Report
+
+if TYPE_CHECKING:
+    from shiftbench.methods import Progress
 
 Rows = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
@@ -107,7 +113,7 @@ def train(folder: Path, arrays: Arrays, member: int, *, report: Report, number: 
     net = network(record, seed=seed).to(place)
     tensors = {name: torch.from_numpy(array).to(place) for name, array in arrays.items()}
     saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{kept.fit} member {member}")
-    with _one_thread():
+    with one_thread():
         trained = training.train(
             net, lesson(net, tensors, head(record)), plan(record["settings"], arrays, seed=seed),
             checkpoint=saved, device=place, progress=lambda steps, _most, message: report(steps, message),
@@ -116,6 +122,44 @@ def train(folder: Path, arrays: Arrays, member: int, *, report: Report, number: 
         temporary.write_bytes(checkpoint.pack({name: value.cpu() for name, value in net.state_dict().items()}))
     kept.finish(member, {name: value for name, value in asdict(trained).items() if name != "history"})
     saved.remove()
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the members of a fit are trained, here or in other processes.
+
+    Attributes:
+        members: how many there are.
+        steps: the most that each takes.
+        here: trains one in this process.
+        module: what `workers.train` runs in others.
+        argument: its argument, which holds while the block lasts.
+    """
+
+    members: int
+    steps: int
+    here: Callable[[int, Report], None]
+    module: str
+    argument: AbstractContextManager[str]
+
+
+def train_missing(folder: Path, course: Course, *, cores: int, progress: Progress | None) -> None:
+    """Train the members that are not whole in `folder`: here if one at a time, or else in processes."""
+    kept = files_in(folder)
+    tally = Tally(
+        kept, course.members, steps=course.steps, progress=progress,
+        about=lambda member: "best after {best_step:,} of {steps:,} steps".format(**kept.note(member)),
+    )  # fmt: skip
+    count = min(processes(cores), len(tally.missing))
+    if count == 1:
+        for member in tally.missing:
+            course.here(member, partial(tally.step, member))
+            tally.finished(member)
+    elif count:
+        with course.argument as argument:
+            workers.train(course.module, argument, tally.missing, cores=count, done=tally.finished, step=tally.step)
+    for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
+        left.unlink()
 
 
 def device(number: int) -> torch.device:
@@ -167,19 +211,8 @@ def answers(net: nn.Module, says: Head, rows: Rows, *, cores: int) -> npt.NDArra
             said: Tensor = says.says(net(*(torch.from_numpy(array).to(place) for array in filled)))
             return said[: len(parts[0])].transpose(0, 1).cpu().numpy()
 
-    with _one_thread(), ThreadPoolExecutor(1 if place.type == "cuda" else cores) as pool:
+    with one_thread(), ThreadPoolExecutor(1 if place.type == "cuda" else cores) as pool:
         return np.concatenate(list(pool.map(block, starts)), axis=1).astype(np.float64)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _serve(folder: Path, number: int) -> None:

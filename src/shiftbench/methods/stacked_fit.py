@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from shiftbench import files
 from shiftbench.ensembles import Gaussian
 from shiftbench.methods import checkpoint, fitted_folder, training
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.goals import Answers
 from shiftbench.methods.member_files import MemberFiles
 from shiftbench.methods.stacked_nets import Dropout, Flipout, Plain, Stack
@@ -184,14 +184,3 @@ def answers(net: Stack, record: Mapping[str, Any], numbers: Floats, *, cores: in
         for _ in pool.map(block, range(0, len(numbers), size)):
             pass
     return Gaussian(room.held[..., 0], room.held[..., 1], draws=draws)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from shiftbench.methods.checkpoint import Checkpoint, State
-from shiftbench.methods.training import Plan, Progress, Run, Trained, kept_random, run_through
+from shiftbench.methods.determinism import kept_random
+from shiftbench.methods.training import Plan, Progress, Run, Trained, run_through
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.methods import determinism
 from shiftbench.methods.checkpoint import Checkpoint, State
 
 Batch = TypeVar("Batch")
@@ -119,17 +119,10 @@ def train(
         SettingsError: if the checkpoint is another training's.
     """
     place = torch.device(device)
-    with kept_random(place):
+    with determinism.kept_random(place):
         run = _Lone(model, lesson, plan, place)
         run_through(run, checkpoint=checkpoint, progress=progress)
         return run.finish()
-
-
-@contextmanager
-def kept_random(place: torch.device) -> Iterator[None]:
-    """Whatever is drawn in the block, the caller's random states of the CPU and of `place` are as before after it."""
-    with torch.random.fork_rng([place] if place.type == "cuda" else []):
-        yield
 
 
 def run_through(run: Run, *, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
@@ -218,13 +211,10 @@ class Run(ABC):
         self.step += 1
 
     def rows(self, seeds: Sequence[int]) -> Tensor:
-        """The positions of the records of this step, on the device, for each seed [M, B]. The order of an epoch follows
-        from seed and epoch alone, so a training that goes on needs no memory of it."""
+        """The positions of the records of this step, on the device, for each seed [M, B]."""
         epoch, place = divmod(self.step, self.per_epoch)
         if epoch != self.epoch:
-            drawn = (np.random.SeedSequence([seed, epoch]).generate_state(1)[0] for seed in seeds)
-            generators = (torch.Generator().manual_seed(int(seed)) for seed in drawn)
-            orders = [torch.randperm(self.records, generator=generator) for generator in generators]
+            orders = [determinism.order(seed, epoch, self.records) for seed in seeds]
             self.orders, self.epoch = torch.stack(orders).to(self.place), epoch
         return self.orders[:, place * self.plan.batch : (place + 1) * self.plan.batch]
 

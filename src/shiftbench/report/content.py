@@ -257,6 +257,7 @@ class Report:
             for name, kind in rows.items():
                 plain[name] = tuple(_row(kind, entry) for entry in value[name])
             plain["warnings"] = tuple(value["warnings"])
+            _require_kinds(cls, plain)
             return cls(**plain)
         except (KeyError, TypeError, ValueError) as error:
             raise TableError(f"expected a complete report, found a damaged one ({error}). Write it again.") from None
@@ -267,9 +268,15 @@ class Report:
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
-        """Read a report written by `save`."""
+        """Read a report written by `save`.
+
+        Raises:
+            TableError: naming the file, if it cannot be read or is no report of this format.
+        """
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except TableError as error:
+            raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
         except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
 
@@ -297,4 +304,27 @@ def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
                 values[place.name] = math.nan
         elif str(place.type).startswith("tuple") and place.name in values:
             values[place.name] = tuple(math.nan if item is None else item for item in values[place.name])
+    _require_kinds(kind, values)
     return kind(**values)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "None": (type(None),), "dict": (dict,),
+}  # fmt: skip
+
+
+def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
+    """Make sure that fields of plain kinds, and the items of tuples of these, are what they are said to be."""
+    for place in dataclasses.fields(kind):
+        said = str(place.type)
+        items = said.startswith("tuple[")
+        named = said.removeprefix("tuple[").removesuffix(", ...]").split(" | ") if items else said.split(" | ")
+        kinds = [known for name in named for known in _KINDS.get(name.partition("[")[0], ())]
+        if place.name not in values or not kinds:
+            continue
+        held = values[place.name] if items else (values[place.name],)
+        wrong = [item for item in held if not isinstance(item, tuple(kinds))]
+        if wrong:
+            raise TypeError(f"{kind.__name__}.{place.name} is {str(wrong[0])[:60]!r}")
+    if kind is Curve and len(values["x"]) != len(values["y"]):
+        raise ValueError(f"a curve has {len(values['x'])} x and {len(values['y'])} y")

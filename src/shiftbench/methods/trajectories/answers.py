@@ -11,6 +11,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,9 +24,11 @@ from torch import Tensor
 
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, neural_member, training, workers
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.trajectories import dropout, fitting, likelihood, member
 from shiftbench.methods.trajectories.feed import Feed
 from shiftbench.methods.trajectories.planner_net import PlannerNet
+from shiftbench.methods.trajectories.room import Room
 from shiftbench.methods.trajectories.situations import Rows, Situations
 from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
@@ -63,16 +66,17 @@ def plans(
     record, nets = _fitted(method, given, folder, ensemble)
     settings = record["settings"]
     speakers = _speakers(nets, settings, ensemble)
-    each, horizon = settings["plans_per_member"], record["data"]["horizon"]
+    each, horizon, members = settings["plans_per_member"], record["data"]["horizon"], len(speakers)
+    room = Room(len(given), (members * each, horizon, 2), (members, members * each))
 
     def block(inputs: dict[str, Tensor]) -> Said:
         keys = [zlib.crc32(picture.data) for picture in inputs["maps"].cpu().numpy()]
-        drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(len(speakers))]
+        drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(members)]
         return _planned(speakers, inputs["maps"], drawn, shared=ensemble == "dropout")
 
-    parts = list(_over_blocks(given, record, block, cores=cores, progress=progress))
-    trajectories, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Trajectories(trajectories, scores, each)
+    for said in _over_blocks(given, record, block, cores=cores, progress=progress):
+        room.put(*said)
+    return Trajectories(room.trajectories, room.numbers, each)
 
 
 def mixtures(
@@ -89,14 +93,17 @@ def mixtures(
     if ensemble == "dropout":
         seed = record["settings"]["seed"]
         nets = [dropout.masked(nets[0], [seed, MASKS, k]) for k in range(record["settings"]["members"])]
+    shape = len(nets), record["settings"]["modes"]
+    room = Room(len(given), (*shape, record["data"]["horizon"], 2), shape)
 
     def block(inputs: dict[str, Tensor]) -> Said:
         said = [net(inputs) for net in nets]
         weights = torch.stack([logarithms.double().softmax(dim=1) for _, logarithms in said], dim=1)
         return torch.stack([modes for modes, _ in said], dim=1).cpu().numpy(), weights.cpu().numpy()
 
-    parts = list(_over_blocks(given, record, block, cores=cores, progress=progress))
-    return Mixture(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    for said in _over_blocks(given, record, block, cores=cores, progress=progress):
+        room.put(*said)
+    return Mixture(room.trajectories, room.numbers)
 
 
 def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
@@ -163,7 +170,10 @@ def _over_blocks(
     cores: int | None,
     progress: Progress | None,
 ) -> Iterator[Said]:
-    """What `block` says about each block, in order; several at a time on a CPU, one being read while others compute."""
+    """What `block` says about each block, in order; several at a time on a CPU, one being read while others compute.
+
+    Whatever ends it early, blocks that have not begun are not computed.
+    """
     place, feed, reading = training.device(), Feed(given, member.reader(record), cache_bytes=0), Lock()
     count = 1 if place.type == "cuda" else workers.available(cores)
 
@@ -176,14 +186,31 @@ def _over_blocks(
         return first[: len(rows)], second[: len(rows)]
 
     done = 0
-    with member.one_thread(), ThreadPoolExecutor(count + 1) as pool:
-        waiting: deque[Future[Said]] = deque()
-        for rows in [*member.blocks(len(given), place), None]:
-            if rows is not None:
-                waiting.append(pool.submit(work, rows))
-            while waiting and (rows is None or len(waiting) > 2 * count):  # what is not yet given waits in memory
-                part = waiting.popleft().result()
-                done += len(part[0])
-                if progress:
-                    progress(done, len(given), f"{done:,} of {len(given):,} requests")
-                yield part
+    with one_thread(), _ending(ThreadPoolExecutor(count + 1)) as pool:
+        for part in _in_order(pool, work, member.blocks(len(given), place), ahead=2 * count):
+            done += len(part[0])
+            yield part
+            if progress:
+                progress(done, len(given), f"{done:,} of {len(given):,} requests")
+
+
+@contextmanager
+def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
+    """The pool, which does not begin what it was given to do but nobody waits for any more."""
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, work: Callable[[Rows], Said], blocks: Iterator[Rows], *, ahead: int
+) -> Iterator[Said]:
+    """What `work` says about each block, in order; at most `ahead` more are begun, since what is said takes memory."""
+    waiting: deque[Future[Said]] = deque()
+    for rows in blocks:
+        waiting.append(pool.submit(work, rows))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -90,6 +90,9 @@ def predict(
     all requests. Which random numbers a plan is made of follows from the request's map, so no number depends on blocks,
     cores or the order of the requests.
 
+    What is returned is all in memory: 4 bytes for each number of the plans [N, K·Q, T, 2] and 8 for each score
+    [N, K, K·Q], 12 KB a request with 5 members of 10 plans, 6 GB for 500,000. Blocks besides take little.
+
     Args:
         situations: the requests [N].
         folder: of the fit.
@@ -102,6 +105,7 @@ def predict(
         SettingsError: if `folder` holds no fit of this method, members that are missing or damaged, or networks that
             were trained on inputs of another form.
         MissingExtraError: if PyTorch is not installed.
+        ShiftbenchError: if the plans will not fit into memory, saying of how many requests they do: `select` so many.
     """
     fitting.require_torch("cloning")
     from shiftbench.methods.trajectories import answers

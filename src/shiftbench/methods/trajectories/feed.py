@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 from shiftbench.errors import SettingsError
+from shiftbench.methods import determinism
 from shiftbench.methods.trajectories import situations as given
 from shiftbench.methods.trajectories.situations import Arrays, Rows, Situations
 
@@ -128,8 +129,7 @@ def orders(seed: int, *, records: int, batch: int, step: int, steps: int) -> Ite
     """The requests [B] of each step from `step` on, in the order in which `training.train` asks for them."""
     per_epoch = -(-records // batch)
     for epoch in range(step // per_epoch, -(-steps // per_epoch)):
-        drawn = np.random.SeedSequence([seed, epoch]).generate_state(1)[0]
-        order = torch.randperm(records, generator=torch.Generator().manual_seed(int(drawn))).numpy()
+        order = determinism.order(seed, epoch, records).numpy()
         for place in range(per_epoch):
             if step <= epoch * per_epoch + place < steps:
                 yield order[place * batch : (place + 1) * batch]

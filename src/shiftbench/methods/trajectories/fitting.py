@@ -6,7 +6,8 @@ import importlib.metadata
 import os
 import pickle
 import tempfile
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from shiftbench.errors import ArrayError, MissingExtraError, SettingsError
 from shiftbench.methods import fitted_folder, workers
-from shiftbench.methods.tally import Tally
 from shiftbench.methods.trajectories import situations
 
 if TYPE_CHECKING:
@@ -115,27 +115,29 @@ def _shapes(record: dict[str, Any], given: Situations) -> dict[str, list[int]]:
 def _train_missing(
     folder: Path, parts: Parts, settings: TrajectorySettings, *, cores: int, progress: Progress | None
 ) -> None:
-    """Train the members that are not whole in `folder`: here if one at a time, or else in processes."""
+    """Train the members that are not whole in `folder`."""
     from shiftbench.methods import neural_member
+    from shiftbench.methods.neural_member import Course
     from shiftbench.methods.trajectories import member
 
-    kept = neural_member.files_in(folder)
-    tally = Tally(
-        kept, settings.members, steps=member.plan(settings.to_dict(), len(parts[0]), seed=0).steps, progress=progress,
-        about=lambda number: "best after {best_step:,} of {steps:,} steps".format(**kept.note(number)),
-    )  # fmt: skip
-    processes = min(neural_member.processes(cores), len(tally.missing))
-    if processes == 1:
-        for number in tally.missing:
-            member.train(folder, parts, number, report=partial(tally.step, number))
-            tally.finished(number)
-    elif processes:
-        with tempfile.TemporaryDirectory() as private:  # only this user may write there
-            given = Path(private) / "situations.pickle"
-            given.write_bytes(pickle.dumps((folder.absolute(), *parts)))
-            workers.train(
-                "shiftbench.methods.trajectories.member", str(given), tally.missing, cores=processes,
-                done=tally.finished, step=tally.step,
-            )  # fmt: skip
-    for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
-        left.unlink()
+    neural_member.train_missing(
+        folder,
+        Course(
+            settings.members,
+            member.plan(settings.to_dict(), len(parts[0]), seed=0).steps,
+            lambda number, report: member.train(folder, parts, number, report=report),
+            "shiftbench.methods.trajectories.member",
+            _given(folder, parts),
+        ),
+        cores=cores,
+        progress=progress,
+    )
+
+
+@contextmanager
+def _given(folder: Path, parts: Parts) -> Iterator[str]:
+    """A file that tells processes the folder and what to learn from, while the block lasts."""
+    with tempfile.TemporaryDirectory() as private:  # only this user may write there
+        path = Path(private) / "situations.pickle"
+        path.write_bytes(pickle.dumps((folder.absolute(), *parts)))
+        yield str(path)

@@ -6,7 +6,6 @@ import math
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from shiftbench import files
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import ShiftbenchError
 from shiftbench.methods import checkpoint, fitted_folder, neural_member, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.training import Lesson, Plan
 from shiftbench.methods.trajectories import feed, planner_net, situations
 from shiftbench.methods.trajectories.feed import Ahead, Feed
@@ -154,14 +154,10 @@ def load(folder: Path, record: Mapping[str, Any], member: int) -> Any:
     """The network of a member whose files were found whole.
 
     Raises:
-        SettingsError: if its file holds no weights.
+        SettingsError: if its file holds no weights, or those of another network.
     """
     path = neural_member.files_in(folder).path(member)
-    if (weights := checkpoint.unpack(path.read_bytes())) is None:
-        raise SettingsError(f"{path}: expected the weights of a network, found something else. Fit it again.")
-    net = network(record, seed=0)
-    net.load_state_dict(weights)
-    return net.eval()
+    return checkpoint.restore(network(record, seed=0), checkpoint.read_weights(path), where=path)
 
 
 def dev_rows(count: int) -> Rows:
@@ -195,17 +191,6 @@ def tensors(inputs: Arrays, place: torch.device) -> dict[str, Tensor]:
         name: torch.from_numpy(np.ascontiguousarray(values)).to(place, non_blocking=True)
         for name, values in inputs.items()
     }
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _serve(path: Path, number: int) -> None:

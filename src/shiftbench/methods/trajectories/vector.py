@@ -96,7 +96,8 @@ def predict(
     sure they are.
 
     "deep": the M networks are the members. "dropout": the first network under M sets of masks, the same for all
-    requests. Errors are those of `cloning.predict`.
+    requests. Errors are those of `cloning.predict`. All is in memory: 4 bytes for each number [N, M, D, T, 2] and 8 for
+    each weight.
     """
     fitting.require_torch("vector")
     from shiftbench.methods.trajectories import answers

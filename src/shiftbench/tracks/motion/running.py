@@ -75,7 +75,7 @@ def run(
     setting = _Setting(prepared, task, words, store, folder, fits, cores, say)
     results = [_main(setting, judged)]
     if any(fit.method != presets.VECTOR for fit in fits):
-        results.append(Result(f"{task.name}-planning", _planning_report(setting, judged)))
+        results.append(Result(f"{task.name}-planning", _planning_report(setting, judged), printed=False))
     return results
 
 
@@ -126,7 +126,7 @@ def _main(setting: _Setting, judged: Sequence[_Judged]) -> Result:
                 pictures += _pictures(systems, scored[1], each, setting.task)
             except ShiftbenchError as error:
                 notes.append(f"{each.asked.name}: no pictures of requests: {error}")
-    assessment = _assessment(setting.words)
+    assessment = setting.words.assessment(Assessment())
     options = scoring.options(
         setting.task.name,
         title=f"Motion, {setting.task.title}: {setting.prepared.origin}",
@@ -159,7 +159,7 @@ def _pictures(systems: Sequence[Answered], scored: Sequence[Scored], judged: _Ju
 
 def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
     """One report of very many systems: each assessed alone, since nobody reads thousands of pairs."""
-    assessment, name = _assessment(setting.words), setting.task.name
+    assessment, name = setting.words.assessment(Assessment()), setting.task.name
     title = f"Motion, {setting.task.title}, {PLANNING}: {setting.prepared.origin}"
     parts, recipes = [], dict[str, Any]()
     for each in judged:
@@ -215,11 +215,6 @@ def _recipe(setting: _Setting, systems: Mapping[str, Any]) -> dict[str, Any]:
         "systems": dict(systems),
         "seed": words.seed,
     }
-
-
-def _assessment(words: Words) -> Assessment:
-    said = {"rule": words.rule, "replicates": words.replicates, "kind": words.kind}
-    return Assessment(**{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]
 
 
 def _write_submissions(systems: Sequence[Answered], judged: _Judged, folder: Path) -> None:

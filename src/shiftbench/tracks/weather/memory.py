@@ -7,25 +7,18 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench.executor.memory import available
 from shiftbench.tables import problem
 from shiftbench.tracks.weather.schema import FEATURES
 
 FEATURE_BYTES = 4
 COPIES = 3  # the table, the matrix of a method, and what the method makes of it
 RESERVE = 500 * 2**20  # bytes for the interpreter and its libraries
-MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")
 
 
 def needed(rows: int, *, columns: int = len(FEATURES)) -> int:
     """Bytes that a run on so many rows takes at its peak, with its working copies."""
     return rows * columns * FEATURE_BYTES * COPIES + RESERVE
-
-
-def available() -> int | None:
-    """Bytes of memory that can be had: what the machine, or a container's limit, leaves; None where neither tells."""
-    found = [size for size in (_meminfo(), _cgroup()) if size is not None]
-    return min(found) if found else None
 
 
 def foresee(
@@ -61,21 +54,3 @@ def _rows(path: Path) -> int:
         with problem.reading(file, "Parquet"):
             total += pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()
     return total
-
-
-def _meminfo() -> int | None:
-    try:
-        lines = MEMINFO.read_text("ascii").splitlines()
-    except (OSError, ValueError):
-        return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else None
-
-
-def _cgroup() -> int | None:
-    """What the limit of a container (cgroup version 2) leaves; None where there is no limit."""
-    try:
-        limit, used = ((CGROUP / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
-        return None if limit == "max" else max(0, int(limit) - int(used))
-    except (OSError, ValueError):
-        return None

@@ -1,12 +1,13 @@
-"""Maneuver tags by the rules of Table 18, on motions whose tags are plain to see."""
+"""Who is asked for in a made-up scene, and which maneuver tags plain motions get."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from shiftbench.tracks.motion.example.requests import maneuvers, requests, slopes
+from shiftbench.tracks.motion.example.requests import requests
 from shiftbench.tracks.motion.scenes.actors import Tracks
+from shiftbench.tracks.motion.scenes.maneuvers import tags_of
 from shiftbench.tracks.motion.schema import Maneuver as M
 
 
@@ -39,29 +40,18 @@ PAST = np.ones(25)
         (moving(np.r_[8 * PAST, np.linspace(8, 0, 25)]), {M.MOVE_FORWARD, M.DECELERATION, M.STOPPING}),
         (moving(np.r_[0.05 * PAST, 0.3 * PAST[:5], 0 * PAST[:20]]), {M.STATIONARY, M.UNIFORM}),
         (moving(8.0, seen=np.r_[PAST > 0, PAST < 0]), set()),
+        (moving(8.0, seen=np.r_[PAST > 0, np.arange(25) < 24]), set()),
+        (moving(8.0, seen=np.r_[np.arange(25) < 20, PAST > 0]), {M.MOVE_FORWARD, M.UNIFORM}),
     ],
 )
 def test_tags_of_plain_motions(tracks, tags):
-    assert set(maneuvers(tracks, 0)) == tags
-
-
-def test_slopes_equal_a_fit_step_by_step(rng):
-    speed = np.abs(rng.normal(8, 2, 50))
-    speed[[3, 22, 27, 28, 41]] = np.nan
-    found = slopes(speed)
-    for step in range(25, 50):
-        near = np.arange(step - 5, min(step + 6, 50))
-        near = near[np.isfinite(speed[near])]
-        if np.isnan(speed[step]):
-            assert np.isnan(found[step - 25])
-        else:
-            assert found[step - 25] == pytest.approx(np.polyfit(near / 5, speed[near], 1)[0], abs=1e-9)
+    assert set(tags_of(tracks, 0)) == tags
 
 
 def test_yaw_that_is_turned_by_half_a_turn_is_no_turn():
     tracks = moving(8.0)
     tracks.yaw[30:] += np.pi
-    assert set(maneuvers(tracks, 0)) == {M.MOVE_FORWARD, M.UNIFORM}
+    assert set(tags_of(tracks, 0)) == {M.MOVE_FORWARD, M.UNIFORM}
 
 
 def test_who_is_asked_for_was_seen_before_and_after(made):
@@ -71,7 +61,7 @@ def test_who_is_asked_for_was_seen_before_and_after(made):
             column = scene.vehicles.column(request.track_id)
             here = scene.vehicles.present[:, column]
             assert here[24] or (here[:24].any() and here[25:].any())
-            assert request.tags == maneuvers(scene.vehicles, column)
+            assert request.tags == tags_of(scene.vehicles, column)
 
 
 def test_nobody_there_nobody_asked(rng):

@@ -160,11 +160,17 @@ def test_lights_show_what_they_may_and_some_are_not_made_out(towns):
                 assert rule.sections[0][0] in scene.lights[24]
 
 
-def test_place_and_weather_shift(made):
+@pytest.fixture(scope="module")
+def along_lanes(made):
+    """How wrong it is to follow the lane, for each request; see `simple.errors`."""
+    return simple.errors(made, simple.lane_following)
+
+
+def test_place_and_weather_shift(made, along_lanes):
     """Simple predictors are clearly worse in other towns; drivers there turn more often."""
-    for predict, margin in ((simple.constant_velocity, 1.3), (simple.lane_following, 1.2)):
+    for errors, margin in ((simple.errors(made, simple.constant_velocity), 1.3), (along_lanes, 1.2)):
         found = {"eval_in": [], "eval_out": []}
-        for ade, scene, _, _ in simple.errors(made, predict):
+        for ade, scene, _, _ in errors:
             if (partition := partition_of(scene.tags, "eval")) is not None:
                 found[partition].append(ade)
         assert np.mean(found["eval_out"]) > margin * np.mean(found["eval_in"])
@@ -177,9 +183,8 @@ def test_place_and_weather_shift(made):
     assert share[1] > 2 * share[0]
 
 
-def test_speed_tells_where_simple_predictions_fail(made):
-    found = simple.errors(made, simple.lane_following)
-    ade, speed = (np.array([each[place] for each in found]) for place in (0, 3))
+def test_speed_tells_where_simple_predictions_fail(along_lanes):
+    ade, speed = (np.array([each[place] for each in along_lanes]) for place in (0, 3))
     rank = [np.argsort(np.argsort(values)) for values in (ade, speed)]
     assert np.corrcoef(*rank)[0, 1] > 0.3
 

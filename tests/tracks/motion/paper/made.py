@@ -41,6 +41,7 @@ EVERY = {
     for aggregation in ("MA", "LQ")
     for members in (1, 3, 5)
 } | {"BC dropout BCM 3": system("cloning", 3, "BCM", "dropout")}
+TWICE = {"BC deep MA 5": "BC", "BC deep MA 1": "BC alone", "DIM deep MA 5": "DIM"}  # one system in two reports
 TAGS = {
     partition: {
         "location": {"Moscow": 100 * place + 7, "Tel Aviv": 3 * place, "Ann Arbor": 40},
@@ -68,7 +69,12 @@ def run(error="cnll", *, origin=EXAMPLE, every=False, seed=0, title="motion quic
         return build(_parts(error, systems, seed), made)
     # One after another: nobody needs them compared pairwise, and this one has no intervals.
     alone = [build(_parts(error, [name], seed + place, place), made) for place, name in enumerate(systems, 1)]
-    plain = tuple(replace(score, low=None, high=None) for each in alone for score in each.scores)
+    main = {(s.system, s.split, s.subset, s.metric): s.value for s in run(error, origin=origin, seed=seed).scores}
+    plain = tuple(
+        replace(s, value=main.get((TWICE.get(s.system), s.split, s.subset, s.metric), s.value), low=None, high=None)
+        for each in alone
+        for s in each.scores
+    )
     rows = tuple(system for each in alone for system in each.systems)
     return replace(alone[0], scores=plain, systems=rows, curves=(), slices=(), parts=())
 

@@ -168,6 +168,19 @@ def test_reports_of_one_run_are_one_bundle_and_those_of_others_are_not():
     assert len({entry.name for entry in bundles}) == 2
 
 
+def test_a_second_run_on_the_same_data_does_not_vanish_behind_the_first():
+    """Only its scores are others: another version of a method, say."""
+    first = made.reports()
+    second = [
+        replace(report, scores=tuple(replace(score, value=2 * score.value) for score in report.scores))
+        for report in first
+    ]
+    mixed = [first[0], second[0], first[1], second[1], second[2], first[2]]
+    bundles = of(mixed)
+    assert [[entry.report for entry in bundle.runs] for bundle in bundles] == [first, second]
+    assert len(of([*first, *first])) == 1
+
+
 def test_what_is_done_otherwise_is_said():
     other = replace(made.run(), threshold=30.0, rule="exact")
     tables = paper.tables([other])

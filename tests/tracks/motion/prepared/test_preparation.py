@@ -17,6 +17,7 @@ from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import processes
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import preparation, request_table, shard_making
+from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
 from tests.tracks.motion import made_parts
@@ -70,7 +71,7 @@ def test_requests_are_divided_and_counted(prepared):
 
 
 def test_the_manifest_counts_tags_as_the_published_tables_do(prepared):
-    manifest = preparation.read_manifest(prepared.folder)
+    manifest = read_manifest(prepared.folder)
     assert manifest["scenes"] == COUNTS
     tags = manifest["tags"]["eval_out"]
     assert tags["location"] == {"Moscow": 0, "Skolkovo": 0, "Innopolis": 0, "Ann Arbor": 0, "Modiin": 0, "Tel Aviv": 1}
@@ -325,14 +326,34 @@ def test_opening_notices_what_is_missing_or_of_another_form(prepared, tmp_path):
     manifest = json.loads((folder / "manifest.json").read_text())
     for wrong, told in (
         ("{", "expected what `prepare` writes"),
-        ("[1]", "found another format"),
-        (json.dumps(manifest | {"format": "shiftbench motion store 0"}), "found another format"),
-        (json.dumps({key: value for key, value in manifest.items() if key != "tags"}), "expected a whole manifest"),
-        (json.dumps(manifest | {"counts": {"train": 3}}), "expected a whole manifest"),
-        (json.dumps(manifest | {"shards": [{"file": "a", "bytes": 1}]}), "expected a whole manifest"),
+        ("[1]", r"expected 'shiftbench motion store 1', found '\[1\]'"),
+        (json.dumps(manifest | {"format": "shiftbench motion store 0"}), "found 'shiftbench motion store 0'"),
     ):
         (folder / "manifest.json").write_text(wrong)
         with pytest.raises(TableError, match=told):
             preparation.open_prepared(folder)
     with pytest.raises(TableError, match=r"manifest.json: expected what `prepare` writes, found"):
         preparation.open_prepared(tmp_path / "nowhere")
+
+
+def test_two_preparations_do_not_share_a_folder(source, prepared, tmp_path):
+    folder = tmp_path / "folder"
+    with preparation.alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
+        prepare(source, folder)
+    assert not folder.exists()
+    prepare(source, folder)
+    assert tree(folder).keys() == tree(prepared.folder).keys()  # and no lock
+
+
+def test_what_is_refused_leaves_no_folder(tmp_path):
+    with pytest.raises(TableError, match="expected a folder of scenes or an archive of them, found nothing there"):
+        prepare(tmp_path / "nowhere", tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+
+
+def test_where_scenes_lie_may_be_damaged(prepared, tmp_path):
+    folder = shutil.copytree(prepared.folder, tmp_path / "copy")
+    for said in ("5", '{"train": 5}'):
+        (folder / "scenes.json").write_text(said)
+        with pytest.raises(TableError, match=r"scenes.json: expected where the parts lie, found others"):
+            preparation.scene_file(folder, "train/000/a.pb")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import sys
 import tarfile
 import zipfile
 
@@ -180,3 +182,76 @@ def test_official_archives_say_how_to_go_on():
     for archive in archives.ARCHIVES:
         assert archive.url.endswith(f"/{archive.file}")
         assert archive.then is None or archive.then.startswith("shiftbench prepare motion {")
+
+
+def test_capitals_change_no_part(source):
+    plain = files(sources.found(source))
+    for name in ("train", "dev", "eval"):
+        (source / name).rename(source / name.upper())
+    (source / "eval_tags.txt").rename(source / "Eval_Tags.TXT")
+    found = sources.found(source)
+    assert files(found) == plain
+    assert all(part.tags for part in found.parts)
+    (source / "dev").mkdir()
+    with pytest.raises(TableError, match=r"expected one folder of the part dev, found 2: DEV, dev"):
+        sources.found(source)
+
+
+def test_scenes_whose_ending_is_in_capitals_are_not_left_out_silently(source):
+    (source / "dev/a.pb").rename(source / "dev/a.PB")
+    (source / "dev_tags.txt").unlink()
+    found = sources.found(source)
+    assert "dev/a.pb" not in files(found)
+    assert found.notes == ("1 files end in .PB in capitals, not in .pb: left out",)
+
+
+def test_a_part_may_be_a_link(source, tmp_path):
+    plain = sources.found(source)
+    shutil.move(source / "eval", tmp_path / "elsewhere")
+    (source / "eval").symlink_to(tmp_path / "elsewhere")
+    (source / "other").symlink_to(source)  # a loop: links of other names are not followed
+    found = sources.found(source)
+    assert (files(found), found.notes) == (files(plain), ())
+    assert found.listing() == plain.listing()
+
+
+def test_files_that_cannot_be_used_are_all_named(source):
+    (source / "dev/nowhere.pb").symlink_to("gone.pb")
+    (source / "eval/loop.pb").symlink_to("loop.pb")
+    (source / "eval_tags.txt").unlink()
+    with pytest.raises(TableError) as raised:
+        sources.found(source)
+    told = "\n".join(raised.value.problems)
+    assert "nowhere.pb: expected a scene, found: No such file" in told
+    assert "loop.pb: expected a scene, found: " in told
+    assert len(raised.value.problems) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_no_text_is_refused(source):
+    (source / "dev/a.pb").rename(source / "dev" / os.fsdecode(b"\xff.pb"))
+    with pytest.raises(TableError, match=r"expected a name in UTF-8, found another"):
+        sources.found(source)
+
+
+def test_what_a_system_packs_beside_is_no_data(source):
+    (source / "__MACOSX/eval").mkdir(parents=True)
+    (source / "__MACOSX/eval/junk.pb").write_bytes(b"junk")
+    assert files(sources.found(source)) == list(PLACES)
+    assert sources.found(source).notes == ()
+
+
+def test_an_archive_that_was_mended_is_unpacked_anew(source, tmp_path):
+    archive = packed(source, tmp_path / "data.tar.gz", [source / "eval/a.pb"])
+    place = tmp_path / "unpacked"
+    first = sources.found(archive, place=sources.unpacked([archive], place))
+    assert files(first) == ["eval/a.pb"]
+    packed(source, archive, [source / "eval/a.pb", source / "eval/b.pb"])
+    second = sources.found(archive, place=sources.unpacked([archive], place))
+    assert files(second) == ["eval/a.pb", "eval/b.pb"]
+    assert len(list(place.iterdir())) == 1
+
+
+def test_an_origin_is_one_line(source):
+    (source / "origin.toml").write_text('origin = " made-up\\n  towns "\n')
+    assert sources.found(source).origin == "made-up towns"

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.errors import PredictionsError
+from shiftbench.errors import PredictionsError, TableError
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, write_submission
 from tests.tracks.motion.made_scene import GOLDEN
@@ -237,7 +237,10 @@ def test_all_problems_of_a_table_are_reported_together(tmp_path, parts):
     [
         (lambda f: f.drop("weights"), "expected a column 'weights', found none"),
         (lambda f: f.with_columns(pl.col("track_id").cast(pl.String)), "column 'track_id': expected whole numbers"),
-        (lambda f: f.with_columns(pl.lit(-1).alias("track_id")), "column 'track_id': expected numbers >= 0, found -1"),
+        (
+            lambda f: f.with_columns(pl.lit(-1).alias("track_id")),
+            "column 'track_id': expected numbers from 0 to 2.64 - 1, found -1 in 5 rows",
+        ),
         (
             lambda f: f.with_columns(pl.col("trajectories").list.first()),
             "column 'trajectories': expected a list of modes, each a list of 25 pairs, found Array",
@@ -349,3 +352,34 @@ def test_the_value_of_a_submission_needs_no_protobuf():
     )
     done = subprocess.run([sys.executable, "-c", code, GOLDEN / "submission.pb"], check=False)
     assert done.returncode == 0
+
+
+def test_endings_in_capitals_are_read_too(tmp_path, parts):
+    for name in ("a.parquet", "a.pb"):
+        path = write_submission(Submission(**parts), tmp_path / name)
+        assert len(read_submission(path.rename(tmp_path / name.upper()))) == 5
+
+
+def test_tracks_beyond_64_bits_are_refused(tmp_path, parts):
+    write_submission(Submission(**parts), tmp_path / "good.parquet")
+    frame = pl.read_parquet(tmp_path / "good.parquet")
+    frame.with_columns(pl.col("track_id").cast(pl.Int128) + 2**100).write_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(PredictionsError, match=r"'track_id': expected numbers from 0 to 2.64 - 1, found \d{31} in 5"):
+        read_submission(tmp_path / "bad.parquet")
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path, parts):
+    (tmp_path / "file").write_text("")
+    for name in ("a.pb", "a.parquet"):
+        with pytest.raises(TableError, match=rf"{name}: expected .* found"):
+            write_submission(Submission(**parts), tmp_path / "file" / name)
+
+
+def test_ids_that_would_break_a_message_are_shown_short(parts):
+    ids = np.array(["a", "x" * 10_000, "two\nlines", "c", "d"], dtype=object)
+    with pytest.raises(PredictionsError) as raised:
+        Submission(**parts | {"scene_ids": ids, "uncertainty": np.full(5, np.nan)})
+    (told,) = raised.value.problems
+    assert "\n" not in told
+    assert f"{'x' * 60}…/2" in told
+    assert r"two\nlines/1" in told

@@ -9,7 +9,7 @@ import numpy as np
 from shiftbench.tracks.motion.argoverse2.recording import HZ, Floats, Motion, Recording
 from shiftbench.tracks.motion.argoverse2.road_map import cropped
 from shiftbench.tracks.motion.scenes.actors import Tracks
-from shiftbench.tracks.motion.scenes.maneuvers import maneuver_tags
+from shiftbench.tracks.motion.scenes.maneuvers import tags_of
 from shiftbench.tracks.motion.scenes.road import Road
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, SceneTags
 from shiftbench.tracks.motion.schema import HZ as SCENE_HZ
@@ -72,14 +72,4 @@ def _requests(vehicles: Tracks, moved_m: float, focal: int | None) -> tuple[Requ
     whole = vehicles.present[PAST - 1 :].all(axis=0)
     way = vehicles.position[-1, :, :2] - vehicles.position[PAST - 1, :, :2]
     asked = whole & ((np.hypot(way[:, 0], way[:, 1]) >= moved_m) | (vehicles.ids == (-1 if focal is None else focal)))
-    return tuple(
-        Request(
-            int(vehicles.ids[column]),
-            maneuver_tags(
-                vehicles.position[PAST - 1 :, column],
-                vehicles.velocity[PAST - 1 :, column],
-                vehicles.yaw[PAST - 1 :, column],
-            ),
-        )
-        for column in np.flatnonzero(asked)
-    )
+    return tuple(Request(int(vehicles.ids[column]), tags_of(vehicles, int(column))) for column in np.flatnonzero(asked))

@@ -14,7 +14,7 @@ from shiftbench.methods.trajectories.situations import Situations
 from shiftbench.report.content import System
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.tracks.motion.baselines import planning
-from shiftbench.tracks.motion.maps.vector_features import STATE
+from shiftbench.tracks.motion.maps.vector_features import KNOWN, STATE
 from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST
 from shiftbench.tracks.motion.submissions.scoring import scored_submission
 from shiftbench.tracks.motion.submissions.submitted import Submission
@@ -70,9 +70,9 @@ def planned(trajectories: Any, scores: Any, settings: planning.Settings) -> tupl
 
 
 def constant_velocity(requests: Situations) -> Answered:
-    """The baseline that needs no model: on as now; the faster, the less certain."""
+    """The baseline that needs no model: on as it was last seen; the faster, the less certain."""
     parts = [
-        requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"][:, PAST - 1, VELOCITY]
+        _last_velocity(requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"])
         for start in range(0, len(requests), BLOCK)
     ]
     velocity = np.concatenate(parts)  # m/s, x forward
@@ -84,5 +84,13 @@ def constant_velocity(requests: Situations) -> Answered:
         (velocity[:, None, :] * seconds[:, None])[:, None].astype(np.float32),
         np.ones((len(velocity), 1)),
         np.hypot(*velocity.T.astype(np.float64)),
-        "goes on with the velocity at T = 0; its uncertainty is its speed",
+        "goes on with the velocity it was last seen with; its uncertainty is its speed",
+        measure="speed",
     )
+
+
+def _last_velocity(history: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Velocities [B, 2] at the last known of the past steps [B, 25, 8]; 0 where none is known."""
+    last = PAST - 1 - np.argmax(history[:, ::-1, KNOWN], axis=1)
+    found: npt.NDArray[np.float32] = history[np.arange(len(history))[:, None], last[:, None], VELOCITY]
+    return found

@@ -8,11 +8,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.trajectories.situations import Situations
+from shiftbench.scored import Role
 from shiftbench.track import Progress
 from shiftbench.tracks.motion.baselines import plan_files
 from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
@@ -114,13 +117,19 @@ class Answers:
         return replace(found, measure="cross_entropy", others=others)
 
     def _planned(self, fit: Fitted, systems: Sequence[Planner]) -> Iterator[Answered]:
-        for system in systems:
-            said = self._said(fit, system.ensemble)
+        for ensemble, group in groupby(systems, attrgetter("ensemble")):
+            said = self._said(fit, ensemble)  # gigabytes of official requests: read once for all that it serves
             assert isinstance(said, Trajectories)
-            each = said.plans_per_member
-            made = planned(said.trajectories, said.scores, system.settings(each))
-            recipe = system.recipe(fit.settings, each)
-            yield Answered(system.name, "single" if system.alone else "ensemble", recipe, *made, about=_about(recipe))
+            for system in group:
+                yield _chosen(said, system, fit.settings)
+
+
+def _chosen(said: Trajectories, system: Planner, settings: Mapping[str, Any]) -> Answered:
+    each = said.plans_per_member
+    made = planned(said.trajectories, said.scores, system.settings(each))
+    recipe = system.recipe(settings, each)
+    role: Role = "model" if system.alone else "ensemble"
+    return Answered(system.name, role, recipe, *made, about=_about(recipe), measure="plan_nll")
 
 
 def _about(recipe: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.motion.example.junction import Network
+from shiftbench.tracks.motion.example.network import Network
 from shiftbench.tracks.motion.example.streets import Floats
 
 Flags = npt.NDArray[np.bool_]

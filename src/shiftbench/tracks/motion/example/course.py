@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.motion.example.junction import Network
 from shiftbench.tracks.motion.example.lights import States
+from shiftbench.tracks.motion.example.network import Network
 from shiftbench.tracks.motion.example.routes import Routes
 from shiftbench.tracks.motion.example.streets import Floats
 

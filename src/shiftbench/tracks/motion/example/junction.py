@@ -1,94 +1,22 @@
 """Junctions: the lanes that join the streets, who has priority on them, and the crosswalks of their arms.
 
-Traffic keeps to the right. Ranks say who goes first where ways cross: 0 before 1 before 2 before 3.
+Traffic keeps to the right.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
 
 from shiftbench.tracks.motion.example import habits
+from shiftbench.tracks.motion.example.network import LEFT, RIGHT, STRAIGHT, Arm, Network
 from shiftbench.tracks.motion.example.streets import Floats, turned
 
 CURVE = np.linspace(0.0, 1.0, 9)[:, None]  # the points of a turn
 SLOW = 8.33  # m/s, the limit in a turn
 RING = 13.0  # metres from the middle of a roundabout to the middle of its lane
 MOUTH = 4.6  # metres between stop line and junction: where the crosswalk is
-STRAIGHT, LEFT, RIGHT = 0, 1, -1
-
-
-@dataclass(frozen=True, eq=False)
-class Arm:
-    """Where a street meets a junction.
-
-    Attributes:
-        mouth: float64 [2], the middle of the street at the stop line.
-        out: float64 [2], the unit vector away from the junction.
-        half: metres from the middle to the kerb.
-        arriving, leaving: numbers of lanes, the innermost first.
-        main, line: of the street.
-    """
-
-    mouth: Floats
-    out: Floats
-    half: float
-    arriving: list[int]
-    leaving: list[int]
-    main: bool
-    line: int
-
-    @property
-    def angle(self) -> float:
-        """Where the arm lies, seen from the junction."""
-        return float(np.arctan2(self.out[1], self.out[0]))
-
-
-@dataclass(eq=False)
-class Network:
-    """The lanes of a scene while they are made; all lists by the lane's number.
-
-    Attributes:
-        lines: float64 [P, 2] each.
-        limits: m/s.
-        after: the lanes that follow.
-        side: `STRAIGHT`, `LEFT` or `RIGHT`.
-        rank: see the module.
-        signal: the number of what lights it, -1 for none; section: the id of its light, 0 for none.
-        halts: whether everyone has to stop before it.
-        crossings: its crosswalks, each with the distance along the lane at which one waits for people.
-        junctions: the numbers of the lanes of each junction.
-    """
-
-    lines: list[Floats] = field(default_factory=list)
-    limits: list[float] = field(default_factory=list)
-    after: list[list[int]] = field(default_factory=list)
-    side: list[int] = field(default_factory=list)
-    rank: list[int] = field(default_factory=list)
-    signal: list[int] = field(default_factory=list)
-    section: list[int] = field(default_factory=list)
-    halts: list[bool] = field(default_factory=list)
-    crossings: list[list[tuple[int, float]]] = field(default_factory=list)
-    junctions: list[list[int]] = field(default_factory=list)
-
-    def add(self, line: Floats, limit: float, *, side: int = STRAIGHT, rank: int = 0) -> int:
-        """A new lane without light and successors; its number."""
-        self.lines.append(line)
-        self.limits.append(limit)
-        self.side.append(side)
-        self.rank.append(rank)
-        self.signal.append(-1)
-        self.section.append(0)
-        self.halts.append(False)
-        self.after.append([])
-        self.crossings.append([])
-        return len(self.lines) - 1
-
-    def join(self, first: int, second: int) -> None:
-        """Let one lane follow another."""
-        self.after[first].append(second)
 
 
 def radius(arms: list[Floats], halves: list[float], kind: str) -> float:
@@ -121,17 +49,7 @@ def crossroads(network: Network, arms: list[Arm], kind: str, crosswalks: dict[in
 
     crosswalks: the number of the crosswalk of each arm that has one.
     """
-    found: list[tuple[int, int, int, int, int]] = []  # arms from and to, lanes from and to, side
-    for a, b in permutations(range(len(arms)), 2):
-        side = _side(-arms[a].out, arms[b].out)
-        arriving, leaving = arms[a].arriving, arms[b].leaving
-        if side == LEFT:
-            pairs = [(arriving[0], leaving[0])]
-        elif side == RIGHT:
-            pairs = [(arriving[-1], leaving[-1])]
-        else:
-            pairs = [(lane, leaving[min(place, len(leaving) - 1)]) for place, lane in enumerate(arriving)]
-        found += [(a, b, *pair, side) for pair in pairs]
+    found = _connections(arms)
     start = np.array([network.lines[lane][-1] for _, _, lane, _, _ in found])
     end = np.array([network.lines[lane][0] for _, _, _, lane, _ in found])
     ways = (np.array([-arms[a].out for a, *_ in found]), np.array([arms[b].out for _, b, *_ in found]))
@@ -145,6 +63,22 @@ def crossroads(network: Network, arms: list[Arm], kind: str, crosswalks: dict[in
         _cross(network, number, crosswalks.get(a), crosswalks.get(b))
         numbers.append(number)
     network.junctions.append(numbers)
+
+
+def _connections(arms: list[Arm]) -> list[tuple[int, int, int, int, int]]:
+    """The arms from and to, the lanes from and to, and the side of every way through."""
+    found = []
+    for a, b in permutations(range(len(arms)), 2):
+        side = _side(-arms[a].out, arms[b].out)
+        arriving, leaving = arms[a].arriving, arms[b].leaving
+        if side == LEFT:
+            pairs = [(arriving[0], leaving[0])]
+        elif side == RIGHT:
+            pairs = [(arriving[-1], leaving[-1])]
+        else:
+            pairs = [(lane, leaving[min(place, len(leaving) - 1)]) for place, lane in enumerate(arriving)]
+        found += [(a, b, *pair, side) for pair in pairs]
+    return found
 
 
 def _side(arriving: Floats, leaving: Floats) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shiftbench.tracks.motion.example.conditions import drawn
 from shiftbench.tracks.motion.example.habits import Habits
-from shiftbench.tracks.motion.example.junction import LEFT, RIGHT, STRAIGHT, Network
+from shiftbench.tracks.motion.example.network import LEFT, RIGHT, STRAIGHT, Network
 from shiftbench.tracks.motion.example.streets import Floats
 from shiftbench.tracks.motion.example.town import Town
 

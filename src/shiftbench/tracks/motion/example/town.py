@@ -14,7 +14,7 @@ from shiftbench.tracks.motion.example import habits, junction, streets
 from shiftbench.tracks.motion.example.conditions import drawn
 from shiftbench.tracks.motion.example.conflicts import conflicts as excluding
 from shiftbench.tracks.motion.example.habits import PLANS, Plan
-from shiftbench.tracks.motion.example.junction import Arm, Network
+from shiftbench.tracks.motion.example.network import Arm, Network
 from shiftbench.tracks.motion.example.streets import OPEN, Floats, Street
 from shiftbench.tracks.motion.schema import City
 
@@ -170,23 +170,28 @@ def _joined(network: Network, plan: Plan, made: list[Street], at: tuple[list[lis
     ]
     lamps: dict[int, tuple[int, float, float]] = {}
     for node, (arms, kind) in enumerate(zip(*at, strict=True)):
-        middle = np.mean([arm.mouth for arm in arms], axis=0)
-        if kind == habits.ROUNDABOUT:
-            middle = _crossing_point(arms)
         walks = _crosswalks(plan, arms, crossings, (node, kind, lamps))
-        if kind == habits.ROUNDABOUT:
-            junction.roundabout(network, arms, middle, walks)
-        else:
-            junction.crossroads(network, arms, kind, walks)
-        polygons += junction.area(arms, middle, kind)
-        if kind == habits.CROSSROADS:
-            _light(network, arms, node)
+        polygons += _junction(network, arms, (node, kind), walks)
     places = [streets.parking_places(street, kerb) for street, kerb in zip(made, kerbs, strict=True)]
     parking = np.concatenate(places) if plan.parking else np.empty((0, 3))
     conflicts = excluding(network)
     return Town(
         network, conflicts, street_lanes, made, crossings, polygons, parking, kerbs, lamps, signals=2 * len(NODES)
     )
+
+
+def _junction(network: Network, arms: list[Arm], which: tuple[int, str], walks: dict[int, int]) -> list[Floats]:
+    """Join the lanes of a junction (its number and kind) and light them; its paved polygons."""
+    node, kind = which
+    if kind == habits.ROUNDABOUT:
+        middle = _crossing_point(arms)
+        junction.roundabout(network, arms, middle, walks)
+    else:
+        middle = np.mean([arm.mouth for arm in arms], axis=0)
+        junction.crossroads(network, arms, kind, walks)
+    if kind == habits.CROSSROADS:
+        _light(network, arms, node)
+    return junction.area(arms, middle, kind)
 
 
 def _crossing_point(arms: list[Arm]) -> Floats:

@@ -7,6 +7,7 @@ Together they are a `Bundle`, in which a score is looked up whichever report hol
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,9 @@ TRACK = "motion"
 PAPER, FIRST = "Shifts 1.0 full paper", "Shifts 1.0 arXiv v1"
 MODELS = {"cloning": "RIP-BC", "imitative": "RIP-DIM"}  # method → model in print
 BACKBONES = tuple(MODELS.values())
+SHARED = ("min_ade", "avg_ade", "top1_ade", "weighted_ade", "min_fde", "avg_fde", "top1_fde", "weighted_fde", "cnll")
+"""Scores that stand in every report of a run, whichever error it is by."""
+
 ENSEMBLES = {"deep": "deep_ensemble", "single": "deep_ensemble", "dropout": "dropout_ensemble"}
 
 
@@ -53,6 +57,12 @@ class Run(run.Run):
         own = named if isinstance(named, dict) else {}
         kept = [system for system in self.report.systems if system.role != "single" or system.name in own]
         return {system.name: self._slot(system) for system in kept}
+
+    def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
+        """The score of a system; of the report's own error it is the mean error."""
+        dataset, subset, metric = place
+        named = "mean_error" if metric == self.report.task else metric
+        return super().score(system, (dataset, subset, named), measure)
 
     def _slot(self, system: System) -> Slot | None:
         settings = self.settings(system)
@@ -109,19 +119,46 @@ def _slots(entry: Run) -> Iterator[tuple[str, Slot | None]]:
 def of(reports: Iterable[Report]) -> list[Bundle]:
     """The runs that tables can be made of: reports on the same records and of the same preset together.
 
+    Reports that say different things of one system are of two runs, whatever else they share.
+
     Raises:
         TableError: if there is no report by cNLL or weightedADE, or some are of another track.
     """
-    grouped: dict[str, list[Run]] = {}
+    groups: list[tuple[str, dict[_Key, float], list[Run]]] = []
     for entry in run.of_track(reports, Run, track=TRACK, tasks=tuple(ERRORS)):
         data = [[count.split, count.subset, count.records] for count in entry.report.counts]
-        key = json.dumps([entry.track, data, entry.report.recipe.get("seed")], sort_keys=True, default=str)
-        grouped.setdefault(key, []).append(entry)
-    names = [_name(group) for group in grouped.values()]
+        recipe = entry.report.recipe
+        key = json.dumps([entry.track, data, recipe.get("seed"), recipe.get("manifest")], sort_keys=True, default=str)
+        said = _said(entry)
+        same = (group for group in groups if group[0] == key and _agree(group[1], said))
+        name, known, runs = next(same, (key, {}, []))
+        if not runs:
+            groups.append((name, known, runs))
+        known.update(said)
+        runs.append(entry)
+    names = [_name(group) for *_, group in groups]
     return [
         Bundle(name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})", tuple(group))
-        for at, (name, group) in enumerate(zip(names, grouped.values(), strict=True))
+        for at, (name, (*_, group)) in enumerate(zip(names, groups, strict=True))
     ]
+
+
+_Key = tuple[str, str, str, str]
+
+
+def _said(entry: Run) -> dict[_Key, float]:
+    """What a report says of its systems that no other report of its run says otherwise: by whichever error it is."""
+    titles = {name: entry.title(name) for name in entry.slots}
+    return {
+        (titles[score.system], score.split, score.subset, score.metric): score.value
+        for score in entry.report.scores
+        if score.metric in SHARED and score.system in titles
+    }
+
+
+def _agree(one: dict[_Key, float], other: dict[_Key, float]) -> bool:
+    pairs = ((one[key], other[key]) for key in one.keys() & other.keys())
+    return all(math.isclose(a, b, rel_tol=1e-9) or math.isnan(a) or math.isnan(b) for a, b in pairs)
 
 
 def _name(runs: Sequence[Run]) -> str:

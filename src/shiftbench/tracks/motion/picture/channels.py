@@ -106,5 +106,6 @@ def _draw(figure: Figure, axes: Any, name: str, plane: Map, metres_per_pixel: fl
         bar = figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.85, aspect=22, pad=0.02)
         bar.ax.tick_params(labelsize=6.5, length=2, pad=1)
         bar.outline.set_linewidth(0.4)
+        bar.ax.locator_params(nbins=4)  # more numbers than that run into each other
         if kind == "availability":
             bar.set_ticks([-2, -1, 1, 2], labels=["?", "stop", "go", "free"])

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from shiftbench.errors import ArrayError, PredictionsError, UnknownNameError
 from shiftbench.metrics.modes import Modes, weight_problems
-from shiftbench.report.view import clean
 from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene
-from shiftbench.tracks.motion.submissions.submitted import Submission
+from shiftbench.tracks.motion.submissions.submitted import Submission, shown
 from shiftbench.tracks.motion.submissions.truth import FRAMES
 
 Floats = npt.NDArray[np.float64]
@@ -86,9 +85,9 @@ def forecasts(
         raise UnknownNameError("frame", frame, FRAMES)
     rows = np.flatnonzero(submission.scene_ids == scene.id)
     if not rows.size:
-        others = list(dict.fromkeys(map(clean, submission.scene_ids[:3])))
+        others = list(dict.fromkeys(map(shown, submission.scene_ids[:3])))
         raise PredictionsError(
-            f"expected predictions for scene {clean(scene.id)}, found none among {len(submission):,} requests, "
+            f"expected predictions for scene {shown(scene.id)}, found none among {len(submission):,} requests, "
             f"of scenes such as {', '.join(others)}. Give the scene's own predictions."
         )
     starts = submission.modes.starts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,46 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources, vector_codec
 from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests
+from shiftbench.tracks.motion.prepared.shard_plan import plain
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
-from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
+from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, scene_of
 from shiftbench.tracks.motion.schema import FUTURE
 
 KEPT = 64  # scenes in memory at a time
+
+
+def _scenes(source: Path) -> tuple[Path, ...]:
+    return tuple(path for part in sources.found(source).parts for path in part.scenes)
+
+
+def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[list[dict[str, Any]], str]:
+    """A row for each usable request, and a hash of all that it follows from."""
+    digest = hashlib.sha256(json.dumps(plain(settings), sort_keys=True).encode())
+    rows, problems, seen = list[dict[str, Any]](), list[str](), Counter[str]()
+    for number, path in enumerate(paths):
+        try:
+            data = wire.read_bytes(path, limit=wire.SCENE_BYTES)
+            scene = scene_of(wire.parse_scene(data, source=str(path)), source=str(path))
+            made = request_rows(scene, usable_requests(scene, settings)[0], settings, file=path.name)
+        except ShiftbenchError as error:
+            if isinstance(error, ImportError):  # true of every scene
+                raise
+            problems += error.problems
+            continue
+        digest.update(hashlib.sha256(data).digest())
+        seen[scene.id] += 1
+        rows += [{**row, "number": number} for row in made]
+    if twice := [scene for scene, count in seen.items() if count > 1]:
+        problems.append(f"{source}: expected each scene once, found {', '.join(twice[:3])} more than once.")
+    if problems:
+        raise ShiftbenchError(*problems)
+    return rows, digest.hexdigest()
 
 
 class LiveStore:
@@ -30,7 +62,7 @@ class LiveStore:
         requests: a row each, as those of a `Store`; partition and shifted are null, since no part is known.
         targets: float32 [N, 25, 2], metres in the agent's frame.
         map_settings: how maps are drawn.
-        key: a hash of the names and sizes of the files.
+        key: a hash of the scenes, in their order, and of how maps are drawn.
     """
 
     def __init__(
@@ -49,28 +81,8 @@ class LiveStore:
             ShiftbenchError: with all that is wrong with scenes, and those that come twice.
         """
         settings = map_settings or MapSettings()
-        if source.is_file():
-            paths: tuple[Path, ...] = (source,)
-            key = f"{source.name} {source.stat().st_size}"
-        else:
-            found = sources.found(source)
-            paths, key = tuple(path for part in found.parts for path in part.scenes), found.listing()
-        rows, problems, seen = [], list[str](), Counter[str]()
-        for number, path in enumerate(paths):
-            try:
-                scene = read_scene(path)
-                seen[scene.id] += 1
-                asked, _ = usable_requests(scene, settings)
-                made = request_rows(scene, asked, settings, file=path.name)
-                rows += [{**row, "number": number} for row in made]
-            except ShiftbenchError as error:
-                if isinstance(error, ImportError):  # true of every scene
-                    raise
-                problems += error.problems
-        if twice := [scene for scene, count in seen.items() if count > 1]:
-            problems.append(f"{source}: expected each scene once, found {', '.join(twice[:3])} more than once.")
-        if problems:
-            raise ShiftbenchError(*problems)
+        paths = (source,) if source.is_file() else _scenes(source)
+        rows, key = _read(source, paths, settings)
         if not rows:
             raise TableError(f"{source}: expected requests that can be scored, found none in {len(paths):,} scenes.")
         frame = pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64})
@@ -84,18 +96,27 @@ class LiveStore:
         return self.requests.height
 
     def maps(self, rows: Any) -> npt.NDArray[np.float32]:
-        """The feature maps of some requests: float32 [B, C, rows, columns]."""
-        settings = self.map_settings
+        """The feature maps of some requests: float32 [B, C, rows, columns].
+
+        Raises:
+            ArrayError: for rows that are none.
+        """
+        settings, rows = self.map_settings, self._numbers(rows)
         found = np.zeros((len(rows), settings.planes, *settings.size), np.float32)
 
         def draw(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
             found[places] = feature_maps(scene, tracks, settings)
 
-        self._each(np.asarray(rows), draw)
+        self._each(rows, draw)
         return found
 
     def vectors(self, rows: Any) -> Vectors:
-        """The vector features of some requests, as `Store.vectors`."""
+        """The vector features of some requests, as `Store.vectors`.
+
+        Raises:
+            ArrayError: for rows that are none.
+        """
+        rows = self._numbers(rows)
         found = vector_codec.empty(len(rows))
 
         def fill(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
@@ -104,13 +125,16 @@ class LiveStore:
                 for name, values in made.items():
                     found[name][place] = values
 
-        self._each(np.asarray(rows), fill)
+        self._each(rows, fill)
         return found
 
     def select(self, rows: Any) -> LiveStore:
-        """Some of these requests, by number or as N flags."""
-        rows = np.asarray(rows)
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        """Some of these requests, by number or as N flags.
+
+        Raises:
+            ArrayError: for rows that are none.
+        """
+        rows = self._numbers(rows)
         return LiveStore(self._files, self.requests[rows], self.targets[rows], self.map_settings, self.key)
 
     def scene(self, scene_id: str) -> Scene:
@@ -124,7 +148,20 @@ class LiveStore:
             raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
         return self._scene(numbers[0])
 
-    def _each(self, rows: npt.NDArray[Any], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:
+    def _numbers(self, rows: Any) -> npt.NDArray[np.int64]:
+        """Rows as numbers."""
+        asked = np.asarray(rows)
+        if asked.dtype == np.bool_ and asked.shape == (len(self),):
+            asked = np.flatnonzero(asked)
+        if asked.ndim == 1 and not asked.size:
+            return np.empty(0, np.int64)
+        if asked.ndim != 1 or asked.dtype.kind not in "iu" or asked.min() < 0 or asked.max() >= len(self):
+            raise ArrayError(
+                f"rows: expected whole numbers from 0 to {len(self) - 1}, or {len(self)} flags, found {rows!r}."
+            )
+        return asked.astype(np.int64)
+
+    def _each(self, rows: npt.NDArray[np.int64], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:
         """Call `act` with each scene, the tracks that are asked for in it, and their places among `rows`."""
         numbers = self.requests["number"].to_numpy()[rows]
         tracks = self.requests["track_id"].to_numpy()[rows]

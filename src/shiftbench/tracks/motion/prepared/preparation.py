@@ -6,7 +6,8 @@ A preparation that was interrupted goes on where it ended when it is started aga
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,15 @@ import polars as pl
 
 from shiftbench import executor as executors
 from shiftbench import files
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import FetchError, TableError, UnknownNameError
 from shiftbench.executor import Job, slurm
+from shiftbench.fetch import record
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
 from shiftbench.tracks.motion.prepared import sources
+from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest
 from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
 from shiftbench.tracks.motion.prepared.totals import Totals, compared, totals
@@ -30,7 +33,6 @@ from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import PARTITIONS
 
 EXPERIMENTS = RULES
-MANIFEST = "manifest.json"
 REQUESTS = "requests.parquet"
 PLACES = "scenes.json"
 UNPACKED = ".unpacked"
@@ -80,18 +82,20 @@ def prepare(
 
     Raises:
         ShiftbenchError: with all that is wrong with scenes and tag files; scenes that come twice.
-        TableError: if there are no scenes, the folder was begun in another way, or the disk is too small.
+        TableError: if there are no scenes, the folder was begun in another way, somebody else is at work in it, or the
+            disk is too small.
         UnknownNameError: for an experiment or an executor that is none.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
     say = progress or (lambda stage, done, total: None)
-    work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
-    if isinstance(work, Prepared):
-        return work
-    executors.run(
-        work.job, name=executor, workers=workers, progress=partial(say, "draw and pack shards"), address=address
-    )
-    return _finish(work)
+    with alone(folder):
+        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
+        if isinstance(work, Prepared):
+            return work
+        executors.run(
+            work.job, name=executor, workers=workers, progress=partial(say, "draw and pack shards"), address=address
+        )
+        return _finish(work)
 
 
 def slurm_script(
@@ -114,10 +118,11 @@ def slurm_script(
     Raises:
         ShiftbenchError: as `prepare`, but for what is wrong in the scenes; SettingsError as `executor.slurm.script`.
     """
-    work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
-    if isinstance(work, Prepared):
-        return None
-    return slurm.script(work.job, work.plan.unfinished, tasks=tasks, options=options)
+    with alone(folder):
+        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
+        if isinstance(work, Prepared):
+            return None
+        return slurm.script(work.job, work.plan.unfinished, tasks=tasks, options=options)
 
 
 def open_prepared(folder: Path) -> Prepared:
@@ -139,6 +144,8 @@ def scene_file(folder: Path, file: str) -> Path:
     """
     part, _, rest = file.partition("/")
     places = read_json(folder / PLACES) if (folder / PLACES).is_file() else {}
+    if not isinstance(places, dict) or not isinstance(places.get(part, ""), str):
+        raise TableError(f"{folder / PLACES}: expected where the parts lie, found others. Prepare the data again.")
     if part not in places:
         raise TableError(f"{file}: expected to know where this scene lies, found data that came in an archive.")
     path = Path(places[part]) / rest
@@ -147,37 +154,36 @@ def scene_file(folder: Path, file: str) -> Path:
     return path
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a prepared folder, its files there and of the right size (their hashes are checked on use).
+# --- beginning -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, which is made if need be: two preparations at once would take away each other's files.
 
     Raises:
-        TableError: if it is none of ours, or files are missing or of another size.
+        TableError: if another process holds it, or it is a file.
     """
-    path = folder / MANIFEST
-    if not path.is_file() and (folder / BEGUN).is_file():
-        raise TableError(f"{folder}: expected a prepared folder, found one that is begun. Prepare the data again.")
-    manifest = read_json(path)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise TableError(f"{path}: expected {FORMAT!r}, found another format. Prepare the data again.")
-    try:
-        listed = [*manifest["shards"], manifest["requests"]]
-        sizes = {folder / entry["file"]: int(entry["bytes"]) for entry in listed}
-        _ = [manifest[key] for key in ("origin", "notes", "unused", "tags", "settings")]
-        _ = [int(manifest["counts"][name]) for name in PARTITIONS]
-        _ = [(int(entry["requests"]), str(entry["sha256"])) for entry in manifest["shards"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise TableError(f"{path}: expected a whole manifest, found {error!r} wrong. Prepare the data again.") from None
-    wrong = [path for path, size in sizes.items() if not path.is_file() or path.stat().st_size != size]
-    if wrong:
-        named = ", ".join(str(path.relative_to(folder)) for path in wrong[:3])
-        raise TableError(
-            f"{folder}: expected {len(sizes):,} files as its manifest lists them, found {len(wrong):,} missing or of "
-            f"another size ({named}). Prepare the data again in a new folder."
-        )
-    return manifest
-
-
-# --- beginning -------------------------------------------------------------------------------------------------------
+    if folder.exists() and not folder.is_dir():
+        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        try:
+            held.enter_context(record.locked(folder))
+        except FetchError:
+            raise TableError(
+                f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
+                "end, or name another folder."
+            ) from None
+        try:
+            yield
+        finally:
+            held.close()
+            with suppress(OSError):
+                (folder / record.LOCK).unlink()
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _begin(
@@ -209,11 +215,10 @@ def _begin(
 def _require_places(source: Path, folder: Path) -> None:
     if (source / MANIFEST).is_file() and (source / REQUESTS).is_file():
         raise TableError(f"{source}: expected scenes to prepare, found a folder that is prepared already.")
-    if folder.exists() and not folder.is_dir():
-        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
     ours = (MANIFEST, BEGUN, UNPACKED)
-    if folder.is_dir() and any(folder.iterdir()) and not any((folder / name).exists() for name in ours):
-        names = ", ".join(sorted(path.name for path in folder.iterdir())[:3])
+    others = [path for path in folder.iterdir() if path.name != record.LOCK]
+    if others and not any((folder / name).exists() for name in ours):
+        names = ", ".join(sorted(path.name for path in others)[:3])
         raise TableError(f"{folder}: expected a new folder, found one with {names}. Choose another name.")
 
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.map_codec import MapCodec
-from shiftbench.tracks.motion.prepared.preparation import read_manifest
 from shiftbench.tracks.motion.prepared.shard_plan import map_settings
 from shiftbench.tracks.motion.prepared.shards import Shard
 from shiftbench.tracks.motion.schema import FUTURE
@@ -48,7 +48,14 @@ class PreparedShards:
     @cached_property
     def requests(self) -> pl.DataFrame:
         """The table of requests without their targets; TableError if it is not the one that the manifest names."""
-        return pl.scan_parquet(self._table()).select(pl.all().exclude("target")).collect()
+        table = self._table()
+        frame = pl.scan_parquet(table).select(pl.all().exclude("target")).collect()
+        if frame.height != len(self):
+            raise TableError(
+                f"{table}: expected {len(self):,} requests, as the shards hold, found {frame.height:,}. Prepare the "
+                "data again in a new folder."
+            )
+        return frame
 
     @cached_property
     def targets(self) -> npt.NDArray[np.float32]:
@@ -72,6 +79,11 @@ class PreparedShards:
             entry = self.manifest["shards"][shards[rows[0]]]
             first = int(self._ends[shards[rows[0]]]) - int(entry["requests"])
             with Shard(self._trust(entry)) as shard:
+                if shard.requests != entry["requests"]:
+                    raise TableError(
+                        f"{shard.path}: expected {entry['requests']:,} requests, as the manifest has it, found "
+                        f"{shard.requests:,}. Prepare the data again in a new folder."
+                    )
                 for row in rows.tolist():
                     block = shard.block(kind, int(places[row]) - first)
                     try:

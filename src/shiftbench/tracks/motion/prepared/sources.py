@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ NAMES = {
 }
 """Part → what its folder is called; its tag file is called the same, without _pb and with _tags.txt."""
 _PARTS = {name: part for part, names in NAMES.items() for name in names}
+_FOREIGN = "__MACOSX"  # a folder that some systems pack beside what was meant
+_MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -80,13 +83,18 @@ def fingerprint(packed: Iterable[Path]) -> str:
 
 
 def unpacked(packed: Iterable[Path], folder: Path) -> Path:
-    """The folder with all that archives hold, those inside of them unpacked, too; what is there already stays.
+    """The folder with all that archives hold, those inside of them unpacked, too.
+
+    What was unpacked of these very archives stays; what was unpacked of others, or of earlier ones, goes.
 
     Raises:
         FetchError: if an archive is damaged or hostile, or the disk is too small.
     """
-    for number, archive in enumerate(packed):
-        place = folder / f"{number}"
+    places = {folder / f"{number}-{_version(archive)}": archive for number, archive in enumerate(packed)}
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry not in places:
+            shutil.rmtree(entry)
+    for place, archive in places.items():
         if not place.exists():
             fetch.unpack(archive, place)
         for inner in sorted(path for path in place.rglob("*") if path.is_file() and _is_archive(path)):
@@ -97,13 +105,20 @@ def unpacked(packed: Iterable[Path], folder: Path) -> Path:
     return folder
 
 
+def _version(archive: Path) -> str:
+    """What tells an archive from another one of its name: one that was mended must be unpacked anew."""
+    known = archive.stat()
+    return hashlib.sha256(f"{archive.name}\t{known.st_size}\t{known.st_mtime_ns}".encode()).hexdigest()[:8]
+
+
 def found(source: Path, *, place: Path | None = None) -> Found:
     """The parts in a folder. A flat folder of scenes is the part that it is called, or else eval.
 
     place: where the folder's archives were unpacked to, if they were; `source` still names the data.
 
     Raises:
-        TableError: if there are no scenes, two folders of one part, or a file of their origin that says nothing.
+        TableError: if there are no scenes, two folders of one part, a file of their origin that says nothing, links
+            that lead nowhere, or names that are no UTF-8.
         ShiftbenchError: if a tag file is of other scenes.
         MissingExtraError: if protobuf is not installed.
     """
@@ -115,7 +130,7 @@ def found(source: Path, *, place: Path | None = None) -> Found:
         f"{source}: expected one folder of the part {name}, found {len(several)}: "
         f"{', '.join(str(path.relative_to(root)) for path in several)}. Keep one."
         for name in PARTS
-        if len(several := [path for path in folders if _PARTS.get(path.name) == name]) > 1
+        if len(several := [path for path in folders if _part_of(path) == name]) > 1
     ]
     if problems:
         raise TableError(*problems)
@@ -125,12 +140,28 @@ def found(source: Path, *, place: Path | None = None) -> Found:
             f"{source}: expected scenes (.pb) in folders train, dev and eval, or in itself, found none. Check the path."
         )
     parts.sort(key=lambda part: PARTS.index(part.name))
+    _require_usable(scene for part in parts for scene in part.scenes)
     _require_own_tags(parts)
-    return Found(tuple(parts), _origin(root, parts), tuple(_notes(source, root, parts)))
+    return Found(tuple(parts), _origin(root, parts), tuple(_notes(root, parts)))
 
 
 def _what(source: Path) -> str:
     return "nothing there" if not source.exists() else "another file"
+
+
+def _require_usable(scenes: Iterable[Path]) -> None:
+    problems = []
+    for scene in scenes:
+        try:
+            scene.stat()
+            str(scene).encode()  # it will stand in tables
+        except OSError as error:
+            problems.append(f"{scene}: expected a scene, found: {error.strerror}. Remove it, or put the scene there.")
+        except UnicodeEncodeError:
+            problems.append(f"{str(scene)!a}: expected a name in UTF-8, found another. Rename it.")
+    if problems:
+        more = [f"… and {len(problems) - _MOST_LISTED:,} more."] if len(problems) > _MOST_LISTED else []
+        raise TableError(*problems[:_MOST_LISTED], *more)
 
 
 def _is_archive(path: Path) -> bool:
@@ -139,27 +170,37 @@ def _is_archive(path: Path) -> bool:
 
 
 def _part_folders(root: Path, depth: int = DEPTH) -> Iterator[Path]:
-    """Folders called like a part, not looked into any further."""
+    """Folders called like a part, in letters of any case, and not looked into any further; links only if so called."""
     for path in sorted(root.iterdir()):
-        if path.is_dir() and not path.name.startswith(".") and not path.is_symlink():
-            if path.name in _PARTS:
+        if path.is_dir() and not _hidden(path.name):
+            if _part_of(path):
                 yield path
-            elif depth > 1:
+            elif depth > 1 and not path.is_symlink():
                 yield from _part_folders(path, depth - 1)
 
 
+def _part_of(folder: Path) -> str | None:
+    """The part that a folder is called like: systems that do not tell capitals apart may have changed them."""
+    return _PARTS.get(folder.name.lower())
+
+
 def _part(folder: Path) -> Part:
-    name = _PARTS.get(folder.name, "eval")
-    stems = [each.removesuffix("_pb") for each in NAMES[name]]
-    there = [path for stem in dict.fromkeys(stems) if (path := folder.parent / f"{stem}_tags.txt").is_file()]
+    own = _part_of(folder)
+    name = own or "eval"
+    wanted = dict.fromkeys(f"{each.removesuffix('_pb')}_tags.txt" for each in NAMES[name]) if own else {}
+    beside = {path.name.lower(): path for path in sorted(folder.parent.glob("*_[tT][aA][gG][sS].*")) if path.is_file()}
     scenes = tuple(_visible(folder, tag_files.scene_paths(folder)))
-    return Part(name, folder, scenes, there[0] if there and folder.name in _PARTS else None)
+    return Part(name, folder, scenes, next((beside[each] for each in wanted if each in beside), None))
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or name == _FOREIGN
 
 
 def _visible(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
     """Paths of which no part begins with a dot: some systems write such a file beside each other one."""
     for path in paths:
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+        if not any(map(_hidden, path.relative_to(folder).parts)):
             yield path
 
 
@@ -189,12 +230,16 @@ def _origin(root: Path, parts: Iterable[Part]) -> str | None:
         raise TableError(f'{path}: expected origin = "…", found: {error}. Mend it or take it away.') from None
     if not isinstance(said, str) or not said.strip():
         raise TableError(f'{path}: expected origin = "…", found {said!r}. Mend it or take it away.')
-    return said.strip()
+    return " ".join(said.split())  # it stands in titles, in one line
 
 
-def _notes(source: Path, root: Path, parts: Iterable[Part]) -> Iterator[str]:
+def _notes(root: Path, parts: Iterable[Part]) -> Iterator[str]:
     parts = list(parts)
-    if outside := len(list(_visible(root, tag_files.scene_paths(root)))) - sum(len(part.scenes) for part in parts):
+    named = list(_visible(root, root.rglob("*.[pP][bB]")))
+    if capital := sum(path.suffix != ".pb" for path in named):
+        yield f"{capital:,} files end in .PB in capitals, not in .pb: left out"
+    inside = sum(len(part.scenes) for part in parts if not part.folder.is_symlink())  # nobody follows links to files
+    if outside := len(named) - capital - inside:
         yield f"{outside:,} .pb files lie outside of the folders of the parts: left out"
     names = {part.name for part in parts}
     yield from (f"{name}: not there" for name in PARTS if name not in names)

@@ -20,6 +20,7 @@ from shiftbench.errors import PredictionsError
 from shiftbench.metrics.modes import Floats
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
+from shiftbench.tracks.motion.submissions.submitted import shown
 
 _BLOCK_MODES = 1 << 15
 _POINT_TAG, _COORDINATE_TAGS = 0x0A, {"x": 0x09, "y": 0x11, "z": 0x19}
@@ -99,7 +100,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
     }
     modes = chain.from_iterable(prediction.weighted_trajectories for prediction in predictions)
     trajectories, weights, wrong = _modes(modes)
-    names = [f"{prediction.scene_id}/{prediction.track_id}" for prediction in predictions] if wrong else []
+    names = [f"{shown(each.scene_id)}/{each.track_id}" for each in predictions] if wrong else []
     problems = _step_problems(wrong, np.repeat(np.arange(len(predictions)), fields["counts"]), names)
     return fields | {"trajectories": trajectories, "weights": weights}, problems
 
@@ -198,7 +199,7 @@ def pack(requests: Sequence[tuple[str, int, float, bool]], counts: Any, trajecto
             f"expected at most {wire.MESSAGE_BYTES:,} bytes, the most protobuf allows, found about {size:,}. "
             "Write Parquet instead."
         )
-    large = [f"{scene}/{track}" for scene, track, uncertainty, _ in requests if abs(uncertainty) > _LARGEST]
+    large = [f"{shown(scene)}/{track}" for scene, track, uncertainty, _ in requests if abs(uncertainty) > _LARGEST]
     if large:
         found = f"found {len(large):,} beyond it ({', '.join(large[:_MOST_LISTED])})"
         raise PredictionsError(f"uncertainty: expected numbers that float32 can hold, {found}. Rescale them.")

@@ -18,7 +18,7 @@ from shiftbench.errors import PredictionsError, UnknownNameError
 from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
 from shiftbench.report.content import METRICS
 from shiftbench.scored import Records, Scored
-from shiftbench.tracks.motion.submissions.submitted import Submission, key_frame
+from shiftbench.tracks.motion.submissions.submitted import Submission, key_frame, shown
 from shiftbench.tracks.motion.submissions.truth import Truth
 
 
@@ -66,8 +66,10 @@ def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, submission: S
     tracks = surplus.filter(known)["row"].to_numpy().astype(np.intp)
     problems = []
     if len(strangers):
-        shown = ", ".join(strangers.head(3).to_list())
-        problems.append(f"expected scenes of the ground truth, found {len(strangers):,} others ({shown}). Remove them.")
+        named_scenes = ", ".join(map(shown, strangers.head(3).to_list()))
+        problems.append(
+            f"expected scenes of the ground truth, found {len(strangers):,} others ({named_scenes}). Remove them."
+        )
     if tracks.size:
         found = f"found {named(tracks, submission.name)} besides"
         problems.append(f"expected only requests that are asked for, {found}. Remove them.")
@@ -121,7 +123,8 @@ def scored_submission(
     system = scored.given(name, np.maximum(found[error], 0.0), {"uncertainty": lined.uncertainty})
     scenes: Index = check.codes("scene ids", truth.scene_ids)
     records = Records(len(truth), split, truth.shifted, scenes, truth.slices)
-    return records, replace(system, means={key: values for key, values in found.items() if key in METRICS})
+    means = {key: values for key, values in found.items() if key in METRICS and key != error}  # that is the mean error
+    return records, replace(system, means=means)
 
 
 def options(error: str = "cnll", **others: Any) -> Options:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench import files, tables
-from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.metrics.modes import Floats
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
@@ -30,7 +30,7 @@ _MOST_LISTED = 3
 
 
 def read_submission(path: str | os.PathLike[str]) -> Submission:
-    """The submission in a file: Parquet if its name ends in `.parquet`, else the official protobuf.
+    """The submission in a file: Parquet if its name ends in `.parquet`, in capitals or not, else the official protobuf.
 
     Raises:
         PredictionsError: naming all that is wrong, with scenes and tracks: a file that is truncated, foreign or larger
@@ -41,7 +41,9 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     file = Path(path)
     problems: list[str] = []
     try:
-        parts, problems = _from_table(file) if file.suffix == ".parquet" else packed.unpack(wire.read_bytes(file))
+        parts, problems = (
+            _from_table(file) if file.suffix.lower() == ".parquet" else packed.unpack(wire.read_bytes(file))
+        )
         submission = Submission(**parts)
     except ImportError:
         raise
@@ -71,8 +73,11 @@ def write_submission(submission: Submission, path: str | os.PathLike[str]) -> Pa
     columns = (submission.scene_ids, submission.track_ids, submission.uncertainty, submission.is_ood)
     requests = list(zip(*(column.tolist() for column in columns), strict=True))
     data = packed.pack(requests, submission.counts, submission.trajectories, submission.weights)
-    with files.replacing(target) as temporary:
-        temporary.write_bytes(data)
+    try:
+        with files.replacing(target) as temporary:
+            temporary.write_bytes(data)
+    except OSError as error:
+        raise TableError(f"{target}: expected a place to write to, found: {error.strerror}. Choose another.") from None
     return target
 
 
@@ -126,7 +131,7 @@ def _from_table(file: Path) -> tuple[dict[str, Any], list[str]]:
     trajectories, wrong = _positions(full["trajectories"].explode(), names, np.repeat(np.arange(len(names)), counts))
     fields = {
         "scene_ids": frame["scene_id"].fill_null("").to_numpy().astype(object),
-        "track_ids": frame["track_id"].to_numpy(),
+        "track_ids": frame["track_id"].cast(pl.UInt64).to_numpy(),
         "trajectories": trajectories,
         "weights": _numbers(full["weights"].explode()),
         "counts": counts.astype(np.intp),
@@ -141,19 +146,21 @@ def _type_problems(frame: pl.DataFrame) -> list[str]:
     nested = (pl.List, pl.Array)
     wanted = {
         "scene_id": ("text", kinds["scene_id"] == pl.String),
-        "track_id": ("whole numbers", kinds["track_id"].is_integer() and not frame["track_id"].null_count()),
+        "track_id": ("whole numbers", kinds["track_id"].is_integer()),
         "trajectories": ("a list of modes, each a list of 25 pairs", _depth(kinds["trajectories"]) == 3),
         "weights": ("a list of numbers", isinstance(kinds["weights"], nested) and _depth(kinds["weights"]) == 1),
         "uncertainty": ("numbers", kinds["uncertainty"].is_numeric()),
         "is_ood": ("true or false", kinds.get("is_ood", pl.Boolean()) == pl.Boolean),
     }
     problems = [
-        f"column {name!r}: expected {what}, found {kinds[name]}" + " with missing values." * (name == "track_id")
+        f"column {name!r}: expected {what}, found {kinds[name]}. Convert it."
         for name, (what, right) in wanted.items()
         if not right
     ]
-    if not problems and (negative := frame["track_id"].filter(frame["track_id"] < 0)).len():
-        problems.append(f"column 'track_id': expected numbers >= 0, found {negative[0]!r}.")
+    tracks = frame["track_id"]
+    if kinds["track_id"].is_integer() and (bad := tracks.filter(tracks.cast(pl.UInt64, strict=False).is_null())).len():
+        found = "none" if bad[0] is None else repr(bad[0])
+        problems.append(f"column 'track_id': expected numbers from 0 to 2^64 - 1, found {found} in {bad.len():,} rows.")
     return problems
 
 

@@ -18,6 +18,7 @@ from shiftbench.tracks.motion.schema import FUTURE
 
 Ids = npt.NDArray[np.object_]
 Tracks = npt.NDArray[np.uint64]
+LONGEST_ID = 60  # characters of an id that messages show
 _FIELDS = ("scene_ids", "track_ids", "counts", "uncertainty", "is_ood")
 
 
@@ -80,8 +81,8 @@ class Submission:
         return Modes.of(self.counts)
 
     def name(self, place: int) -> str:
-        """`scene/track` of the request at a place."""
-        return f"{self.scene_ids[place]}/{self.track_ids[place]}"
+        """`scene/track` of the request at a place, as messages show it."""
+        return f"{shown(self.scene_ids[place])}/{self.track_ids[place]}"
 
     def select(self, rows: Any) -> Submission:
         """The requests at positions `rows`, in this order."""
@@ -171,6 +172,12 @@ def _id_problems(held: Submission) -> list[str]:
         rows = twice["row"].to_numpy().astype(np.intp)
         problems.append(f"expected each request once, found more than one of {named(rows, held.name)}. Keep one.")
     return problems
+
+
+def shown(scene_id: object) -> str:
+    """A scene's id for a line of text: short, and without signs that would break the line."""
+    text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in str(scene_id)[: LONGEST_ID + 1])
+    return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}…"
 
 
 def key_frame(scene_ids: Ids, track_ids: Tracks) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from shiftbench.scored import Labels
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
 from shiftbench.tracks.motion.schema import FUTURE, City, Maneuver, Precipitation, SceneTags
-from shiftbench.tracks.motion.submissions.submitted import Ids, Submission, Tracks
+from shiftbench.tracks.motion.submissions.submitted import Ids, Submission, Tracks, shown
 
 FRAMES = ("agent", "global")
 NO_MANEUVER = "none"
@@ -55,8 +55,8 @@ class Truth:
         return len(self.scene_ids)
 
     def name(self, place: int) -> str:
-        """`scene/track` of the request at a place."""
-        return f"{self.scene_ids[place]}/{self.track_ids[place]}"
+        """`scene/track` of the request at a place, as messages show it."""
+        return f"{shown(self.scene_ids[place])}/{self.track_ids[place]}"
 
 
 def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolation: str = "published") -> Truth:
@@ -94,7 +94,9 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
             targets.append(path)
     twice = [scene for scene, count in seen.items() if count > 1]
     if twice:
-        problems.append(f"expected each scene once, found {', '.join(twice[:3])} more than once ({len(twice):,} such).")
+        problems.append(
+            f"expected each scene once, found {', '.join(map(shown, twice[:3]))} more than once ({len(twice):,} such)."
+        )
     if not ids:
         problems.append(f"expected at least one valid request, found none in {len(seen):,} scenes.")
     if problems:

@@ -1,0 +1,109 @@
+"""A process of one's own that is given numbers, a line each, and answers in lines of JSON.
+
+Plain subprocesses and not a pool of the standard library: those import the caller's main script again, wait for ever
+when their parent is killed, and do not say what a process was at when it died.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import IO, NoReturn
+
+Tell = Callable[[object], None]
+"""Sends a line to the parent."""
+
+
+class Child:
+    """One process, `python -m module *arguments`, that calls `serve`. It ends when this process ends, however it ends.
+
+    `given` are environment variables besides those of this process.
+    """
+
+    def __init__(self, module: str, *arguments: str, given: Mapping[str, str] | None = None) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **(given or {}), "PYTHONPATH": search_path()},
+            start_new_session=True,  # Ctrl-C reaches only this process, which then ends the others
+        )
+
+    def give(self, number: int) -> None:
+        """Ask for a number; if the process has died, that it answers nothing tells."""
+        with suppress(OSError):
+            stream = _open(self.process.stdin)
+            stream.write(f"{number}\n")
+            stream.flush()
+
+    @property
+    def replies(self) -> IO[str]:
+        """Its lines as they come; the last one may be cut off."""
+        return _open(self.process.stdout)
+
+    def obituary(self) -> str:
+        """How it ended, and the last line that it printed as an error."""
+        status = self.process.wait()
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        self.log.seek(0)
+        last = self.log.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return f"{how}{'; ' * bool(last)}{last}"
+
+    def end(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Close its streams, which nobody may be reading any more."""
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                _open(stream).close()
+        self.log.close()
+
+
+def _open(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+def search_path() -> str:
+    """For PYTHONPATH: where this process finds modules; with `python -P` none beside these."""
+    return os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 (text, not a path)
+
+
+def serve(work: Callable[[int, Tell], object]) -> NoReturn:
+    """In a child: do `work` for each number that arrives, and answer with what it returns; it may tell more before.
+
+    Never returns: the process exits when the input closes, even in the middle of the work, since then either all is
+    done or nobody is left to want it. For that, `work` must release the interpreter lock now and then.
+    """
+    numbers = queue.SimpleQueue[int]()
+    threading.Thread(target=_listen, args=(numbers,), daemon=True).start()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
+        os.dup2(2, 1)  # what a library prints is no reply
+
+        def tell(value: object) -> None:
+            replies.write(json.dumps(value) + "\n")
+            replies.flush()
+
+        while True:
+            tell(work(numbers.get(), tell))
+
+
+def _listen(numbers: queue.SimpleQueue[int]) -> None:
+    for line in sys.stdin:
+        numbers.put(int(line))
+    os._exit(0)

@@ -1,0 +1,35 @@
+"""What lets a training end with the same weights every time: its order, its threads, and random states left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def order(seed: int, epoch: int, records: int) -> Tensor:
+    """The order [N] in which an epoch goes through its records. It follows from seed and epoch alone, so a training
+    that goes on needs no memory of it."""
+    drawn = np.random.SeedSequence([seed, epoch]).generate_state(1)[0]
+    return torch.randperm(records, generator=torch.Generator().manual_seed(int(drawn)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def kept_random(place: torch.device) -> Iterator[None]:
+    """Whatever is drawn in the block, the caller's random states of the CPU and of `place` are as before after it."""
+    with torch.random.fork_rng([place] if place.type == "cuda" else []):
+        yield

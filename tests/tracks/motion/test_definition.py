@@ -1,0 +1,51 @@
+"""The track as one value: its tasks are the errors that are scored, and its example holds what it says."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+from shiftbench import executor
+from shiftbench.tracks import TRACKS, track
+from shiftbench.tracks.motion import example
+from shiftbench.tracks.motion.baselines import presets
+from shiftbench.tracks.motion.definition import TRACK
+from shiftbench.tracks.motion.example import writing
+from shiftbench.tracks.motion.prepared import preparation
+from shiftbench.tracks.motion.submissions.scoring import ERRORS, options
+
+
+def test_the_track_is_found_by_its_name():
+    assert TRACK.name in TRACKS
+    assert track("motion") is TRACK
+
+
+def test_tasks_are_the_errors_with_their_units_and_thresholds():
+    assert [(task.name, task.unit, task.threshold) for task in TRACK.tasks] == [
+        ("cnll", "nats", 25.0), ("weighted_ade", "m", 1.0),
+    ]  # fmt: skip
+    for task in TRACK.tasks:
+        said = options(task.name, title="", task=task.name)
+        assert (said.threshold, said.error_unit, said.error_name) == (task.threshold, task.unit, task.title)
+        assert ERRORS[task.name].title == task.title
+
+
+def test_the_usual_names_come_first():
+    assert (TRACK.presets[0], TRACK.experiments[0]) == ("quick", "canonical")
+    assert TRACK.methods == tuple(entry["name"] for entry in presets.methods("paper"))
+
+
+def test_an_example_holds_only_what_may_be_replaced(tmp_path):
+    folder = TRACK.example.write(tmp_path / "towns", example.FEWEST_ROWS, 1, None)
+    names = [entry.name for entry in folder.iterdir()]
+    assert len(names) == len(writing.HOLDS)
+    assert all(any(fnmatch(name, pattern) for pattern in TRACK.example.holds) for name in names)
+    assert not any(fnmatch("notes.txt", pattern) for pattern in TRACK.example.holds)
+
+
+def test_an_executor_is_handed_on_to_preparing(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(executor, "run", lambda _job, **words: asked.append(words))
+    monkeypatch.setattr(preparation, "_finish", lambda work: work)
+    source = example.write(tmp_path / "towns", example.FEWEST_ROWS, 1)
+    TRACK.with_executor("ray", 3)(source, tmp_path / "p", experiment="canonical", progress=None)
+    assert [(words["name"], words["workers"]) for words in asked] == [("ray", 3)]
