@@ -118,6 +118,16 @@ class RunTask(Protocol):
         """The reports of one task. All is written below `folder`, where an earlier run may have begun."""
 
 
+class AssessFiles(Protocol):
+    """Assesses predictions in a track's own form that somebody else made."""
+
+    def __call__(
+        self, data: Path, submitted: Mapping[str, Path], task: Task, words: Words, *, cores: int,
+        progress: Progress | None,
+    ) -> Report:  # fmt: skip
+        """The report of files by name, held against `data`."""
+
+
 @dataclass(frozen=True)
 class Example:
     """Made-up data of the official form.
@@ -139,6 +149,7 @@ class Track:
     presets: names of lists of methods, the usual one first. methods: names of all that any of these holds.
     experiments: names of the ways in which its data can be partitioned, the canonical one first.
     open_prepared: what a prepared folder holds.
+    assess: of predictions in the track's own form; None: they are tables, which need no track.
     resumes: whether `prepare` goes on in a folder where it was cut off.
     with_climates: `prepare` that takes climates from a table, where records can lack them; None: they have none.
     with_executor: `prepare` on an executor (its name) with so many workers; None: it is one process.
@@ -156,6 +167,7 @@ class Track:
     open_prepared: Callable[[Path], Prepared]
     run: RunTask
     paper: Paper
+    assess: AssessFiles | None = None
     resumes: bool = False
     with_climates: Callable[[Path], Prepare] | None = None
     with_executor: Callable[[str, int | None], Prepare] | None = None

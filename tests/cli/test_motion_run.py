@@ -443,3 +443,46 @@ def test_data_without_training_requests_are_refused(shiftbench: Shiftbench, town
     assert (said.code, "expected requests of train, found none" in said.err) == (2, True), said.err
     manifest = json.loads((tmp_path / "run/data-canonical/manifest.json").read_text())
     assert manifest["counts"]["train"] == 0
+
+
+# --- other people's submissions ---------------------------------------------------------------------------------------
+
+
+def test_a_submission_of_ones_own_gets_the_reports_of_both_errors(
+    whole: tuple[Path, Said], prepared: Path, tmp_path: Path, shiftbench: Shiftbench
+) -> None:
+    mine = whole[0] / "submissions/eval/Vector.pb"
+    words = ("--track", "motion", "--data", prepared, "--replicates", 20)
+    said = shiftbench("assess", mine, *words, "--out", "mine")
+    assert said.code == 0, said.err
+    for task in ("cnll", "weighted_ade"):
+        own, before = Report.load(tmp_path / "mine" / task / "report.json"), report_of(whole[0], task)
+        found, known = (
+            each.score("mean_error", system="Vector", split="eval", subset="full").value for each in (own, before)
+        )
+        assert found == pytest.approx(known, rel=1e-4)
+        assert f"report: mine/{task}/report.html" in said.out
+    both = (mine, whole[0] / "submissions/eval/RIP-DIM.pb")
+    said = shiftbench("compare", *both, *words, "--task", "cnll", "--out", "both")
+    assert said.code == 0, said.err
+    assert [system.name for system in Report.load(tmp_path / "both/cnll/report.json").systems] == ["Vector", "RIP-DIM"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--track", "motion"), "--data: expected what the predictions are held against, found none"),
+        (("--track", "power", "--data", "."), "--track power: its predictions are tables"),
+        (("--track", "motion", "--data", ".", "--task", "regression"), "Unknown task 'regression'"),
+        (("--track", "boats", "--data", "."), "Unknown track 'boats'"),
+        (("--track", "motion", "--data", "nowhere"), "expected prepared data, scenes or a file of the ground truth"),
+    ],
+)
+def test_what_is_missing_for_a_submission_is_said(
+    words: tuple[str, ...], problem: str, tmp_path: Path, shiftbench: Shiftbench
+) -> None:
+    (tmp_path / "mine.pb").write_bytes(b"")
+    said = shiftbench("assess", "mine.pb", *words)
+    assert said.code == 2
+    assert problem in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.pb"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from shiftbench.scored_table import Columns, ScoredTable
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
+OfTrack = Annotated[str | None, typer.Option("--track", help="FILE is a submission of this track (motion).")]
+TrackData = Annotated[
+    Path | None, typer.Option("--data", help="With --track: prepared folder, scenes, or a file of the ground truth.")
+]
 Truth = Annotated[
     Path | None, typer.Option("--truth", help="Table with the targets, where FILE is a predictions file.")
 ]
@@ -39,14 +43,25 @@ def assess(
     intervals: o.Intervals = None,
     seed: o.Seed = None,
     title: o.Title = None,
+    track: OfTrack = None,
+    data: TrackData = None,
+    task: o.Task = None,
     out: o.Out = None,
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns."""
+    """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns.
+
+    With --track and --data: from a submission in the track's own form.
+    """
+    folder = out or Path(f"shiftbench-{file.name.split('.')[0]}-report")
+    if track is not None:
+        words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
+        _track_reports([file], (), track, data, task, words, folder, cores=cores, overwrite=overwrite)
+        return
     columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
     _report(
-        [file], columns, truth, title or file.name, out or Path(f"shiftbench-{file.name.split('.')[0]}-report"),
+        [file], columns, truth, title or file.name, folder,
         threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals, seed=seed, cores=cores,
         overwrite=overwrite,
     )  # fmt: skip
@@ -73,19 +88,77 @@ def compare(
     intervals: o.Intervals = None,
     seed: o.Seed = None,
     title: o.Title = None,
+    track: OfTrack = None,
+    data: TrackData = None,
+    task: o.Task = None,
     out: o.Out = None,
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, shared ranks."""
+    """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, shared ranks.
+
+    With --track and --data: of submissions in the track's own form.
+    """
     if len(files) < 2:
         raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
+    if track is not None:
+        words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
+        folder = out or Path("shiftbench-comparison")
+        _track_reports(files, _all_names(name), track, data, task, words, folder, cores=cores, overwrite=overwrite)
+        return
     columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
     _report(
         files, columns, truth, title or " · ".join(file.stem for file in files), out or Path("shiftbench-comparison"),
         names=_all_names(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
         seed=seed, cores=cores, overwrite=overwrite,
     )  # fmt: skip
+
+
+def _track_reports(
+    files: list[Path], names: tuple[str, ...], track: str, data: Path | None, task: str | None, words: dict[str, Any],
+    folder: Path, *, cores: int, overwrite: bool,
+) -> None:  # fmt: skip
+    """The reports of submissions, one for each task, in folders of their names."""
+    from shiftbench.cli.terminal import show, write
+    from shiftbench.track import Words
+    from shiftbench.tracks import track as track_of
+
+    chosen = track_of(track)
+    if chosen.assess is None:
+        raise SettingsError(f"--track {track}: its predictions are tables. Assess them without --track, with --truth.")
+    if data is None:
+        raise SettingsError("--data: expected what the predictions are held against, found none. Name it.")
+    tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
+    if not tasks:
+        raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
+    given = dict(zip(_names(files, names), files, strict=True))
+    make_room(folder, overwrite=overwrite, marker=tasks[0].name)
+    with progress_bar() as progress:
+        reports = {
+            entry.name: chosen.assess(
+                data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
+            )
+            for entry in tasks
+        }
+        pages = [write(report, folder / name) for name, report in reports.items()]
+    for report in reports.values():
+        show(report)
+    for page in pages:
+        say(f"report: {page}")
+
+
+def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
+    """A name for each file, as given or after the file.
+
+    Raises:
+        SettingsError: if there are more or fewer names than files, or two are the same.
+    """
+    if names and len(names) != len(files):
+        raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+    found = list(names) or [_short(file, files) for file in files]
+    if len(set(found)) < len(found):
+        raise SettingsError(f"expected different names, found {', '.join(found)}. Name them with --name.")
+    return found
 
 
 def _all_names(given: list[str] | None) -> tuple[str, ...]:

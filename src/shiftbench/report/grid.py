@@ -41,7 +41,7 @@ PARTS = {
     "ranking_shifted": "Ranking, shifted",
     "ranking_between": "Ranking, between the two",
 }
-BOLD = "Bold: the best of its column and all that cannot be told apart from it; none where all are alike."
+BOLD = "Bold: rank 1, the best of its column and all that share its rank; none where all do."
 
 
 @dataclass(frozen=True)

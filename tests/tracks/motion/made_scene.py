@@ -50,7 +50,7 @@ def message(*, absent=(), yaw=0.3, speed=5.0, ids=(TRACK_ID,)):
 def vehicle(track_id, seconds, yaw, speed):
     """The fields of one track that goes through (100, 200) at T = 0."""
     direction = np.array([np.cos(yaw), np.sin(yaw)])
-    x, y = np.array([100.0, 200.0]) + track_id + seconds * speed * direction
+    x, y = np.array([100.0, 200.0]) + track_id % 1000 + seconds * speed * direction
     velocity = speed * direction
     return {
         "track_id": track_id,

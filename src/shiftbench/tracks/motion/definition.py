@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shiftbench.track import Example, Task, Track
-from shiftbench.tracks.motion import example, running, schema
+from shiftbench.tracks.motion import assessing, example, running, schema
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.paper import PAPER
 from shiftbench.tracks.motion.prepared import preparation
@@ -26,6 +26,7 @@ TRACK = Track(
     open_prepared=preparation.open_prepared,
     run=running.run,
     paper=PAPER,
+    assess=assessing.assess,
     resumes=True,
     with_executor=lambda name, workers: partial(preparation.prepare, executor=name, workers=workers),
     job_script=lambda source, folder, experiment, tasks: preparation.slurm_script(

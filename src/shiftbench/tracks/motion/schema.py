@@ -20,6 +20,8 @@ PARTS = ("train", "dev", "eval")
 TRACK = "motion"
 PARTITIONS = ("train", "dev_in", "dev_out", "eval_in", "eval_out")
 UNKNOWN = "Unknown"
+# Metres, m/s or m/s²: nothing on Earth is farther or faster, and squares beyond it would overflow.
+LARGEST = 1e8
 
 
 class Tag(IntEnum):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.motion.schema import FUTURE, PAST, STEPS
+from shiftbench.tracks.motion.schema import FUTURE, LARGEST, PAST, STEPS
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def _tracks(ids: npt.NDArray[np.uint64], column: npt.NDArray[np.intp], states: F
 def _problems(
     what: str, tracks: Tracks, ids: npt.NDArray[np.uint64], states: Floats, counts: Sequence[int]
 ) -> list[str]:
-    """Tracks listed twice in one step, and states that are no finite numbers."""
+    """Tracks listed twice in one step, and states that are no numbers of this world."""
     step = np.repeat(np.arange(STEPS), counts)
     problems = []
     if int(tracks.present.sum()) < len(ids):
@@ -120,11 +120,12 @@ def _problems(
         problems.append(
             f"{what} tracks: expected a track at most once in a step, found {int((seen > 1).sum())} twice ({where})."
         )
-    if (bad := ~np.isfinite(states).all(axis=1)).any():
+    if (bad := ~(np.abs(states) <= LARGEST).all(axis=1)).any():  # NaN is not, either
         where = "; ".join(f"{ids[row]} at step {step[row]}" for row in np.flatnonzero(bad)[:3])
         problems.append(
-            f"{what} tracks: expected finite positions, dimensions, velocities, accelerations and yaws, "
-            f"found NaN or infinity in {int(bad.sum())} states ({where}). Leave out what was not measured."
+            f"{what} tracks: expected finite positions, dimensions, velocities, accelerations and yaws up to "
+            f"{LARGEST:g}, found NaN, infinity or more in {int(bad.sum())} states ({where}). "
+            "Leave out what was not measured."
         )
     return problems
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.motion.schema import LightState, Movement
+from shiftbench.tracks.motion.schema import LARGEST, LightState, Movement
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,25 +102,26 @@ def _point_problems(road: Road) -> list[str]:
     }
     problems: list[str] = []
     everything = [points for polylines in shapes.values() for points in polylines]
-    if not everything or np.isfinite(np.concatenate(everything)).all():  # the common case, in one go
+    if not everything or (np.abs(np.concatenate(everything)) <= LARGEST).all():  # the common case, in one go
         return problems
     for what, polylines in shapes.items():
-        bad = [number for number, points in enumerate(polylines) if not np.isfinite(points).all()]
+        bad = [number for number, points in enumerate(polylines) if not (np.abs(points) <= LARGEST).all()]
         if bad:
             places = ", ".join(map(str, bad[:3]))
             problems.append(
-                f"{what}: expected finite points, found NaN or infinity in {len(bad)} (first {places}). Leave them out."
+                f"{what}: expected finite points within {LARGEST:g} m, found NaN, infinity or more in {len(bad)} "
+                f"(first {places}). Leave them out."
             )
     return problems
 
 
 def _speed_problems(road: Road) -> list[str]:
-    bad = [number for number, lane in enumerate(road.lanes) if not math.isfinite(lane.max_velocity)]
+    bad = [number for number, lane in enumerate(road.lanes) if not abs(lane.max_velocity) <= LARGEST]
     if not bad:
         return []
     return [
-        f"lanes: expected a finite max_velocity in m/s, found NaN or infinity in {len(bad)} (first {bad[0]}). "
-        "Set 0 where it is not known."
+        f"lanes: expected a finite max_velocity in m/s, found NaN, infinity or more than {LARGEST:g} in "
+        f"{len(bad)} (first {bad[0]}). Set 0 where it is not known."
     ]
 
 

@@ -126,6 +126,25 @@ def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:
     )
 
 
+def together(truths: Sequence[Truth]) -> Truth:
+    """The requests of several truths, one after the other; `shifted` is known if it is of all, slices if all have them.
+
+    Raises:
+        ArrayError: if there are none.
+    """
+    if not truths:
+        raise ArrayError("together: expected at least one truth, found none.")
+    flags = [truth.shifted for truth in truths]
+    shared = set.intersection(*(set(truth.slices) for truth in truths))
+    return Truth(
+        np.concatenate([truth.scene_ids for truth in truths]),
+        np.concatenate([truth.track_ids for truth in truths]),
+        np.concatenate([truth.targets for truth in truths]),
+        None if any(each is None for each in flags) else np.concatenate([each for each in flags if each is not None]),
+        {name: np.concatenate([truth.slices[name] for truth in truths]) for name in truths[0].slices if name in shared},
+    )
+
+
 def truth_of_submission(submission: Submission) -> Truth:
     """The ground truth in a file of the same form: one mode for each request, and `is_ood` says what is shifted.
 

@@ -1,0 +1,114 @@
+"""Submissions of others against prepared data, scenes and files of the ground truth: the same numbers, all problems."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import PredictionsError, TableError
+from shiftbench.metrics import motion as metrics
+from shiftbench.track import Task, Words
+from shiftbench.tracks.motion import assessing
+from shiftbench.tracks.motion.prepared import preparation
+from shiftbench.tracks.motion.prepared.store import Store
+from shiftbench.tracks.motion.submissions.submission import write_submission
+from shiftbench.tracks.motion.submissions.submitted import Submission
+from tests.tracks.motion import made_parts
+
+CNLL, ADE = Task("cnll", "cNLL", "trajectories", "nats", 25.0), Task("weighted_ade", "weightedADE", "trajectories", "m")
+WORDS = Words("quick", replicates=20)
+SUBSETS = ("in", "shifted", "full")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder of scenes, and what is prepared of it."""
+    folder = tmp_path_factory.mktemp("assessing")
+    made_parts.write(folder / "source")
+    preparation.prepare(folder / "source", folder / "prepared", executor="serial")
+    return folder
+
+
+def guess(store: Store, rng: np.random.Generator, *, kept=slice(None)) -> Submission:
+    """Two modes about the truth for the evaluated requests, in another order."""
+    part = store.select(np.flatnonzero(store.requests["partition"] != "train")[::-1][kept])
+    modes = part.targets[:, None] + rng.normal(0, 0.5, (len(part), 2, 1, 2))
+    ids = (part.requests["scene_id"].to_numpy().astype(object), part.requests["track_id"].to_numpy())
+    return Submission.of(ids, modes, np.tile([0.75, 0.25], (len(part), 1)), rng.random(len(part)))
+
+
+def assess(data, given, task=CNLL):
+    return assessing.assess(data, given, task, WORDS, cores=1, progress=None)
+
+
+def test_every_split_with_predictions_is_scored_whatever_their_order(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    one = guess(store, rng)
+    report = assess(made / "prepared", {"mine": write_submission(one, tmp_path / "mine.pb")})
+    assert report.splits == ("dev", "eval")
+    for split in report.splits:
+        part = store.select(store.requests["partition"].str.starts_with(split).to_numpy())
+        place = {one.name(row): row for row in range(len(one))}
+        rows = [place[name] for name in part.requests["id"]]
+        modes = one.trajectories.reshape(len(one), 2, 25, 2)[rows]
+        own = metrics.cnll(modes.astype(np.float64), np.tile([0.75, 0.25], (len(rows), 1)), part.targets)
+        said = report.score("mean_error", system="mine", split=split, subset="full")
+        assert said.value == pytest.approx(own.mean(), rel=1e-4)
+        assert said.n == len(part)
+
+
+def test_scenes_and_a_file_of_the_ground_truth_give_what_prepared_data_give(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    part = store.select(store.requests["partition"].str.starts_with("eval").to_numpy())
+    one = guess(store, rng)
+    mine = {"mine": write_submission(one.select(_rows(one, part)), tmp_path / "mine.parquet")}
+    ids = (part.requests["scene_id"].to_numpy().astype(object), part.requests["track_id"].to_numpy())
+    shifted = part.requests["shifted"].to_numpy()
+    truth = Submission.of(ids, part.targets[:, None], np.ones((len(part), 1)), np.zeros(len(part)), is_ood=shifted)
+    for file in part.requests["file"]:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made / "source" / file, tmp_path / file)
+    reports = {
+        "eval": assess(made / "prepared", mine, ADE),
+        "a file": assess(write_submission(truth, tmp_path / "truth.pb"), mine, ADE),
+        "scenes": assess(tmp_path / "eval", mine, ADE),
+    }
+    values = [
+        [report.score("mean_error", system="mine", split=report.splits[0], subset=name).value for name in SUBSETS]
+        for report in reports.values()
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    assert values[0] == pytest.approx(values[2], rel=1e-6)
+
+
+def _rows(one: Submission, part: Store) -> list[int]:
+    place = {one.name(row): row for row in range(len(one))}
+    return [place[name] for name in part.requests["id"]]
+
+
+def test_several_submissions_stand_beside_each_other(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    one = guess(store, rng)
+    worse = replace(one, trajectories=one.trajectories + np.float32(3))
+    given = {name: write_submission(each, tmp_path / f"{name}.pb") for name, each in (("a", one), ("b", worse))}
+    report = assess(made / "prepared", given)
+    assert [system.name for system in report.systems] == ["a", "b"]
+    scores = [report.score("mean_error", system=name, split="eval", subset="full").value for name in "ab"]
+    assert scores[0] < scores[1]
+    assert len(report.comparisons) > 0
+
+
+def test_missing_and_surplus_predictions_are_named_with_their_file(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    short = write_submission(guess(store, rng, kept=slice(1, None)), tmp_path / "short.pb")
+    with pytest.raises(PredictionsError, match=r"short\.pb: expected a prediction for each request, found none for"):
+        assess(made / "prepared", {"short": short})
+    one = guess(store, rng, kept=slice(0, 1))
+    foreign = replace(one, scene_ids=np.array(["elsewhere"], dtype=object))
+    with pytest.raises(PredictionsError, match=r"expected predictions for requests of .*, found none"):
+        assess(made / "prepared", {"f": write_submission(foreign, tmp_path / "f.pb")})
+    with pytest.raises(TableError, match="expected prepared data, scenes or a file of the ground truth, found nothing"):
+        assess(tmp_path / "nowhere", {"short": short})
