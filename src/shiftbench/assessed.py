@@ -23,6 +23,8 @@ from shiftbench.scored import Records, Scored
 SMALLEST_SLICE = 10
 MOST_SLICES = 200
 FEWEST_SLICE_UNITS = 5
+# The opposite of the best order loses as much as that gains; what else can be below 0 has no bound.
+LEAST = {"rejection_ratio": -1.0, "nll": -np.inf, "f1_auc_normalised": -np.inf}
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
 
@@ -298,7 +300,7 @@ def _clipped(metric: str, low: float | None, high: float | None) -> tuple[float 
     """An interval within the metric's range: studentised ends may reach beyond it."""
     if low is None or high is None or not np.isfinite(low):
         return None, None
-    least = -np.inf if metric in ("nll", "rejection_ratio", "f1_auc_normalised") else 0.0
+    least = LEAST.get(metric, 0.0)
     most = 1.0 if METRICS[metric].scale in ("percent", "fraction") and metric != "mape" else np.inf
     return float(np.clip(low, least, most)), float(np.clip(high, least, most))
 

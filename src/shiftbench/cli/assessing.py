@@ -274,7 +274,8 @@ def tables(
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
         write_table(found, out)
-    _print(found.select("task", "dataset", "subset", "model", "ensemble", "metric", "value", "std", "unit", "source"))
+    columns = ["task", "dataset", "subset", "model", "ensemble", "setting", "metric", "value", "std", "unit", "source"]
+    _print(found.select(name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()))
 
 
 def _print(frame: object) -> None:

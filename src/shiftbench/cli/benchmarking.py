@@ -116,6 +116,9 @@ def prepare(
             workers=workers,
         )  # fmt: skip
     _say_prepared(prepared)
+    if not all(prepared.counts.get(part) for part in ("train", "dev_in")):
+        note("note: there is nothing to train on, or nothing to stop a training by: a run needs train and dev_in")
+        return
     say(f"next: shiftbench run {name} --data {prepared.folder}")
 
 
@@ -290,12 +293,14 @@ def _require_there(paths: dict[str, Path]) -> None:
 
 @contextmanager
 def _nothing_if_refused(folder: Path) -> Iterator[None]:
-    """Leave no folder where all that it would hold is our mark."""
+    """Leave no folder where all that it would hold is our mark and data that were prepared for this run alone."""
+    new = not folder.exists()
     try:
         yield
     except ShiftbenchError:
-        if folder.is_dir() and [entry.name for entry in folder.iterdir()] == [MARKER]:
-            shutil.rmtree(folder)
+        left = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+        if left == [MARKER] or (new and all(name == MARKER or name.startswith("data-") for name in left)):
+            shutil.rmtree(folder, ignore_errors=True)
         raise
 
 

@@ -124,7 +124,7 @@ def run(
         )  # fmt: skip
         return
     if data is not None or experiment is not None:
-        found = "none" if table is None else str(UnknownNameError("track", table, TRACKS))
+        found = "none" if table is None else str(UnknownNameError("track", str(table), TRACKS))
         raise SettingsError(f"--data and --experiment: expected a track's name with them, found: {found}")
     if table is not None and table.suffix == ".toml":
         raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")

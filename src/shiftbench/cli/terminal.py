@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from shiftbench.report.picture import Picture
 
 Progress = Callable[[str, int, int], None]
+SILENT_S = 30.0  # of a log without a word
 
 
 def say(text: str = "") -> None:
@@ -76,7 +78,9 @@ def make_room(folder: Path, *, overwrite: bool, marker: str, resumes: bool = Fal
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr, a line a stage; silent where stderr is no terminal. Warnings become lines above it."""
+    """A progress bar on stderr, a line a stage. Where stderr is no terminal, a line every half minute, so that a log
+    tells that work goes on. Warnings become lines above it.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -86,7 +90,13 @@ def progress_bar() -> Iterator[Progress]:
         warnings.showwarning = lambda message, *_args, **_named: console.print(f"warning: {message}", markup=False)
         rows: dict[str, TaskID] = {}
 
+        last = time.monotonic()
+
         def progress(stage: str, done: int, total: int) -> None:
+            nonlocal last
+            if not console.is_terminal and time.monotonic() - last > SILENT_S:
+                last = time.monotonic()
+                note(f"{stage}: {done:,} of {total:,}")
             if stage not in rows:
                 for row in rows.values():  # what came before is done
                     bars.update(row, completed=bars.tasks[row].total)

@@ -12,6 +12,7 @@ from shiftbench.report.view import finite, metric_unit
 
 MISSING = "–"
 MOST_DECIMALS = 8
+NOTHING = 1e-7  # of a value: no interval is so narrow but for rounding
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -39,6 +40,8 @@ class Digits:
     ) -> tuple[str, str]:
         """A number and what stands beside it: "± std" of single models, "[low, high]", or nothing."""
         width = half_width(low, high, std)
+        if finite(width) and width < abs(value) * NOTHING:  # all replicates are alike
+            width = None
         digits = self if self._shows(value, width) else replace(self, decimals=self._own(value, width))
         note = ""
         if finite(value) and finite(std):

@@ -96,7 +96,9 @@ def _truths(data: Path) -> tuple[dict[str, Truth], dict[str, Any]]:
     if data.is_dir():
         listed = sources.found(data)
         paths = [path for part in listed.parts for path in part.scenes]
-        return {WHOLE: truth_of_scenes(_scenes(paths))}, {"origin": listed.origin or data.name}
+        truth, known = truth_of_scenes(_scenes(paths)), sources.recordings(data)
+        clusters = np.array([known.get(scene, scene) for scene in truth.scene_ids], dtype=np.str_)
+        return {WHOLE: replace(truth, clusters=clusters)}, {"origin": listed.origin or data.name}
     if not data.is_file():
         raise TableError(f"{data}: expected prepared data, scenes or a file of the ground truth, found nothing there.")
     return {WHOLE: truth_of_submission(_read(data))}, {"origin": data.name, "sha256": files.sha256(data)}

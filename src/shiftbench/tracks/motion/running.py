@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 
 from shiftbench import files
 from shiftbench.assessment import build
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
@@ -27,6 +28,7 @@ from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
 
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
+CLAIM = "run.json"
 PLANNING = "every number of members and aggregation"
 
 
@@ -71,6 +73,7 @@ def run(
     entries = presets.methods(words.preset, chosen=words.methods, members=words.members, seed=words.seed)
     judged = [*_splits(store), *_test_sets(words.test_sets, store)]
     train, dev = (_part(store, name) for name in ("train", "dev_in"))
+    _claim(folder, entries)
     fits = tuple(fitted(entries, (train, dev), folder / "model", cores=cores, say=say))
     setting = _Setting(prepared, task, words, store, folder, fits, cores, say)
     results = [_main(setting, judged)]
@@ -79,13 +82,38 @@ def run(
     return results
 
 
+def _claim(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write which methods the run has; refuse a folder of a run with others, whose reports would be mixed with ours."""
+    path, own = folder / CLAIM, json.loads(json.dumps(list(entries)))
+    if path.exists():
+        before = [str(entry.get("title")) for entry in _claimed(path)]
+        if _claimed(path) != own:
+            raise SettingsError(
+                f"{folder}: expected a new folder or one of the same run, found a run of {', '.join(before)} with "
+                "other methods or settings. Choose another --out, or --overwrite."
+            )
+    files.write_json(path, own)
+
+
+def _claimed(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: expected what an earlier run noted, found: {error}. Use --overwrite.") from None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def _part(store: Store, name: str) -> Store:
     found = store.select((store.requests["partition"] == name).to_numpy())
     if not len(found):
-        raise TableError(f"{store.folder}: expected requests of {name}, found none. A run needs train and dev_in.")
+        others = ", ".join(store.requests["partition"].unique(maintain_order=True)) or "none at all"
+        raise TableError(
+            f"expected requests of {name} to learn from, found those of {others} alone. A run needs train and dev_in: "
+            "name data that have them."
+        )
     return found
 
 

@@ -14,6 +14,9 @@ from shiftbench.tracks.motion.prepared import live, preparation
 from shiftbench.tracks.motion.prepared.live import LiveStore
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.scenes.scene import read_scene, scene_of, write_scene
+from shiftbench.tracks.motion.submissions.scoring import scored_submission
+from shiftbench.tracks.motion.submissions.submitted import Submission
+from shiftbench.tracks.motion.submissions.truth import truth_of_requests
 from tests.tracks.motion import made_parts, made_scene
 from tests.tracks.motion.made_scene import GOLDEN, MADE
 
@@ -149,3 +152,25 @@ def test_folders_without_scenes_or_usable_requests_are_refused(tmp_path):
     write_scene(scene_of(unasked), tmp_path / "unasked.pb")
     with pytest.raises(TableError, match="expected requests that can be scored, found none in 1 scenes"):
         LiveStore.of(tmp_path)
+
+
+def test_scenes_of_one_recording_are_one_cluster(tmp_path):
+    write_scene(scene_of(made_parts.message("a_0s", made_parts.MOSCOW, made_parts.UNKNOWN)), tmp_path / "eval/a_0s.pb")
+    write_scene(scene_of(made_parts.message("a_1s", made_parts.MOSCOW, made_parts.UNKNOWN)), tmp_path / "eval/a_1s.pb")
+    write_scene(scene_of(made_parts.message("b_0s", made_parts.MOSCOW, made_parts.UNKNOWN)), tmp_path / "eval/b_0s.pb")
+    assert LiveStore.of(tmp_path).requests["recording"].unique(maintain_order=True).to_list() == [
+        "a_0s",
+        "a_1s",
+        "b_0s",
+    ]
+    lines = ['{"recording": "a", "scenes": ["a_0s", "a_1s"]}', "no line of ours", '{"recording": 3}']
+    (tmp_path / "imported.jsonl").write_text("\n".join(lines))
+    for place in (tmp_path, tmp_path / "eval"):
+        requests = LiveStore.of(place).requests
+        assert requests["recording"].unique(maintain_order=True).to_list() == ["a", "b_0s"]
+    truth = truth_of_requests(requests, LiveStore.of(tmp_path).targets)
+    submission = Submission.of(
+        (truth.scene_ids, truth.track_ids), truth.targets[:, None], np.ones((len(truth), 1)), np.zeros(len(truth))
+    )
+    records, _ = scored_submission(submission, truth)
+    assert len(set(records.clusters.tolist())) == 2

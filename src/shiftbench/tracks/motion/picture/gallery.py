@@ -118,7 +118,11 @@ class _Shown:
 
 def _words(shown: _Shown, error: float, name: tuple[str, str]) -> str:
     unit = f" {name[1]}" if name[1] else ""
-    return f"{name[0]} {error:.3g}{unit}, uncertainty {shown.uncertainty:.3g}"
+    return f"{name[0]} {_number(error)}{unit}, uncertainty {_number(shown.uncertainty)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _of(system: str) -> str:

@@ -59,7 +59,8 @@ class LiveStore:
     """N requests of scene files, with the same numbers as a `Store` of them: for training and answers alike.
 
     Attributes:
-        requests: a row each, as those of a `Store`; partition and shifted are null, since no part is known.
+        requests: a row each, as those of a `Store`; partition and shifted are null, since no part is known, and
+            `recording` is what its scene was cut from, or else its scene.
         targets: float32 [N, 25, 2], metres in the agent's frame.
         map_settings: how maps are drawn.
         key: a hash of the scenes, in their order, and of how maps are drawn.
@@ -85,7 +86,10 @@ class LiveStore:
         rows, key = _read(source, paths, settings)
         if not rows:
             raise TableError(f"{source}: expected requests that can be scored, found none in {len(paths):,} scenes.")
+        known = sources.recordings(source)
         frame = pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64})
+        recordings = [known.get(scene, scene) for scene in frame["scene_id"]]
+        frame = frame.with_columns(pl.Series("recording", recordings, dtype=pl.String))
         targets = frame["target"].to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
         return cls(paths, frame.drop("target"), targets, settings, key)
 

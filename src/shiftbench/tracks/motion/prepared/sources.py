@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from shiftbench.tracks.motion.schema import PARTS
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 ORIGIN = "origin.toml"
+IMPORTED = "imported.jsonl"
 DEPTH = 5  # folders below the source in which a part may lie: an archive in an archive has four
 NAMES = {
     "train": ("train", "train_pb"),
@@ -62,6 +64,23 @@ class Found:
     def size(self) -> int:
         """The bytes of all scene files together."""
         return sum(scene.stat().st_size for part in self.parts for scene in part.scenes)
+
+
+def recordings(source: Path) -> dict[str, str]:
+    """Scene id → the recording that it was cut from, where an importer has noted it: such scenes overlap.
+
+    Read are the lines of `imported.jsonl` beside the scenes or their folder; what is no such line is passed over.
+    """
+    folder = source if source.is_dir() else source.parent
+    found: dict[str, str] = {}
+    for path in (folder.parent / IMPORTED, folder / IMPORTED):
+        for text in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
+            try:
+                line = json.loads(text)
+                found |= {str(scene): str(line["recording"]) for scene in line["scenes"]}
+            except (ValueError, KeyError, TypeError):
+                continue
+    return found
 
 
 def archives_of(source: Path) -> list[Path]:

@@ -101,9 +101,10 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
         found.unused.update(note["unused"])
     _require_single(files)
     if not found.requests.total():
+        unused = "; ".join(f"{count:,} {reason}" for reason, count in found.unused_by_reason().items())
         raise TableError(
-            f"expected at least one request that can be scored, found none in {len(files):,} scenes. "
-            f"Not used: {found.unused_by_reason() or 'none, for they ask for nothing'}."
+            f"expected at least one request that can be scored, found none in {len(files):,} scenes. Not used: "
+            f"{unused or 'none, for they ask for nothing'}. Scenes of no partition can be a --test-set of a run."
         )
     return found
 

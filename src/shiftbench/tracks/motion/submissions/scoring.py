@@ -106,7 +106,7 @@ def scored_submission(
 
     Args:
         submission: what is predicted.
-        truth: where the vehicles went. The requests of a scene are resampled together.
+        truth: where the vehicles went. The requests of a scene (or recording) are resampled together.
         error: `cnll` or `weighted_ade`, whose retention is scored.
         name: what the system is called.
         split: `dev`, `eval` or `all`.
@@ -121,8 +121,8 @@ def scored_submission(
     found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
     # Weights that sum to a little more than 1 could take the error of a perfect prediction below 0.
     system = scored.given(name, np.maximum(found[error], 0.0), {"uncertainty": lined.uncertainty})
-    scenes: Index = check.codes("scene ids", truth.scene_ids)
-    records = Records(len(truth), split, truth.shifted, scenes, truth.slices)
+    clusters: Index = check.codes("clusters", truth.scene_ids if truth.clusters is None else truth.clusters)
+    records = Records(len(truth), split, truth.shifted, clusters, truth.slices)
     means = {key: values for key, values in found.items() if key in METRICS and key != error}  # that is the mean error
     return records, replace(system, means=means)
 

@@ -38,6 +38,7 @@ class Truth:
     """Where the vehicles of N requests went.
 
     scene_ids, track_ids: [N]. targets: [N, 25, 2] metres. shifted: [N] or None if unknown. slices: column → [N] labels.
+    clusters: [N] labels of what is resampled together; the scenes if None.
     """
 
     scene_ids: Ids
@@ -45,6 +46,7 @@ class Truth:
     targets: Floats
     shifted: Flags | None = None
     slices: Mapping[str, Labels] = field(default_factory=dict)
+    clusters: Labels | None = None
 
     def __post_init__(self) -> None:
         wanted = (len(self.scene_ids), FUTURE, 2)
@@ -123,6 +125,8 @@ def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:
         targets,
         None if shifted.null_count() else shifted.to_numpy(),
         {name: requests[name].to_numpy().astype(np.str_) for name in (*SLICES, *MANEUVERS)},
+        # Scenes that overlap are one piece of evidence.
+        requests["recording"].to_numpy().astype(np.str_) if "recording" in requests.columns else None,
     )
 
 
@@ -142,6 +146,7 @@ def together(truths: Sequence[Truth]) -> Truth:
         np.concatenate([truth.targets for truth in truths]),
         None if any(each is None for each in flags) else np.concatenate([each for each in flags if each is not None]),
         {name: np.concatenate([truth.slices[name] for truth in truths]) for name in truths[0].slices if name in shared},
+        np.concatenate([truth.scene_ids if truth.clusters is None else truth.clusters for truth in truths]).astype(str),
     )
 
 
