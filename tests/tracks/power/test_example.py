@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.intake import example_folder
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, route, writing
 from shiftbench.tracks.power.example.chance import Mixture
@@ -587,7 +588,7 @@ def test_what_a_killed_run_left_behind_goes_with_the_next(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patched:  # a killed process takes nothing away
-        patched.setattr(writing.shutil, "rmtree", lambda *_, **__: None)
+        patched.setattr(example_folder.shutil, "rmtree", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt):
             example.write(tmp_path / "power", 1_000, 0, stop)
     assert len(list(tmp_path.iterdir())) == 1

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
 
-from shiftbench import files
-from shiftbench.errors import TableError
-from shiftbench.tables import problem
+from shiftbench.intake import example_folder
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Columns
@@ -34,41 +30,8 @@ def write_frame(path: Path, table: pl.DataFrame, origin: str) -> None:
     table.write_parquet(path, compression="zstd", compression_level=3, metadata={"shiftbench": origin})
 
 
-@contextmanager
-def replacing(folder: Path, rows: int) -> Iterator[Path]:
-    """Yield a new folder beside `folder`; it takes its place if the block succeeds and is removed if not.
-
-    What a killed run left of it goes first.
-
-    Raises:
-        TableError: if `folder` holds anything but an earlier example, cannot be written, or has no room for `rows`.
-    """
-    aside: Path | None = None
-    try:
-        _require_ours(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = folder.parent / f".{folder.name}.part"
-        shutil.rmtree(aside, ignore_errors=True)
-        files.require_room(folder, rows * ROW_BYTES, what=f"{rows:,} rows")
-        aside.mkdir()
-        yield aside
-        if folder.exists():
-            shutil.rmtree(folder)
-        aside.rename(folder)
-    except (OSError, *problem.POLARS) as error:
-        raise TableError(
-            f"{folder}: expected to write an example of {rows:,} rows, found: {problem.first_line(error)}. "
-            "Check that the folder may be written to and has room; nothing was left behind."
-        ) from None
-    finally:
-        if aside is not None:
-            shutil.rmtree(aside, ignore_errors=True)
-
-
-def _require_ours(folder: Path) -> None:
-    found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    if others := [name for name in found if name not in (RECORDS, GENERALIZATION)]:
-        raise TableError(
-            f"{folder}: expected a new folder, an empty one or one of an earlier example, found {others[0]!r} in it. "
-            "Choose another."
-        )
+def replacing(folder: Path, rows: int) -> AbstractContextManager[Path]:
+    """A new folder for `rows` rows that takes the place of `folder`; see `example_folder.replacing`."""
+    return example_folder.replacing(
+        folder, holds=(RECORDS, GENERALIZATION), size=rows * ROW_BYTES, what=f"{rows:,} rows"
+    )
