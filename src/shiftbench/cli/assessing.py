@@ -287,5 +287,6 @@ def _print(frame: object) -> None:
     rows = frame.iter_rows()  # type: ignore[attr-defined]
     table = Table(*frame.columns)  # type: ignore[attr-defined]
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
+        # "method=deep;K=1" cannot be wrapped, and would lose its end.
+        table.add_row(*("" if value is None else str(value).replace(";", "; ").replace("=", " ") for value in row))
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(table)
