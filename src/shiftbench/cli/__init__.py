@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, showing
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, preparing, showing
 from shiftbench.cli.terminal import complain, note
 from shiftbench.errors import ShiftbenchError
 
@@ -36,7 +36,7 @@ for command in (
     assessing.tables,
     benchmarking.example,
     fetching.fetch,
-    benchmarking.prepare,
+    preparing.prepare,
     showing.show,
 ):
     app.command()(command)

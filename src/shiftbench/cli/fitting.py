@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shiftbench.cli import benchmarking
+from shiftbench.cli import benchmarking, preparing
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
 from shiftbench.errors import SettingsError, UnknownNameError
@@ -92,7 +92,7 @@ def run(
     test_set: o.TestSet = None,
     method: o.Methods = None,
     preset: o.Preset = None,
-    experiment: benchmarking.Experiment = None,
+    experiment: preparing.Experiment = None,
     members: o.Members = None,
     rule: o.Rule = None,
     replicates: o.Replicates = None,

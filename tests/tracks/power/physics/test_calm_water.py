@@ -10,11 +10,12 @@ import pytest
 
 from shiftbench.errors import ArrayError, UnknownNameError
 from shiftbench.tracks.power.physics import wave_making
+from shiftbench.tracks.power.physics.calibration import VERSIONS, Calibration, Resistance
 from shiftbench.tracks.power.physics.calm_water import CalmWater, resistance, validity
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.powering import NO_POWER, shaft_power
-from shiftbench.tracks.power.physics.ship import SHIPS, VERSIONS, Calibration, Hull, Propeller, Resistance, Ship, ship
+from shiftbench.tracks.power.physics.ship import SHIPS, Hull, Propeller, Ship, ship
 from shiftbench.tracks.power.physics.viscous import friction_coefficient
 
 KNOT = 1852 / 3600

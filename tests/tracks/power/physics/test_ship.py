@@ -11,7 +11,8 @@ import tomli_w
 
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.tracks.power.physics import ship as ships
-from shiftbench.tracks.power.physics.ship import HOLTROP, SHIPS, Resistance, read, ship
+from shiftbench.tracks.power.physics.calibration import HOLTROP, Resistance
+from shiftbench.tracks.power.physics.ship import SHIPS, read, ship
 
 
 def plain(name: str = "container") -> dict[str, Any]:

@@ -4,7 +4,7 @@ J. Holtrop, G. G. J. Mennen, "An approximate power prediction method", Internati
 166-170; J. Holtrop, "A statistical re-analysis of resistance and propulsion data", ibid. 31 (1984) 272-276. Names of
 coefficients (c1, m1, …) are theirs. Of the resistance the 1984 paper changes form factor and wave resistance. Full and
 slow ships take the branches that the papers have for high prismatic coefficients and small ratios of length to beam;
-a recalibration of the method for them (or for any ships) is given by its constants, see `ship.Calibration`.
+a recalibration of the method for them (or for any ships) is given by its constants, see `calibration`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from shiftbench import check
 from shiftbench.check import Vector, first
 from shiftbench.errors import UnknownNameError
 from shiftbench.tracks.power.physics import viscous, wave_making
+from shiftbench.tracks.power.physics.calibration import VERSIONS, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import VERSIONS, Calibration, Hull, Ship
+from shiftbench.tracks.power.physics.ship import Hull, Ship
 from shiftbench.tracks.power.physics.viscous import FLOOR
 from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY, VISCOSITY
 

@@ -6,26 +6,16 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, VERSIONS, Calibration, Resistance, between
 
 KINDS = ("container", "tanker")
 SHIPS = ("container", "tanker")
-VERSIONS = ("1982", "1984")  # of the Holtrop-Mennen method
-
-
-def _between(low: float, high: float, default: Any = MISSING) -> Any:
-    """A number of a ship; `low` … `high` is wide enough for any merchant ship and too tight for the wrong unit."""
-    return field(default=default, metadata={"range": (low, high)})
-
-
-def _constant(value: float) -> Any:
-    """A constant of the Holtrop-Mennen method: from 0 to ten times theirs, which keeps its sign."""
-    return _between(min(0.0, 10 * value), max(0.0, 10 * value), value)
 
 
 @dataclass(frozen=True)
@@ -44,26 +34,26 @@ class Hull:
     pitch_radius_ratio: radius of gyration about the transverse axis over the length between perpendiculars.
     """
 
-    length_between_perpendiculars_m: float = _between(40, 450)
-    length_waterline_m: float = _between(40, 450)
-    beam_m: float = _between(5, 80)
-    draft_m: float = _between(1.5, 30)
-    depth_m: float = _between(2, 50)
-    displacement_m3: float = _between(500, 700_000)
-    midship_coefficient: float = _between(0.7, 1)
-    waterplane_coefficient: float = _between(0.5, 1)
-    lcb_percent: float = _between(-6, 6)
-    lcf_percent: float = _between(-10, 6)
-    transom_width_m: float = _between(0, 80)
-    transom_height_m: float = _between(0, 50)
-    stern_shape: float = _between(-25, 10)
-    appendage_area_m2: float = _between(0, 5_000)
-    appendage_factor: float = _between(1, 4)
-    bow_length_m: float = _between(2, 200)
-    bulb_area_m2: float = _between(0, 200, 0.0)
-    bulb_centre_m: float = _between(0, 20, 0.0)
-    length_waterline_slope: float = _between(-5, 5, 0.0)
-    pitch_radius_ratio: float = _between(0.2, 0.3, 0.25)
+    length_between_perpendiculars_m: float = between(40, 450)
+    length_waterline_m: float = between(40, 450)
+    beam_m: float = between(5, 80)
+    draft_m: float = between(1.5, 30)
+    depth_m: float = between(2, 50)
+    displacement_m3: float = between(500, 700_000)
+    midship_coefficient: float = between(0.7, 1)
+    waterplane_coefficient: float = between(0.5, 1)
+    lcb_percent: float = between(-6, 6)
+    lcf_percent: float = between(-10, 6)
+    transom_width_m: float = between(0, 80)
+    transom_height_m: float = between(0, 50)
+    stern_shape: float = between(-25, 10)
+    appendage_area_m2: float = between(0, 5_000)
+    appendage_factor: float = between(1, 4)
+    bow_length_m: float = between(2, 200)
+    bulb_area_m2: float = between(0, 200, 0.0)
+    bulb_centre_m: float = between(0, 20, 0.0)
+    length_waterline_slope: float = between(-5, 5, 0.0)
+    pitch_radius_ratio: float = between(0.2, 0.3, 0.25)
 
     @property
     def block_coefficient(self) -> float:
@@ -84,12 +74,12 @@ class Propeller:
     shaft_height_m: of the shaft's centre above the keel. roughness_m: of new blades.
     """
 
-    diameter_m: float = _between(1, 13)
-    blades: int = _between(2, 7)
-    pitch_ratio: float = _between(0.5, 1.4)
-    area_ratio: float = _between(0.3, 1.05)
-    shaft_height_m: float = _between(0.5, 10)
-    roughness_m: float = _between(1e-6, 3e-4, 3e-5)
+    diameter_m: float = between(1, 13)
+    blades: int = between(2, 7)
+    pitch_ratio: float = between(0.5, 1.4)
+    area_ratio: float = between(0.3, 1.05)
+    shaft_height_m: float = between(0.5, 10)
+    roughness_m: float = between(1e-6, 3e-4, 3e-5)
 
 
 @dataclass(frozen=True)
@@ -102,99 +92,23 @@ class Topsides:
     bridge_height_m: H_BR, of the top of the superstructure.
     """
 
-    length_overall_m: float = _between(40, 460)
-    beam_m: float = _between(5, 80)
-    draft_m: float = _between(1.5, 30)
-    frontal_area_m2: float = _between(20, 5_000)
-    lateral_area_m2: float = _between(50, 30_000)
-    deck_lateral_area_m2: float = _between(10, 25_000)
-    lateral_centre_m: float = _between(-150, 150)
-    lateral_centre_height_m: float = _between(1, 50)
-    bridge_height_m: float = _between(5, 90)
+    length_overall_m: float = between(40, 460)
+    beam_m: float = between(5, 80)
+    draft_m: float = between(1.5, 30)
+    frontal_area_m2: float = between(20, 5_000)
+    lateral_area_m2: float = between(50, 30_000)
+    deck_lateral_area_m2: float = between(10, 25_000)
+    lateral_centre_m: float = between(-150, 150)
+    lateral_centre_height_m: float = between(1, 50)
+    bridge_height_m: float = between(5, 90)
 
 
 @dataclass(frozen=True)
 class Drive:
     """The engine's maximum continuous rating in kW, and what the shaft line leaves of its power."""
 
-    mcr_kw: float = _between(200, 120_000)
-    shaft_efficiency: float = _between(0.9, 1, 0.99)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Constants of the Holtrop-Mennen method that a recalibration may replace; the defaults are the papers' own.
-
-    Named after the coefficient of the papers that they belong to. form_1982 and form_1984: 1 + k1 of either version,
-    with c12 of 1982 as `form_1982_draft` above T/L = 0.05 and `form_1982_shallow_…` below. c1 … m1, c15 … lambda: the
-    wave resistance, angle: i_E, wave_exponent: d, m2: of 1982, m4: of 1984, c16_full: from C_P = 0.8. c2, c3: what a
-    bulb leaves, also in C_A. c5: what a transom leaves. bulb: R_B. c6: R_TR. ca: C_A.
-    """
-
-    form_1982_constant: float = _constant(0.93)
-    form_1982_stern: float = _constant(0.003)
-    form_1982_draft: float = _constant(0.2228446)
-    form_1982_shallow_factor: float = _constant(48.20)
-    form_1982_shallow_exponent: float = _constant(2.078)
-    form_1982_shallow_constant: float = _constant(0.479948)
-    form_1982_beam: float = _constant(0.92497)
-    form_1982_prismatic: float = _constant(-0.521448)
-    form_1982_afterbody: float = _constant(0.6906)
-    form_1984_constant: float = _constant(0.93)
-    form_1984_factor: float = _constant(0.487118)
-    form_1984_stern: float = _constant(0.011)
-    form_1984_beam: float = _constant(1.06806)
-    form_1984_draft: float = _constant(0.46106)
-    form_1984_run: float = _constant(0.121563)
-    form_1984_slenderness: float = _constant(0.36486)
-    form_1984_prismatic: float = _constant(-0.604247)
-    c1_factor: float = _constant(2223105)
-    c1_width: float = _constant(3.78613)
-    c1_draft: float = _constant(1.07961)
-    c1_angle: float = _constant(-1.37565)
-    angle_slenderness: float = _constant(0.80856)
-    angle_waterplane: float = _constant(0.30484)
-    angle_forebody: float = _constant(0.6367)
-    angle_run: float = _constant(0.34574)
-    angle_fullness: float = _constant(0.16302)
-    wave_exponent: float = _constant(-0.9)
-    m1_slimness: float = _constant(0.0140407)
-    m1_displacement: float = _constant(1.75254)
-    m1_width: float = _constant(4.79323)
-    c15_constant: float = _constant(-1.69385)
-    c16_linear: float = _constant(8.07981)
-    c16_square: float = _constant(13.8673)
-    c16_cube: float = _constant(6.984388)
-    c16_full_constant: float = _constant(1.73014)
-    c16_full_slope: float = _constant(0.7067)
-    m2_decay: float = _constant(0.1)
-    m4_factor: float = _constant(0.4)
-    m4_decay: float = _constant(0.034)
-    m4_exponent: float = _constant(-3.29)
-    lambda_prismatic: float = _constant(1.446)
-    lambda_slenderness: float = _constant(0.03)
-    c2_factor: float = _constant(1.89)
-    c3_factor: float = _constant(0.56)
-    c5_factor: float = _constant(0.8)
-    bulb_factor: float = _constant(0.11)
-    bulb_decay: float = _constant(3.0)
-    c6_constant: float = _constant(0.2)
-    c6_slope: float = _constant(0.2)
-    ca_factor: float = _constant(0.006)
-    ca_length: float = _constant(-0.16)
-    ca_constant: float = _constant(0.00205)
-    ca_fullness: float = _constant(0.003)
-
-
-HOLTROP = Calibration()
-
-
-@dataclass(frozen=True)
-class Resistance:
-    """How calm-water resistance is found: a version of Holtrop & Mennen's method, of `VERSIONS`, and its constants."""
-
-    version: str = "1984"
-    calibration: Calibration = HOLTROP
+    mcr_kw: float = between(200, 120_000)
+    shaft_efficiency: float = between(0.9, 1, 0.99)
 
 
 PARTS = {"hull": Hull, "propeller": Propeller, "topsides": Topsides, "drive": Drive}
@@ -213,7 +127,7 @@ class Ship:
     propeller: Propeller
     topsides: Topsides
     drive: Drive
-    resistance: Resistance = Resistance()
+    resistance: Resistance = AS_PUBLISHED
 
 
 def ship(name: str = "container") -> Ship:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.check import Vector
+from shiftbench.tracks.power.physics.calibration import HOLTROP, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import HOLTROP, Calibration, Hull
+from shiftbench.tracks.power.physics.ship import Hull
 
 FLOOR = 0.02  # of bases that the regressions raise to a power, so that no hull beyond their range turns into NaN
 
