@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shiftbench.report.content import METRICS, SUBSETS, Score
@@ -170,3 +172,17 @@ def _title(column: Column, several: bool) -> str:
         where = split if column.subset == "full" else f"{split}, {where}"
     title = metric.title.replace("%", " %") if metric.name == "f1_at_95" else metric.title
     return f"{title} {ARROWS[metric.better]}{f' ({unit})' if unit else ''}, {where}"
+
+
+def distance(cells: Sequence[Cell]) -> Iterator[str]:
+    """How far ours of official data are from print; nothing where there is nothing to compare."""
+    apart = [
+        abs(cell.value / value.value - 1)
+        for cell in cells
+        for value in cell.printed
+        if cell.value is not None and value.value
+    ]
+    if apart:
+        middle, most = 100 * statistics.median(apart), 100 * max(apart)
+        count = len(apart)
+        yield f"Official data: ours and print are {middle:.1f} % apart in the median of {count}, {most:.1f} % at most."

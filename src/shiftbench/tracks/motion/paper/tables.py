@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import polars as pl
 from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.paper.run import origins
-from shiftbench.paper.table import Cell, Column, Printed, Row, Table
+from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.report.content import Report, Score
 from shiftbench.report.view import best, finite, split_title
 from shiftbench.tracks.motion.paper import facets
@@ -213,7 +212,7 @@ def _notes(
     official = [
         row for entry, row in zip(entries, cells, strict=True) if entry.bundle and entry.bundle.runs[0].official
     ]
-    yield from _distance([cell for row in official for cell in row])
+    yield from distance([cell for row in official for cell in row])
 
 
 def _flags(letters: dict[str, str]) -> Iterator[str]:
@@ -243,17 +242,3 @@ def _otherwise(layout: Layout, bundle: Bundle, task: str | None) -> Iterator[str
     if entry.report.threshold != ERRORS[task].threshold:
         said = "no threshold" if entry.report.threshold is None else f"the threshold {entry.report.threshold:g}"
         yield f"{bundle.name} accepts errors by {said}, the paper up to {ERRORS[task].threshold:g}."
-
-
-def _distance(cells: Sequence[Cell]) -> Iterator[str]:
-    """How far ours of official data are from print; nothing where there is nothing to compare."""
-    apart = [
-        abs(cell.value / value.value - 1)
-        for cell in cells
-        for value in cell.printed
-        if cell.value is not None and value.value
-    ]
-    if apart:
-        middle, most = 100 * statistics.median(apart), 100 * max(apart)
-        count = len(apart)
-        yield f"Official data: ours and print are {middle:.1f} % apart in the median of {count}, {most:.1f} % at most."

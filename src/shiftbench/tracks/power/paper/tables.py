@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import polars as pl
 from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.paper.run import origins
-from shiftbench.paper.table import Cell, Column, Printed, Row, Table
+from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.report.content import Report, Score
 from shiftbench.report.view import best, clean, split_title
 from shiftbench.tracks.power.paper import comparison, partition
@@ -154,7 +153,7 @@ def _notes(
     for run in runs:
         yield from _otherwise(layout, run)
     official = [row for line, row in zip(lines, cells, strict=True) if line.run is not None and line.run.official]
-    yield from _distance([cell for row in official for cell in row])
+    yield from distance([cell for row in official for cell in row])
     meanings = published.flags()
     yield from (f"{letter} {meanings[flag]}." for flag, letter in letters.items())
 
@@ -174,17 +173,3 @@ def _otherwise(layout: Layout, run: Run) -> Iterator[str]:
     if other:
         counts = "/".join(map(str, sorted(set(other.values()))))
         yield f"{run.name}: ensembles of {counts} members where the paper has {MEMBERS}."
-
-
-def _distance(cells: Sequence[Cell]) -> Iterator[str]:
-    """How far ours of official data are from print; nothing where there is nothing to compare."""
-    apart = [
-        abs(cell.value / value.value - 1)
-        for cell in cells
-        for value in cell.printed
-        if cell.value is not None and value.value
-    ]
-    if apart:
-        middle, most = 100 * statistics.median(apart), 100 * max(apart)
-        count = len(apart)
-        yield f"Official data: ours and print are {middle:.1f} % apart in the median of {count}, {most:.1f} % at most."
