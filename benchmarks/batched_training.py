@@ -16,7 +16,7 @@ from shiftbench.methods.training import Plan
 METHODS = ("mlp", "mlp_dropout", "mlp_flipout", "symbolic")
 BATCHES = (32, 256)
 MEMBERS, COLUMNS, RECORDS = 10, 10, 100_000
-STEPS, ROUNDS = 150, 5
+STEPS, ROUNDS = 150, 9
 ONE_BOUND, TEN_BOUND = 3.0, 1 / 3
 
 

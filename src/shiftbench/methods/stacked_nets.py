@@ -24,7 +24,7 @@ Function = Callable[[Tensor], Tensor]
 """From the inputs of records [D, B] to means and standard deviations by F functions [2, F, B]."""
 
 POSTERIOR_RHO = -3.0  # softplus of it, 0.05, is what deviations of weights begin with
-BITS = torch.arange(32, dtype=torch.int32)[:, None]
+POWERS = (1 << torch.arange(32))[:, None].to(torch.int32)  # a product with one shifts by so many bits, in less time
 ONE = 0x3F800000  # the bits of 1.0 as a float32
 
 
@@ -146,7 +146,7 @@ class Flipout(Stack):
         place = self.center.device
         drawn = self.signs.at(step, place)[:, :, None, :batch]
         # Each bit that was drawn becomes the highest one of a word of its own: the sign of a float32.
-        words = (drawn << BITS.to(place)).bitwise_and_(-(2**31)).bitwise_or_(ONE).flatten(1, 2)
+        words = (drawn * POWERS.to(place)).bitwise_and_(-(2**31)).bitwise_or_(ONE).flatten(1, 2)
         sides = torch.split(words.view(torch.float32)[:, : sum(self.sides)], self.sides, dim=1)
         return list(zip(sides[::2], sides[1::2], strict=True))
 
