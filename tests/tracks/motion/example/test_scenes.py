@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from shiftbench.tracks.motion import read_scene, valid_requests
+from shiftbench.tracks.motion.example import scenes
+from shiftbench.tracks.motion.example.habits import HABITS, habits_in
 from shiftbench.tracks.motion.maps.feature_map import CHANNELS, feature_maps
 from shiftbench.tracks.motion.maps.vector_features import agent_history, neighbours, polylines
 from shiftbench.tracks.motion.partitions import partition_of
@@ -198,13 +200,19 @@ def test_following_the_lane_is_better_than_straight_on_in_bends(towns):
     assert lanes < straight
 
 
-def test_snow_slows_traffic_down():
-    from shiftbench.tracks.motion.example.habits import HABITS, habits_in
-
+def test_weather_changes_speed_and_braking():
     for city, usual in HABITS.items():
         dry, rain, snow = (habits_in(city, each) for each in (Precipitation.NO, Precipitation.RAIN, Precipitation.SNOW))
         assert dry == usual
-        assert rain.speed == pytest.approx(0.9 * dry.speed)
-        assert snow.speed == pytest.approx(0.75 * dry.speed)
+        assert snow.speed < rain.speed < dry.speed
         assert snow.braking < rain.braking < dry.braking
         assert snow.wander_m > rain.wander_m > dry.wander_m
+
+
+@pytest.mark.parametrize("weather", [Precipitation.RAIN, Precipitation.SNOW])
+def test_weather_alone_makes_a_town_hard_to_predict(weather):
+    """The same town, as many scenes each: simple predictors are worse by a fifth or more."""
+    dry, wet = (list(scenes("eval", 80, seed=3, weather=(City.MOSCOW, each))) for each in (Precipitation.NO, weather))
+    for predict in (simple.constant_velocity, simple.lane_following):
+        ade = [np.mean([ade for ade, *_ in simple.errors(each, predict)]) for each in (dry, wet)]
+        assert ade[1] > 1.2 * ade[0]

@@ -9,14 +9,14 @@ from shiftbench.tracks.motion.example.conditions import weathers
 from shiftbench.tracks.motion.example.course import Course, Drivers
 from shiftbench.tracks.motion.example.lights import phases
 from shiftbench.tracks.motion.example.situation import prepared
-from shiftbench.tracks.motion.example.traffic import HARD, drive
+from shiftbench.tracks.motion.example.traffic import HARD, SUDDEN, drive
 from shiftbench.tracks.motion.schema import City, LightState
 
 STEPS = 60
 LINE = 150.0  # where the only street of `street` ends
 
 
-def street(at, *, lights=None, busy=None, crossing_at=-1e6):
+def street(at, *, lights=None, busy=None, crossing_at=-1e6, dared=None):
     """One street and a lane after it, vehicles at `at`; an empty road unless said otherwise."""
     at = np.asarray(at, dtype=float)
     number = len(at)
@@ -29,6 +29,7 @@ def street(at, *, lights=None, busy=None, crossing_at=-1e6):
     crossing[:, 0] = crossing_at
     return Course(
         drivers, lanes, starts, np.full(number, 320.0), at, np.full((number, 220), 13.0),
+        np.ones((STEPS, number)) if dared is None else dared,
         np.tile([0.0, LINE], (number, 1)), np.full((number, 2), np.inf), np.zeros((2, 2), dtype=bool),
         np.zeros(2, dtype=int), np.array([-1, 0 if lights is not None else -1]), np.zeros(2, dtype=bool),
         np.zeros((number, 8), dtype=int), crossing,
@@ -68,6 +69,16 @@ def test_red_stops_and_green_does_not():
     assert stopped.speed[-1, 1] < 2.0
     assert stopped.place[-1, 1] + 4.0 < stopped.place[-1, 0]
     assert passed.place[-1, 0] > LINE
+
+
+def test_one_who_hesitates_brakes_suddenly_and_drives_on():
+    dared = np.ones((STEPS, 1))
+    dared[10:25] = 0.3
+    calm, moves = (drive([street([20.0], dared=each)])[0] for each in (None, dared))
+    np.testing.assert_array_equal(moves.speed[:11], calm.speed[:11])
+    assert np.diff(moves.speed[:, 0]).min() * 5 == pytest.approx(-SUDDEN * HARD)
+    assert moves.speed[25, 0] < 0.4 * calm.speed[25, 0]
+    assert moves.speed[-1, 0] > 2 * moves.speed[25, 0]
 
 
 def test_people_on_a_crosswalk_are_let_pass():

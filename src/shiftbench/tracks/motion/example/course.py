@@ -48,6 +48,7 @@ class Course:
         drivers: the V drivers.
         starts, lanes, end, at: of their routes.
         allowed: float64 [V, 220], m/s along the path.
+        dared: float64 [steps, V], the share of it that a driver dares at a step.
         offset: float64 [V, L], where each lane begins on the path of a vehicle, NaN if it is not on it.
         shared: float64 [V, L], the metres of that lane that are on the path.
         conflicts: bool [L, L]; rank, signal: [L]; halts: bool [L], as in `junction`.
@@ -61,6 +62,7 @@ class Course:
     end: Floats
     at: Floats
     allowed: Floats
+    dared: Floats
     offset: Floats
     shared: Floats
     conflicts: Flags

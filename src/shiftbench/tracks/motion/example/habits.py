@@ -5,6 +5,7 @@ None of it is measured: the numbers are chosen so that towns differ where real o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -130,20 +131,29 @@ HABITS: Mapping[City, Habits] = {
 
 @dataclass(frozen=True)
 class Grip:
-    """What is left in some weather of speed and of every acceleration, and by what gaps and wandering grow."""
+    """What weather does to driving.
+
+    Attributes:
+        speed, grip: what is left of speed and of every acceleration.
+        gap, wander: by what gaps and wandering grow.
+        swerve: by what the ways from one swerve to the next get shorter.
+        calm_s: seconds, on average, from one hesitation of a driver to his next; see `hesitation`.
+    """
 
     speed: float = 1.0
     grip: float = 1.0
     gap: float = 1.0
     wander: float = 1.0
+    swerve: float = 1.0
+    calm_s: float = math.inf
 
 
 WEATHER: Mapping[Precipitation, Grip] = {
     Precipitation.UNKNOWN: Grip(),
     Precipitation.NO: Grip(),
-    Precipitation.RAIN: Grip(0.90, 0.85, 1.2, 1.3),
-    Precipitation.SLEET: Grip(0.82, 0.70, 1.35, 1.7),
-    Precipitation.SNOW: Grip(0.75, 0.55, 1.5, 2.2),
+    Precipitation.RAIN: Grip(0.98, 0.95, 1.10, 1.2, 2.0, 6.0),
+    Precipitation.SLEET: Grip(0.96, 0.90, 1.15, 1.8, 2.0, 5.5),
+    Precipitation.SNOW: Grip(0.94, 0.85, 1.20, 2.2, 2.0, 5.0),
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shiftbench.tracks.motion.example import sight
-from shiftbench.tracks.motion.example.conditions import weathers
+from shiftbench.tracks.motion.example.conditions import Weather, weathers
 from shiftbench.tracks.motion.example.encoding import IDS
 from shiftbench.tracks.motion.example.habits import PLANS
 from shiftbench.tracks.motion.example.requests import requests
@@ -28,9 +28,12 @@ UNCLEAR = 0.03  # of the lights are not made out at a step
 MOVING = (LightState.GREEN, LightState.BLINKING_GREEN, LightState.YELLOW)
 
 
-def scenes(part: str, number: int, *, seed: int) -> Iterator[Scene]:
-    """The first `number` scenes of a part; each is the same however many are made, and whichever with it."""
-    listed = list(enumerate(weathers(part, number)))
+def scenes(part: str, number: int, *, seed: int, weather: Weather | None = None) -> Iterator[Scene]:
+    """The first `number` scenes of a part; each is the same however many are made, and whichever with it.
+
+    weather: town and precipitation of all of them, for comparisons; else each has its own, as `conditions` shares them.
+    """
+    listed = list(enumerate([weather] * number if weather else weathers(part, number)))
     for start in range(0, number, BLOCK):
         block = [prepared(part, place, weather, seed) for place, weather in listed[start : start + BLOCK]]
         moves = drive([each.course for each in block])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.example import normal
+from shiftbench.tracks.motion.example.habits import WEATHER
 from shiftbench.tracks.motion.example.routes import SPACING
 from shiftbench.tracks.motion.example.situation import WARM, Prepared
 from shiftbench.tracks.motion.example.streets import Floats
@@ -58,7 +59,7 @@ def motion(scene: Prepared, moves: Moves) -> Motion:
     """Positions and what follows from them, of moving vehicles first, then of parked ones; parked ones are at rest."""
     place = np.minimum(moves.place, scene.routes.end)
     phase = 6.28 * scene.rng.random(len(scene.wander))
-    length = 50.0 + 40.0 * scene.rng.random(len(scene.wander))
+    length = (50.0 + 40.0 * scene.rng.random(len(scene.wander))) / WEATHER[scene.tags.precipitation].swerve
     x, y, direction = _along(scene.routes.path, place)
     turn = 2 * np.pi / length
     aside = scene.wander * np.sin(turn * place + phase)

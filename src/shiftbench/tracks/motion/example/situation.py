@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.motion.example import course, lights, pedestrians
+from shiftbench.tracks.motion.example import course, hesitation, lights, pedestrians
 from shiftbench.tracks.motion.example.conditions import Weather, scene_tags
 from shiftbench.tracks.motion.example.course import Course, Drivers
 from shiftbench.tracks.motion.example.habits import PLANS, WEATHER, Habits, habits_in
@@ -57,9 +57,10 @@ def prepared(part: str, number: int, weather: Weather, seed: int) -> Prepared:
     walkers = pedestrians.walkers(made, MORE_PEOPLE * _count(habits.pedestrians, rng), phases, rng)
     ways = routes(made, habits, _count(habits.vehicles, rng) + 1, rng)
     drivers, allowed = _drivers(habits, made, ways, WEATHER[precipitation].grip, rng)
-    asked = _course(made, ways, drivers, allowed, (phases, walkers))
     wander = habits.wander_m * (0.4 + 1.2 * rng.random(len(ways.at)))
     parked = _parked(made, ways, _count(habits.parked, rng), rng)
+    share = hesitation.dared(WEATHER[precipitation], ALL_STEPS, len(ways.at), rng)
+    asked = _course(made, ways, drivers, (allowed, share), (phases, walkers))
     return Prepared(rng, f"{part}-{number:06d}", tags, made, place, ways, asked, walkers, parked, wander)
 
 
@@ -94,13 +95,13 @@ def _limited(ways: Routes, limits: Floats, habits: Habits, own: Floats) -> Float
 
 
 def _course(
-    made: Town, ways: Routes, drivers: Drivers, allowed: Floats, moving: tuple[lights.States, Walkers]
+    made: Town, ways: Routes, drivers: Drivers, speeds: tuple[Floats, Floats], moving: tuple[lights.States, Walkers]
 ) -> Course:
     network = made.network
     offset, shared = course.offsets(network, ways)
     crossing, crossing_at = course.crossings(network, ways)
     return Course(
-        drivers, ways.lanes, ways.starts, ways.end, ways.at, allowed, offset, shared, made.conflicts,
+        drivers, ways.lanes, ways.starts, ways.end, ways.at, *speeds, offset, shared, made.conflicts,
         np.array(network.rank), np.array(network.signal), np.array(network.halts), crossing, crossing_at,
         moving[0], moving[1].busy,
     )  # fmt: skip

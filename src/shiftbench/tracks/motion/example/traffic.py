@@ -20,6 +20,7 @@ from shiftbench.tracks.motion.example.streets import Floats
 from shiftbench.tracks.motion.schema import HZ
 
 HARD = 4.5  # m/s²: one who would have to brake harder drives on
+SUDDEN = 0.7  # the share of it that one who hesitates brakes with
 FULL = 7.5  # m/s², the hardest braking of all
 LINE_M = 0.8  # metres kept to a stop line
 SMALL = 0.1
@@ -62,14 +63,24 @@ class _World:
     """B scenes of at most V vehicles and L lanes; arrays are [B, V] unless said otherwise."""
 
     def __init__(self, scenes: Sequence[Course]) -> None:
-        fills = {"lanes": -1, "starts": np.inf, "end": -FAR, "at": 0.0, "allowed": 1.0, "offset": np.nan, "signal": -1}
+        fills = {
+            "lanes": -1,
+            "starts": np.inf,
+            "end": -FAR,
+            "at": 0.0,
+            "allowed": 1.0,
+            "dared": 1.0,
+            "offset": np.nan,
+            "signal": -1,
+        }
         made = {
             each.name: _stacked([getattr(scene, each.name) for scene in scenes], fills.get(each.name, 0))
             for each in fields(Course)
             if each.name != "drivers"
         }
         self.lanes, self.starts, self.end, self.at = (made[name] for name in ("lanes", "starts", "end", "at"))
-        self.allowed, self.offset, self.shared = (made[name] for name in ("allowed", "offset", "shared"))
+        self.allowed, self.dared = made["allowed"], made["dared"]
+        self.offset, self.shared = made["offset"], made["shared"]
         self.conflicts, self.rank, self.signal, self.halts = (
             made[name] for name in ("conflicts", "rank", "signal", "halts")
         )
@@ -111,8 +122,10 @@ class _World:
         gone = place > self.end  # out of sight: one is in nobody's way
         lead, lead_speed = self._leader(place, speed, gone)
         stop = self._stop(step, place, speed, ~gone)
-        free = 1 - (speed / self._allowed(place)) ** 4
-        free = np.maximum(free, -driver["braking"] / driver["acceleration"])
+        dared = self.dared[:, step]
+        free = 1 - (speed / (self._allowed(place) * dared)) ** 4
+        slowing = np.maximum(driver["braking"], np.where(dared < 1, SUDDEN * driver["hard"], 0.0))
+        free = np.maximum(free, -slowing / driver["acceleration"])
         wanted = driver["standstill"] + np.maximum(
             0.0, speed * driver["headway"] + speed * (speed - lead_speed) / self.soft
         )
