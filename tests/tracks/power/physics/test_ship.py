@@ -80,13 +80,14 @@ def test_a_recalibration_is_read_with_the_rest_as_in_the_papers(tmp_path: Path):
 def test_all_problems_of_a_recalibration_are_told_at_once(tmp_path: Path):
     values = plain() | {
         "resistance": {
-            "version": 1984, "form": "full",
+            "version": 1984, "form": ["full"], "shape": "full",
             "calibration": {"c1_faktor": 1.0, "c1_angle": 1.4, "ca_factor": "0.006", "form_1984_beam": 11.0},
         }
     }  # fmt: skip
     told = problems(tmp_path / "bad.toml", values)
     for expected in (
-        "Unknown entry in [resistance] 'form'",
+        "Unknown entry in [resistance] 'shape'",
+        "resistance.form: expected published or full as text, found ['full']",
         "resistance.version: expected 1982 or 1984 as text, found 1984",
         "Unknown entry in [resistance.calibration] 'c1_faktor'. Did you mean 'c1_factor'?",
         "resistance.calibration.c1_angle: expected a number from -13.7565 to 0, found 1.4. Does it keep its sign?",

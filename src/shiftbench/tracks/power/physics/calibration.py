@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 VERSIONS = ("1982", "1984")  # of the Holtrop-Mennen method
@@ -85,6 +85,15 @@ class Calibration:
 
 HOLTROP = Calibration()
 
+# Two towed models: `full_ships` and docs/power-physics.md say which, and how little two can tell.
+FULL = Calibration(form_1984_factor=0.3935)
+
+FORMS = {"published": HOLTROP, "full": FULL}
+"""What `form` in a ship's file may be: the papers' constants, or our own fit of the 1984 form factor to full ships.
+
+"full" is not the form of Nikolopoulos & Boulougouris (2019), whose constants are not public.
+"""
+
 
 @dataclass(frozen=True)
 class Resistance:
@@ -95,3 +104,13 @@ class Resistance:
 
 
 AS_PUBLISHED = Resistance()
+
+
+def toml(resistance: Resistance) -> str:
+    """The table [resistance] of a ship's file: its version, and every constant that differs from Holtrop's."""
+    by, own = resistance.calibration, [place.name for place in fields(Calibration)]
+    changed = [name for name in own if getattr(by, name) != getattr(HOLTROP, name)]
+    lines = ["[resistance]", f'version = "{resistance.version}"']
+    if changed:
+        lines += ["", "[resistance.calibration]", *(f"{name} = {getattr(by, name)!r}" for name in changed)]
+    return "\n".join(lines) + "\n"

@@ -4,7 +4,8 @@ J. Holtrop, G. G. J. Mennen, "An approximate power prediction method", Internati
 166-170; J. Holtrop, "A statistical re-analysis of resistance and propulsion data", ibid. 31 (1984) 272-276. Names of
 coefficients (c1, m1, …) are theirs. Of the resistance the 1984 paper changes form factor and wave resistance. Full and
 slow ships take the branches that the papers have for high prismatic coefficients and small ratios of length to beam;
-a recalibration of the method for them (or for any ships) is given by its constants, see `calibration`.
+a recalibration of the method for them (or for any ships) is given by its constants, see `calibration`, and made from
+towing tests by `recalibration`.
 """
 
 from __future__ import annotations

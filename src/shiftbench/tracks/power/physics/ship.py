@@ -6,13 +6,20 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import SettingsError, UnknownNameError
-from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, VERSIONS, Calibration, Resistance, between
+from shiftbench.tracks.power.physics.calibration import (
+    AS_PUBLISHED,
+    FORMS,
+    VERSIONS,
+    Calibration,
+    Resistance,
+    between,
+)
 
 KINDS = ("container", "tanker")
 SHIPS = ("container", "tanker")
@@ -145,7 +152,8 @@ def ship(name: str = "container") -> Ship:
 def read(path: str | os.PathLike[str]) -> Ship:
     """The ship of a TOML file: `name`, `kind`, and the tables [hull], [propeller], [topsides] and [drive].
 
-    A table [resistance] may name the `version`, and [resistance.calibration] the constants that differ from Holtrop's.
+    A table [resistance] may name the `version` and the `form`, of `FORMS`, and [resistance.calibration] the constants
+    that differ from those of the form.
 
     Raises:
         SettingsError: if there is no such file, or naming everything that is unknown, missing, of the wrong type, out
@@ -181,16 +189,21 @@ def _ship(values: Mapping[str, Any], source: str) -> Ship:
 
 
 def _resistance(values: Mapping[str, Any]) -> Resistance:
-    return Resistance(**{**values, "calibration": Calibration(**values.get("calibration", {}))})
+    form = FORMS[values.get("form", "published")]
+    return Resistance(values.get("version", Resistance.version), replace(form, **values.get("calibration", {})))
 
 
 def _resistance_problems(values: Any) -> list[str]:
     if not isinstance(values, Mapping):
         return [f"resistance: expected a table [resistance], found {values!r:.40}."]
-    known = _names(Resistance)
+    known = [*_names(Resistance), "form"]
     problems = [str(UnknownNameError("entry in [resistance]", key, known)) for key in values if key not in known]
-    if (version := values.get("version", Resistance.version)) not in VERSIONS:
-        problems.append(f"resistance.version: expected {' or '.join(VERSIONS)} as text, found {version!r:.40}.")
+    version, form = values.get("version", Resistance.version), values.get("form", "published")
+    for name, value, allowed in (("version", version, VERSIONS), ("form", form, tuple(FORMS))):
+        if value not in allowed:
+            problems.append(f"resistance.{name}: expected {' or '.join(allowed)} as text, found {value!r:.40}.")
+    if form == "full" and version == "1982":
+        problems.append('resistance.form: "full" was fitted to version "1984", found "1982". Leave out one of them.')
     return problems + _part_problems("resistance.calibration", values.get("calibration", {}), Calibration)
 
 

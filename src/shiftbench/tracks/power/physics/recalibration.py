@@ -1,0 +1,149 @@
+"""Constants of the Holtrop-Mennen method fitted to towing tests, and held near the papers' where tests say little.
+
+The idea is that of Nikolopoulos & Boulougouris, "A study on the statistical calibration of the Holtrop and Mennen
+approximate power prediction method for full hull form, low Froude number vessels", Journal of Ship Production and
+Design 35 (2019), of which the abstract was at hand. The fit is our own: penalised least squares, by the method of
+Marquardt (SIAM Journal on Applied Mathematics 11, 1963).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.check import Vector
+from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
+from shiftbench.tracks.power.physics.calibration import HOLTROP, VERSIONS, Calibration, Resistance
+from shiftbench.tracks.power.physics.towing import TowingTest
+
+LEVELS = {"1982": ("form_1982_constant", "c1_factor"), "1984": ("form_1984_factor", "c1_factor")}
+"""Version → the constants that scale viscous and wave resistance: what a few tests can tell."""
+
+STRENGTH = 0.04
+"""(0.02 / 0.1)²: tests that scatter by 2 % against constants that are known to 10 %."""
+
+FURTHEST = math.log(10) * (1 - 1e-9)  # a constant may become ten times, or a tenth of, Holtrop's
+MOST_STEPS, DAMPING, STIFFEST, DIFFERENCE = 200, 1e-3, 1e12, 1e-5
+
+Matrix = npt.NDArray[np.float64]
+
+
+def recalibrated(
+    tests: Iterable[TowingTest],
+    *,
+    constants: Sequence[str] | None = None,
+    strength: float = STRENGTH,
+    version: str = "1984",
+) -> Calibration:
+    """Holtrop's constants, of which some are fitted to measured resistance; the fit is never worse than the start.
+
+    What is made as small as it can be, with R predicted over measured resistance and c a constant over Holtrop's:
+
+        sum over tests of the mean over speeds of (ln R)²  +  strength · sum over constants of (ln c)²
+
+    Each test counts once, however many speeds it has. Where a least value is found it need not be the only one, if
+    there are more constants than tests can tell apart and the strength is 0.
+
+    Args:
+        tests: at least one. Different ships tell how the constants depend on the hull, speeds of one ship do not.
+        constants: names of `Calibration`, or one; None: those of `LEVELS`. Others keep Holtrop's values.
+        strength: ≥ 0, of the pull towards Holtrop's constants: the scatter of tests over that of constants, squared.
+        version: of the method, of `VERSIONS`.
+
+    Raises:
+        SettingsError: if there is no test, a constant is unknown or named twice, the strength is no number or negative,
+            or the version unknown, all at once; then if constants are without effect on any test.
+        ArrayError: if the method gives no resistance of a hull at these speeds.
+    """
+    tests = tuple(tests)
+    chosen = constants if constants is not None else LEVELS[version] if version in VERSIONS else ()
+    names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+    _check(tests, names, strength, version)
+
+    def made(logs: Vector) -> Calibration:
+        changed = {name: getattr(HOLTROP, name) * math.exp(log) for name, log in zip(names, logs, strict=True)}
+        return replace(HOLTROP, **changed)
+
+    def misfit(logs: Vector) -> Vector:
+        return _misfit(tests, Resistance(version, made(logs)))
+
+    start = np.zeros(len(names))
+    _check_effect(names, _jacobian(misfit, start))
+    root = math.sqrt(strength)
+    return made(_least(lambda logs: np.append(misfit(logs), root * logs), start))
+
+
+def _misfit(tests: Sequence[TowingTest], by: Resistance) -> Vector:
+    """ln (predicted over measured) of all speeds of all tests, one after the other, each over the root of its N."""
+    with np.errstate(all="ignore"):  # a step too far gives no number and is not taken
+        parts = [np.log(test.predicted_N(by) / test.resistance_N) / math.sqrt(len(test.speed_m_s)) for test in tests]
+    return np.concatenate(parts)
+
+
+def _jacobian(residuals: Callable[[Vector], Vector], at: Vector) -> Matrix:
+    """Central differences, [residuals, constants]."""
+    columns = []
+    for step in DIFFERENCE * np.eye(len(at)):
+        columns.append((residuals(at + step) - residuals(at - step)) / (2 * DIFFERENCE))
+    return np.stack(columns, axis=1)
+
+
+def _least(residuals: Callable[[Vector], Vector], start: Vector) -> Vector:
+    """Where the sum of squares is least: a step is taken if it is smaller there, else it is tried shorter."""
+    here, found, damping = start, residuals(start), DAMPING
+    for _ in range(MOST_STEPS):
+        slopes = _jacobian(residuals, here)
+        normal, gradient = slopes.T @ slopes, slopes.T @ found
+        if not np.isfinite(normal).all() or not gradient.any():
+            break
+        while damping < STIFFEST:
+            scaled = damping * np.diag(np.diag(normal) + np.finfo(float).tiny)
+            step = np.linalg.lstsq(normal + scaled, -gradient, rcond=None)[0]
+            there = np.clip(here + step, -FURTHEST, FURTHEST)
+            tried = residuals(there)
+            if np.isfinite(tried).all() and tried @ tried < found @ found:
+                here, found, damping = there, tried, max(damping / 10, 1e-12)
+                break
+            damping *= 10
+        else:
+            break
+    return here
+
+
+def _check(tests: Sequence[TowingTest], names: tuple[str, ...], strength: Any, version: Any) -> None:
+    known = [place.name for place in fields(Calibration)]
+    problems = [str(UnknownNameError("constant", name, known)) for name in names if name not in known]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems += [f"constants: expected each name once, found {name!r} {names.count(name)} times." for name in twice]
+    if version not in VERSIONS:
+        problems.append(f"version: expected {' or '.join(VERSIONS)} as text, found {version!r:.40}.")
+    elif not names:
+        problems.append("constants: expected at least one name, found none. None, the default, takes two of them.")
+    number = isinstance(strength, (int, float)) and not isinstance(strength, bool)
+    if not number or not math.isfinite(strength) or strength < 0:
+        problems.append(f"strength: expected a number >= 0, found {strength!r:.40}. {STRENGTH} is the default.")
+    if not len(tests):
+        problems.append("tests: expected at least one towing test, found none.")
+    problems += [
+        f"tests[{place}]: expected a TowingTest, found {type(test).__name__}. Make one of the report's columns."
+        for place, test in enumerate(tests)
+        if not isinstance(test, TowingTest)
+    ]
+    if problems:
+        raise SettingsError(*problems)
+
+
+def _check_effect(names: tuple[str, ...], slopes: Matrix) -> None:
+    idle = [name for name, column in zip(names, slopes.T, strict=True) if not column.any()]
+    if idle:
+        raise SettingsError(
+            f"constants: expected that each changes a test, found none changed by {', '.join(idle)}. Leave these out: "
+            "they belong to the other version, to parts that these ships lack, or to C_A, which models have not."
+        )
+    if not np.isfinite(slopes).all():
+        raise ArrayError("tests: expected hulls and speeds of which the method gives a resistance, found none of it.")

@@ -1,0 +1,118 @@
+"""A resistance test of a ship or her model in calm water, and what the Holtrop-Mennen method says of the same test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Vector, first
+from shiftbench.errors import ArrayError
+from shiftbench.tracks.power.physics import calm_water
+from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, Resistance
+from shiftbench.tracks.power.physics.hydrostatics import Loading
+from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.physics.water import Water
+
+SCALES = (1.0, 500.0)
+COEFFICIENTS = (8e-4, 0.05)  # no displacement hull leaves them: friction alone is 1.2e-3 at the largest ship's speed
+
+FRESH_WATER = Water(density=999.1, viscosity=1.139e-6)
+"""Of 15 °C (ITTC 7.5-02-01-03)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TowingTest:
+    """One ship at one pair of drafts, towed at N speeds, as a towing tank reports it.
+
+    ship, draft_aft_m, draft_fore_m: at full scale; the ship's own `resistance` is not used.
+    scale: length of the ship over the model's; 1: the ship herself.
+    speed_m_s, resistance_N: [N] of the model, measured. water: of the tank. appended: with the ship's appendages.
+
+    Raises:
+        ArrayError: naming everything that is wrong: a scale below 1, no numbers or not as many, drafts that the ship
+            cannot have, and resistances that no hull has, such as those in kN.
+    """
+
+    ship: Ship
+    scale: float
+    draft_aft_m: float
+    draft_fore_m: float
+    speed_m_s: Vector
+    resistance_N: Vector
+    water: Water
+    appended: bool = False
+
+    def __post_init__(self) -> None:
+        problems = _scale_problems(self.scale)
+        try:
+            speed, measured = check.vectors(
+                speed_m_s=self.speed_m_s,
+                resistance_N=self.resistance_N,
+                positive=("speed_m_s", "resistance_N"),
+                advice="Drop these runs.",
+            )
+            object.__setattr__(self, "speed_m_s", speed)
+            object.__setattr__(self, "resistance_N", measured)
+        except ArrayError as error:
+            problems += error.problems
+        try:
+            self._loading(1)
+        except ArrayError as error:
+            problems += error.problems
+        if problems := problems or self._coefficient_problems():
+            raise ArrayError(*problems)
+
+    def predicted_N(self, by: Resistance = AS_PUBLISHED) -> Vector:
+        """Resistance in N, [N], of the same model by the Holtrop-Mennen method.
+
+        A model and her ship at one Froude number have all dimensionless parts but friction in common. So the ship is
+        asked, in a water whose viscosity is λ^1.5 times the tank's: that gives her the model's Reynolds number. A model
+        is smooth and has no correlation allowance; the ship herself, at scale 1, has it.
+        """
+        scale = self.scale
+        calm = calm_water.resistance(
+            replace(self.ship, resistance=by),
+            self._loading(len(self.speed_m_s)),
+            self.speed_m_s * np.sqrt(scale),
+            viscosity=self.water.viscosity * scale**1.5,
+            density=self.water.density,
+        )
+        total = calm.friction_N * calm.form_factor + calm.wave_N + calm.bulb_N + calm.transom_N
+        if self.appended:
+            total = total + calm.appendages_N
+        if scale == 1:
+            total = total + calm.correlation_N
+        return total / scale**3
+
+    def deviation(self, by: Resistance = AS_PUBLISHED) -> Vector:
+        """Predicted over measured resistance, less 1, [N]: 0.1 is 10 % too much."""
+        return self.predicted_N(by) / self.resistance_N - 1
+
+    def _loading(self, number: int) -> Loading:
+        return Loading.of(self.ship, np.full(number, self.draft_aft_m), np.full(number, self.draft_fore_m))
+
+    def _coefficient_problems(self) -> list[str]:
+        pressure = 0.5 * self.water.density * self.speed_m_s**2
+        area = self._loading(1).wetted_area_m2[0] / self.scale**2
+        coefficient = self.resistance_N / (pressure * area)
+        low, high = COEFFICIENTS
+        outside = (coefficient < low) | (coefficient > high)
+        if not outside.any():
+            return []
+        return [
+            f"resistance_N: expected total coefficients C_T from {low:g} to {high:g}, found "
+            f"{first(coefficient, outside)}. Are resistance and speed the model's, in N and m/s, and is it this scale?"
+        ]
+
+
+def _scale_problems(scale: Any) -> list[str]:
+    low, high = SCALES
+    if isinstance(scale, (int, float)) and not isinstance(scale, bool) and low <= scale <= high:
+        return []
+    return [
+        f"scale: expected a number from {low:g} (the ship herself) to {high:g}, found {scale!r:.40}. "
+        "It is the ship's length over the model's."
+    ]
