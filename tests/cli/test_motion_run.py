@@ -202,6 +202,14 @@ def test_the_worst_requests_of_the_evaluation_are_pictures(whole: tuple[Path, Sa
     assert {name.rsplit("-", 1)[0] for name in pictures} == {"eval-RIP-BC", "eval-RIP-DIM", "eval-Vector"}
 
 
+def test_a_single_model_has_pictures_too(shiftbench: Shiftbench, prepared: Path, tmp_path: Path) -> None:
+    words = ("--task", "cnll", "--method", "cloning", "--members", 1, *FEW)
+    said = shiftbench("run", "motion", "--data", prepared, "--out", "run", *words)
+    assert said.code == 0, said.err
+    pictures = (tmp_path / "run/cnll/report/pictures").glob("*.png")
+    assert {path.stem.rsplit("-", 1)[0] for path in pictures} == {"eval-BC"}
+
+
 # --- again ------------------------------------------------------------------------------------------------------------
 
 

@@ -169,10 +169,13 @@ def _main(setting: _Setting, judged: Sequence[_Judged]) -> Result:
 
 
 def _pictures(systems: Sequence[Answered], scored: Sequence[Scored], judged: _Judged, task: Task) -> list[Picture]:
-    """Requests to look at: of each method's ensemble, those with the largest errors and those it was least sure of."""
+    """Requests to look at: of each method's largest ensemble, those with the largest errors and those it was least sure
+    of."""
+    own = [each for each in systems if each.role != "baseline" and each.recipe["ensemble"] != "dropout"]
+    largest = {each.recipe["method"]: each.name for each in own}  # single models come before their ensembles
     found = []
     for system, errors in zip(systems, scored, strict=True):
-        if system.role != "ensemble" or system.recipe["ensemble"] != "deep":
+        if system.name not in largest.values():
             continue
         made = picture.gallery(
             judged.asked.requests.scene, system.submission(judged.truth), errors.errors,

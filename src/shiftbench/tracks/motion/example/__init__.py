@@ -30,8 +30,8 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
 
     Every scene is a piece of a town of its own, with lights, signs or a roundabout at each of four junctions, and ten
     seconds of traffic on it. Nine in ten training scenes are in Moscow without precipitation. Elsewhere streets are
-    narrower, more bent or hilly, people turn more often, keep shorter or longer gaps and brake otherwise. In rain, sleet and
-    snow they drive more slowly, brake more gently, swerve, and now and then brake all of a sudden.
+    narrower, more bent or hilly, people turn more often, keep shorter or longer gaps and brake otherwise. In rain,
+    sleet and snow they drive more slowly, brake more gently, swerve, and now and then brake all of a sudden.
 
     The same `rows` and `seed` give the same bytes: only uniform numbers of `Generator(PCG64)` are drawn, and every
     value is rounded to a tenth of a millimetre.
