@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.settings import Assessment, Settings
-from shiftbench.tabular import with_words
+from shiftbench.tabular import checked, with_words
 from shiftbench.track import Words
 
 OWN = Settings(
@@ -65,3 +66,20 @@ def test_test_sets_need_a_path():
 def test_an_assessment_that_is_none_is_refused_when_it_is_said(said, says):
     with pytest.raises(ShiftbenchError, match=says):
         Words(preset="quick", **said)
+
+
+def _positive(frame: pl.DataFrame, *, label: str) -> list[str]:
+    if frame["x"].min() < 0:
+        raise TableError(f"{label}: expected x of 0 or more, found {frame['x'].min()}.")
+    return [f"{label}: x is 0."] if frame["x"].min() == 0 else []
+
+
+def test_what_a_track_finds_in_test_sets_is_told_by_their_names(tmp_path):
+    for name, value in (("zero", 0), ("one", 1), ("minus", -1), ("less", -2)):
+        pl.DataFrame({"x": [value, 5]}).write_csv(tmp_path / f"{name}.csv")
+    paths = {name: str(tmp_path / f"{name}.csv") for name in ("zero", "one", "minus", "less")}
+    fine = {name: paths[name] for name in ("zero", "one")}
+    assert checked(fine, _positive) == ["test set zero: zero.csv: x is 0."]
+    with pytest.raises(TableError, match=r"test set minus: minus\.csv: expected x of 0 or more, found -1") as caught:
+        checked(paths, _positive)
+    assert caught.value.problems[1] == "test set less: less.csv: expected x of 0 or more, found -2."

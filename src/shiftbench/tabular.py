@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import polars as pl
+
 from shiftbench import run as runner
-from shiftbench.errors import UnknownNameError
+from shiftbench import tables
+from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.settings import Settings
 from shiftbench.track import Prepared, Progress, Result, RunTask, Task, Words
 
@@ -19,16 +23,48 @@ class RunSettings(Protocol):
         """The settings of one task with the methods of a preset."""
 
 
-def run_of(settings: RunSettings) -> RunTask:
-    """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name."""
+class CheckTestSet(Protocol):
+    """Looks at a table that a user wants to be scored on."""
+
+    def __call__(self, frame: pl.DataFrame, *, label: str) -> Sequence[str]:
+        """What is odd about a table [N], which sentences call `label`; raises TableError with all that is wrong."""
+
+
+def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> RunTask:
+    """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name.
+
+    check: held against each test set that a user names, before anything is trained; None: `run`'s own checks do.
+    """
 
     def run(
         prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
     ) -> list[Result]:
         chosen = with_words(settings(prepared, task, preset=words.preset, seed=words.seed), words)
-        return [Result(task.name, runner.run(chosen, folder / task.name, cores=cores, progress=progress).report)]
+        notes = checked(words.test_sets, check) if check else []
+        report = runner.run(chosen, folder / task.name, cores=cores, progress=progress).report
+        return [Result(task.name, replace(report, warnings=(*report.warnings, *notes)))]
 
     return run
+
+
+def checked(test_sets: Mapping[str, str], check: CheckTestSet) -> list[str]:
+    """What is odd about the tables that a user names, by name → path.
+
+    Raises:
+        TableError: with all that is wrong with any of them.
+    """
+    notes: list[str] = []
+    problems: list[str] = []
+    for name, path in test_sets.items():
+        try:
+            found = check(tables.read_table(Path(path)), label=Path(path).name)
+        except TableError as error:
+            problems += [f"test set {name}: {said}" for said in error.problems]
+        else:
+            notes += [f"test set {name}: {said}" for said in found]
+    if problems:
+        raise TableError(*problems)
+    return notes
 
 
 def with_words(settings: Settings, words: Words) -> Settings:

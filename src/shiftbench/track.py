@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -124,8 +124,11 @@ class AssessFiles(Protocol):
     def __call__(
         self, data: Path, submitted: Mapping[str, Path], task: Task, words: Words, *, cores: int,
         progress: Progress | None,
-    ) -> Report:  # fmt: skip
-        """The report of files by name, held against `data`."""
+    ) -> Result:  # fmt: skip
+        """The report of files by name, held against `data`, with pictures that only the track can draw."""
+
+
+WriteExample = Callable[[Path, int | None, int, Progress | None], Path]
 
 
 @dataclass(frozen=True)
@@ -134,12 +137,14 @@ class Example:
 
     write: (path, rows, seed, progress) writes them; rows is None if nobody says. name: of the file or folder if nobody
     says. unit: what `rows` counts. holds: patterns of all that a folder of them holds, none if they are a file.
+    with_ship: `write` for a ship by name or file, where the data are a ship's; None: they are not.
     """
 
-    write: Callable[[Path, int | None, int, Progress | None], Path]
+    write: WriteExample
     name: str
     unit: str = "rows"
     holds: tuple[str, ...] = ()
+    with_ship: Callable[[str], WriteExample] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,8 +158,11 @@ class Track:
     resumes: whether `prepare` goes on in a folder where it was cut off.
     with_climates: `prepare` that takes climates from a table, where records can lack them; None: they have none.
     with_executor: `prepare` on an executor (its name) with so many workers; None: it is one process.
-    job_script: (source, folder, experiment, tasks) writes the script of a Slurm array that does the work of `prepare`,
-    which then puts all together.
+    settings: of how inputs are made, from words NAME=VALUE; `prepare` takes what it gives as `settings`. None: they are
+    made in one way.
+    discard_other: (folder, experiment, settings) removes from a folder what was begun in another way.
+    job_script: (source, folder, experiment, tasks, settings) writes the script of a Slurm array that does the work of
+    `prepare`, which then puts all together.
     """
 
     name: str
@@ -171,4 +179,6 @@ class Track:
     resumes: bool = False
     with_climates: Callable[[Path], Prepare] | None = None
     with_executor: Callable[[str, int | None], Prepare] | None = None
-    job_script: Callable[[Path, Path, str, int | None], Path | None] | None = None
+    settings: Callable[[Sequence[str]], Any] | None = None
+    discard_other: Callable[[Path, str, Any], None] | None = None
+    job_script: Callable[[Path, Path, str, int | None, Any], Path | None] | None = None

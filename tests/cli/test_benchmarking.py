@@ -177,6 +177,26 @@ def test_example_data_have_the_name_of_their_track(shiftbench: Shiftbench) -> No
     assert shiftbench("example", "power", "--rows", 1_000, "--overwrite").code == 0
 
 
+def test_a_ship_can_be_named_where_the_data_are_a_ships(shiftbench: Shiftbench) -> None:
+    said = shiftbench("example", "power", "--rows", 1_000, "--ship", "tanker", "--out", "tanker-voyages")
+    assert said.code == 0, said.err
+    assert "engine: above its rating, 15,500 kW" in said.out
+    assert shiftbench("prepare", "power", "tanker-voyages", "--out", "p").out.count("seed=0 ship=tanker") == 1
+    for words in (("weather", "--ship", "tanker"), ("table", "--ship", "tanker")):
+        said = shiftbench("example", *words, "--out", "refused")
+        assert (said.code, f"--ship: expected no ship for {words[0]}, whose records" in said.err) == (2, True), said.err
+    said = shiftbench("example", "power", "--ship", "tankr", "--out", "refused")
+    assert (said.code, "a TOML file of a ship, found 'tankr' and no such file" in said.err) == (2, True), said.err
+    assert names(Path()) == ["p", "tanker-voyages"]
+
+
+def test_example_data_say_how_many_records_leave_the_ranges_of_their_labels(shiftbench: Shiftbench) -> None:
+    said = shiftbench("example", "power", "--rows", 1_000)
+    (line,) = [line for line in said.out.splitlines() if "calm water: any of its ranges" in line]
+    assert all(40 < float(share) < 90 for share in line.replace("%", "").split()[-2:])
+    assert "ranges" not in shiftbench("example", "weather", "--rows", 1_000).out
+
+
 def test_climates_of_records_that_have_none_are_refused_before_anything_is_done(
     shiftbench: Shiftbench, tmp_path: Path
 ) -> None:

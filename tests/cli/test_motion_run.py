@@ -237,6 +237,11 @@ def test_further_scenes_are_scored_beside(shiftbench: Shiftbench, prepared: Path
         assert max(values) == pytest.approx(min(values), rel=1e-9)
     assert (tmp_path / "run/submissions/more/Vector.pb").is_file()
     assert report.recipe["track"]["preset"] == "quick, in part"
+    assert report.recipe["clusters"] == ["scene_id"]
+    noted = report.recipe["test_sets"]["more"]
+    (scored,) = [each.records for each in report.counts if (each.split, each.subset) == ("more", "full")]
+    assert (noted["requests"], noted["clusters"]) == (scored, "scene_id")
+    assert len(noted["sha256"]) == 64
     assert [system.name for system in report.systems] == ["Vector", "constant velocity"]
     assert not (tmp_path / "run/plans/cloning-deep-more.npz").exists()
 

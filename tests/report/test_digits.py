@@ -54,6 +54,14 @@ def test_one_outlier_does_not_change_the_unit_of_the_others():
     assert digits.text(3.0e12) == "3e+12"
 
 
+def test_the_power_of_ten_is_that_of_all_that_is_held_against_each_other():
+    one, other = [8.4e5, 9.2e5], [1.2e6, 3.1e6]
+    digits = [digits_of(values, [2e4], unit="kW²", among=one + other) for values in (one, other)]
+    assert [entry.unit for entry in digits] == ["×10⁶ kW²"] * 2
+    assert [entry.text(9.2e5) for entry in digits] == ["0.920"] * 2
+    assert digits_of([], unit="kW²", among=one + other).unit == "×10⁶ kW²"
+
+
 def test_zero_never_has_a_sign():
     assert Digits(decimals=1).text(-0.001) == "0.0"
     assert Digits(decimals=1).text(-0.26) == "−0.3"

@@ -190,3 +190,22 @@ def test_all_splits_stand_side_by_side_where_there_are_several():
     cell = cell_of(grid, "boosting", "RMSE", "Generalization")
     assert (cell.text, cell.note) == digits.cell(score.value, low=score.low, high=score.high)
     assert not [grid for grid in grids(one_record()) if grid.kind == "splits"]
+
+
+def test_all_splits_of_a_metric_are_written_in_one_unit():
+    report = with_test_set()
+    sizes = {"dev": 8.4e5, "eval": 1.2e6, "generalization": 3.5e5}  # either side of a power of ten
+    scores = tuple(
+        replace(score, value=sizes[score.split] * score.value, low=None, high=None, std=None)
+        for score in report.scores
+        if score.metric in ("rmse", "r_auc")
+    )
+    report = replace(report, scores=scores)
+    grid = grid_of(report, "splits", "")
+    groups = list(dict.fromkeys(column.group for column in grid.columns))
+    assert [name.split()[0] for name in groups] == ["RMSE", "R-AUC"]
+    assert all("×10" in name for name in groups)
+    for split, title in (("dev", "Development"), ("generalization", "Generalization")):
+        score = report.score("r_auc", system="boosting", split=split, subset="full", measure="total_variance")
+        written = float(cell_of(grid, "boosting", "R-AUC", title).text.replace(",", ""))
+        assert written == pytest.approx(score.value * metric_digits(report, METRICS["r_auc"], "eval").factor, rel=0.01)

@@ -134,15 +134,15 @@ def _track_reports(
     given = dict(zip(_names(files, names), files, strict=True))
     make_room(folder, overwrite=overwrite, marker=tasks[0].name)
     with progress_bar() as progress:
-        reports = {
-            entry.name: chosen.assess(
+        results = [
+            chosen.assess(
                 data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
             )
             for entry in tasks
-        }
-        pages = [write(report, folder / name) for name, report in reports.items()]
-    for report in reports.values():
-        show(report)
+        ]
+        pages = [write(result.report, folder / result.name, result.pictures) for result in results]
+    for result in results:
+        show(result.report)
     for page in pages:
         say(f"report: {page}")
 

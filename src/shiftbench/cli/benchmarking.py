@@ -19,7 +19,7 @@ from shiftbench.cli.terminal import cores_or_all, make_room, progress_bar, say, 
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
-    from shiftbench.track import Prepared, Progress, Result, Track, Words
+    from shiftbench.track import Example, Prepared, Progress, Result, Track, Words, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
 
@@ -31,6 +31,9 @@ def example(
         int | None, typer.Option("--rows", min=1, help="Rows, or scenes [as the track has it; a table: 20,000].")
     ] = None,
     seed: o.Seed = None,
+    ship: Annotated[
+        str | None, typer.Option("--ship", help="A ship's name or TOML file, where the data are a ship's [container].")
+    ] = None,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Make example data: a table with known truth, or data of the form of a track."""
@@ -40,6 +43,7 @@ def example(
     if what not in ("table", *TRACKS):
         raise UnknownNameError("example", what, ["table", *TRACKS])
     chosen = None if what == "table" else track(what)
+    make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
     if path.is_dir():
         _only_example(path, chosen.example.holds if chosen else ())
@@ -51,13 +55,35 @@ def example(
             )
     elif path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
-    if chosen is None:
+    if make is None:
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
         return
     with progress_bar() as progress:
-        table = chosen.example.write(path, rows, seed or 0, progress)
+        table = make(path, rows, seed or 0, progress)
+    _say_outside(table)
     say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
+
+
+def _making(what: str, example: Example | None, ship: str | None) -> WriteExample | None:
+    """What writes a track's example, with the ship if one was named; None for the table that is of no track."""
+    if ship is None:
+        return example.write if example else None
+    if example is None or example.with_ship is None:
+        raise SettingsError(
+            f"--ship: expected no ship for {what}, whose records are of none, found {ship}. Drop the option."
+        )
+    return example.with_ship(ship)
+
+
+def _say_outside(path: Path) -> None:
+    """Where records lie outside the ranges that their labels rest on, a table of shares."""
+    from shiftbench.intake import outside
+
+    if lines := outside.lines(outside.told(path)):
+        say("records outside the ranges that the formulas of their labels rest on, where these extrapolate:")
+        for line in lines:
+            say(f"  {line}")
 
 
 def _only_example(folder: Path, holds: tuple[str, ...]) -> None:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from shiftbench.cli import options as o
+from shiftbench.cli.preparing import Workers, require_outside
 from shiftbench.cli.terminal import make_room, progress_bar, say
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import UnknownNameError
 
 FORMATS = ("argoverse2",)
 
@@ -17,21 +18,34 @@ Format = Annotated[str, typer.Argument(metavar="FORMAT", help=f"Whose data: {', 
 Source = Annotated[
     Path, typer.Argument(help="A recording's folder, or a folder of many at any depth.", show_default=False)
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option("--executor", help="Where recordings are imported: serial, processes or ray [processes]."),
+]
 
 
-def import_data(form: Format, source: Source, out: o.Out = None, overwrite: o.Overwrite = False) -> None:
+def import_data(
+    form: Format,
+    source: Source,
+    out: o.Out = None,
+    executor: Executor = None,
+    workers: Workers = None,
+    overwrite: o.Overwrite = False,
+) -> None:
     """Make recordings of another benchmark into scenes of the motion track; goes on where it was stopped."""
+    from shiftbench.executor import EXECUTORS
     from shiftbench.tracks.motion.argoverse2 import import_scenes
     from shiftbench.tracks.motion.argoverse2.importing import ORIGIN
 
     if form not in FORMATS:
         raise UnknownNameError("format", form, FORMATS)
+    if executor is not None and executor not in EXECUTORS:
+        raise UnknownNameError("executor", executor, EXECUTORS)
     folder = out or Path(f"shiftbench-{form}")
-    if source.resolve().is_relative_to(folder.resolve()):
-        raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {source} in it. Choose another.")
+    require_outside(source, folder)
     make_room(folder, overwrite=overwrite, marker=ORIGIN, resumes=True)
     with progress_bar() as progress:
-        imported = import_scenes(source, folder, progress=progress)
+        imported = import_scenes(source, folder, progress=progress, executor=executor or "processes", workers=workers)
     say(f"recordings {imported.recordings:>10,}\nscenes     {imported.scenes:>10,}")
     say(f"requests   {imported.requests:>10,}")
     for reason, count in imported.left_out.items():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import make_room, note, progress_bar, say
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 
 if TYPE_CHECKING:
     from shiftbench.track import Prepare, Prepared, Progress, Track
@@ -34,7 +36,26 @@ Executor = Annotated[
     str | None,
     typer.Option("--executor", help="Where a large track is prepared: serial, processes, ray or slurm [processes]."),
 ]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="How a track's inputs are made, such as size=400 (repeat)."),
+]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Workers of the executor [all cores].")]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a user wants data to be prepared; None and nothing where the track decides.
+
+    climates: a table of them. executor, workers: where it is done. said: settings of the track's own as NAME=VALUE.
+    overwrite: whether what is there, or was begun in another way, may go.
+    """
+
+    climates: Path | None = None
+    executor: str | None = None
+    workers: int | None = None
+    said: tuple[str, ...] = ()
+    overwrite: bool = False
 
 
 def prepare(
@@ -45,6 +66,7 @@ def prepare(
     climate: ClimateTable = None,
     executor: Executor = None,
     workers: Workers = None,
+    setting: Setting = None,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Check a track's data, convert them to what is read quickly, and divide them into partitions."""
@@ -54,35 +76,62 @@ def prepare(
     wanted = experiment_of(chosen, experiment)
     folder = out or Path(f"shiftbench-{name}-data")
     require_outside(source, folder)
+    array = executor == SLURM and chosen.job_script is not None
+    where = (None, None) if array else (executor, workers)
+    way = Way(climate, *where, tuple(setting or ()), overwrite)
+    act = _preparing(chosen, way)  # says what this track has no use for
+    if (folder / MANIFEST).exists() and chosen.resumes and not overwrite:
+        _say_prepared(name, _made_before(act, source, folder, experiment=wanted))
+        return
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
         make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
-    if executor == SLURM and chosen.job_script is not None:
-        _preparing(chosen, climate)  # says what this track has no use for
-        _say_script(chosen, source, folder, experiment=wanted, tasks=workers)
+    if array:
+        _say_script(chosen, source, folder, experiment=wanted, tasks=workers, way=way)
         return
     with progress_bar() as progress:
-        prepared = prepared_whole(
-            chosen, source, folder, experiment=wanted, progress=progress, climates=climate, executor=executor,
-            workers=workers,
-        )  # fmt: skip
-    _say_prepared(prepared)
-    if not all(prepared.counts.get(part) for part in ("train", "dev_in")):
-        note("note: there is nothing to train on, or nothing to stop a training by: a run needs train and dev_in")
-        return
-    say(f"next: shiftbench run {name} --data {prepared.folder}")
+        prepared = prepared_whole(chosen, source, folder, experiment=wanted, progress=progress, way=way)
+    _say_prepared(name, prepared)
 
 
-def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None) -> None:
+def _made_before(act: Prepare, source: Path, folder: Path, *, experiment: str) -> Prepared:
+    """What an earlier preparation of the same data in the same way has made; nothing is made anew.
+
+    Raises:
+        SettingsError: if the data or the way were others.
+    """
+    try:
+        with progress_bar() as progress:
+            prepared = act(source, folder, experiment=experiment, progress=progress)
+    except ShiftbenchError as error:
+        if isinstance(error, ImportError):
+            raise
+        told = f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+        raise SettingsError(*error.problems, told) from None
+    note("note: already there, made of the same data in the same way: nothing to do")
+    return prepared
+
+
+def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None, way: Way) -> None:
     """Write the script of a Slurm array, and say what to do with it."""
     assert track.job_script is not None
     with _part_of(folder, resumes=track.resumes) as part:
-        script = track.job_script(source, part, experiment, tasks)
+        settings = _discard_other(track, part, experiment, way)
+        script = track.job_script(source, part, experiment, tasks, settings)
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
+    then += [word for each in way.said for word in ("--set", each)]
     if script is None:  # a kill came between the last shard and the move: there is nothing left to do in an array
         say("all is made already; only this is left:")
     else:
         say(f"script: {script}\nsubmit: {shlex.join(['sbatch', str(script)])}")
     say(f"then:   {shlex.join([*then, '--overwrite'] if (folder / MANIFEST).exists() else then)}")
+
+
+def _discard_other(track: Track, part: Path, experiment: str, way: Way) -> Any:
+    """The track's settings, if it has any. Where it may be overwritten, remove what was begun in another way."""
+    settings = track.settings(way.said) if track.settings else None
+    if track.discard_other and way.overwrite:
+        track.discard_other(part, experiment, settings)
+    return settings
 
 
 def require_outside(data: Path, folder: Path) -> None:
@@ -91,43 +140,53 @@ def require_outside(data: Path, folder: Path) -> None:
         raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
-def _preparing(
-    track: Track, climates: Path | None = None, executor: str | None = None, workers: int | None = None
-) -> Prepare:
-    """What prepares the track's data, with a table of climates or on an executor if one was named."""
+def _preparing(track: Track, way: Way) -> Prepare:
+    """What prepares the track's data in this way.
+
+    Raises:
+        SettingsError: for all that the track has no use for, and settings that are none.
+        UnknownNameError: for an executor that is none.
+    """
     from shiftbench.executor import EXECUTORS
 
-    problems = []
-    if climates is not None and track.with_climates is None:
-        problems.append(
-            f"--climate: expected no table of climates for {track.name}, whose records have none, found {climates}. "
-            "Drop the option."
-        )
-    if (executor or workers) is not None and track.with_executor is None:
-        problems.append(
-            f"--executor and --workers: {track.name} is prepared by one process, found one of them. Drop it."
-        )
-    if problems:
+    if problems := list(_useless(track, way)):
         raise SettingsError(*problems)
-    if executor is not None and executor not in EXECUTORS:
-        raise UnknownNameError("executor", executor, [*EXECUTORS, SLURM])
-    if climates is not None and track.with_climates:
-        return track.with_climates(climates)
-    if (executor or workers) is not None and track.with_executor:
-        return track.with_executor(executor or "processes", workers)
-    return track.prepare
+    if way.executor is not None and way.executor not in EXECUTORS:
+        raise UnknownNameError("executor", way.executor, [*EXECUTORS, SLURM])
+    act = track.prepare
+    if way.climates is not None and track.with_climates:
+        act = track.with_climates(way.climates)
+    if (way.executor or way.workers) is not None and track.with_executor:
+        act = track.with_executor(way.executor or "processes", way.workers)
+    settled: Callable[..., Prepared] = act  # a track with settings takes them, too
+    return partial(settled, settings=track.settings(way.said)) if track.settings and way.said else act
+
+
+def _useless(track: Track, way: Way) -> Iterator[str]:
+    """What is said of a track that has no use for it."""
+    if way.climates is not None and track.with_climates is None:
+        yield (
+            f"--climate: expected no table of climates for {track.name}, whose records have none, "
+            f"found {way.climates}. Drop the option."
+        )
+    if (way.executor or way.workers) is not None and track.with_executor is None:
+        yield f"--executor and --workers: {track.name} is prepared by one process, found one of them. Drop it."
+    if way.said and track.settings is None:
+        yield f"--set: expected none for {track.name}, whose inputs are made in one way, found {way.said[0]}. Drop it."
 
 
 def prepared_whole(
-    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, **words: Any
+    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, way: Way | None = None
 ) -> Prepared:
     """Prepare data aside; only when all is done they take the place of what is in the folder.
 
     A track that resumes goes on with what a preparation that was cut off or refused has left there; of others nothing
     stays.
     """
-    act = _preparing(track, **words)
+    way = way or Way()
+    act = _preparing(track, way)
     with _part_of(folder, resumes=track.resumes) as part:
+        _discard_other(track, part, experiment, way)
         act(source, part, experiment=experiment, progress=progress)
         old = [entry for entry in folder.iterdir() if entry != part]
         for entry in sorted(old, key=lambda entry: entry.name != MANIFEST):  # the manifest goes first and comes last:
@@ -162,7 +221,8 @@ def experiment_of(track: Track, name: str | None) -> str:
     return name
 
 
-def _say_prepared(prepared: Prepared) -> None:
+def _say_prepared(name: str, prepared: Prepared) -> None:
+    """Say what was prepared, and what to do with it."""
     for entry in prepared.notes:
         note(f"note: {entry}")
     for part, count in prepared.counts.items():
@@ -170,3 +230,7 @@ def _say_prepared(prepared: Prepared) -> None:
     for reason, count in prepared.unused.items():
         say(f"{'unused':9}{count:>12,}  {reason}")
     say(f"data: {prepared.folder} ({prepared.origin})")
+    if all(prepared.counts.get(part) for part in ("train", "dev_in")):
+        say(f"next: shiftbench run {name} --data {prepared.folder}")
+    else:
+        note("note: there is nothing to train on, or nothing to stop a training by: a run needs train and dev_in")

@@ -2,7 +2,8 @@
 2022, appendix D.3), which prints no equations. Ours are in `symbolic_nets`, each with its source.
 
 The mean is a ship's shaft power: speed times resistance over the efficiency of a propeller, with positive coefficients
-for what must help or cost. So outside of train (slow ships, high winds) it keeps the laws that hold there. See `mlp`.
+for what must help or cost. So outside of train (slow ships, high winds) it keeps the laws that `symbolic_nets` lists;
+inside, a learnt factor of drafts and speed may bend the curve of speed. See `mlp`.
 """
 
 from __future__ import annotations

@@ -66,33 +66,50 @@ def half_width(low: float | None, high: float | None, std: float | None = None) 
 
 
 def digits_of(
-    values: Iterable[float], widths: Iterable[float | None] = (), *, unit: str = "", factor: float = 1.0
+    values: Iterable[float],
+    widths: Iterable[float | None] = (),
+    *,
+    unit: str = "",
+    factor: float = 1.0,
+    among: Iterable[float] = (),
 ) -> Digits:
     """Two significant digits of the median half-width; without any, three of the median value.
 
-    Numbers of 100,000 and more, or below 0.001, get a power of ten into their unit, unless `factor` is set.
+    Numbers of 100,000 and more, or below 0.001, get a power of ten into their unit, unless `factor` is set; which one
+    is decided `among` these and others that they are held against, if any are given.
     """
-    sizes = [abs(value) for value in values if finite(value) and value != 0]
-    if not sizes:
+    middle = _middle(values)
+    typical = _middle(among) or middle
+    if typical is None:
         return Digits(factor, 2, unit)
-    middle = statistics.median(sizes)
-    if factor == 1.0 and not 1e-3 <= middle < 1e5:
-        power = 3 * math.floor(math.log10(middle) / 3)
+    if factor == 1.0 and not 1e-3 <= typical < 1e5:
+        power = 3 * math.floor(math.log10(typical) / 3)
         factor = 10.0**-power
         unit = f"×10{str(power).translate(SUPERSCRIPTS)} {unit}".rstrip()
     known = [width * factor for width in widths if finite(width) and width > 0]
-    decimals = _decimals(statistics.median(known), 2) if known else _decimals(middle * factor, 3)
+    decimals = _decimals(statistics.median(known), 2) if known else _decimals((middle or typical) * factor, 3)
     return Digits(factor, decimals, unit)
 
 
+def _middle(values: Iterable[float]) -> float | None:
+    """The median size of the numbers that are not 0, if there are any."""
+    sizes = [abs(value) for value in values if finite(value) and value != 0]
+    return statistics.median(sizes) if sizes else None
+
+
 def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
-    """How the scores of one metric and split are written: the same in every table, sentence and picture."""
-    scores = [score for score in report.scores if (score.metric, score.split) == (metric.name, split)]
+    """How the scores of one metric and split are written: the same in every table, sentence and picture.
+
+    All splits share the power of ten, so that their numbers can stand side by side; decimals are the split's own.
+    """
+    every = [score for score in report.scores if score.metric == metric.name]
+    scores = [score for score in every if score.split == split]
     return digits_of(
         [score.value for score in scores],
         [half_width(score.low, score.high, score.std) for score in scores],
         unit=metric_unit(metric, report),
         factor=100.0 if metric.scale == "percent" else 1.0,
+        among=[score.value for score in every],
     )
 
 

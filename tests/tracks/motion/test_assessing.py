@@ -6,9 +6,11 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
-from shiftbench.errors import PredictionsError, TableError
+from shiftbench import files
+from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.metrics import motion as metrics
 from shiftbench.track import Task, Words
 from shiftbench.tracks.motion import assessing
@@ -41,7 +43,7 @@ def guess(store: Store, rng: np.random.Generator, *, kept=slice(None)) -> Submis
 
 
 def assess(data, given, task=CNLL):
-    return assessing.assess(data, given, task, WORDS, cores=1, progress=None)
+    return assessing.assess(data, given, task, WORDS, cores=1, progress=None).report
 
 
 def test_every_split_with_predictions_is_scored_whatever_their_order(made, rng, tmp_path):
@@ -110,5 +112,90 @@ def test_missing_and_surplus_predictions_are_named_with_their_file(made, rng, tm
     foreign = replace(one, scene_ids=np.array(["elsewhere"], dtype=object))
     with pytest.raises(PredictionsError, match=r"expected predictions for requests of .*, found none"):
         assess(made / "prepared", {"f": write_submission(foreign, tmp_path / "f.pb")})
+    with pytest.raises(PredictionsError, match=r"found none.*train: not scored.*name .*train as the data"):
+        assess(made / "source", {"f": tmp_path / "f.pb"})
     with pytest.raises(TableError, match="expected prepared data, scenes or a file of the ground truth, found nothing"):
         assess(tmp_path / "nowhere", {"short": short})
+
+
+def test_what_is_wrong_with_data_and_with_every_file_is_told_together(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    one = guess(store, rng)
+    given = {}
+    for name, field in (("a", "uncertainty"), ("b", "weights")):
+        frame = pl.read_parquet(write_submission(one, tmp_path / f"{name}.parquet"))
+        places = pl.int_range(pl.len())
+        spoilt = frame.with_columns(
+            pl.when(places == 0).then(None).otherwise(pl.col(field)).alias(field),
+            pl.when(places == 1).then(pl.lit("elsewhere")).otherwise(pl.col("scene_id")).alias("scene_id"),
+        )
+        spoilt.write_parquet(tmp_path / f"{name}.parquet")
+        given[name] = tmp_path / f"{name}.parquet"
+    with pytest.raises(PredictionsError, match=r"a\.parquet: uncertainty: expected finite numbers") as caught:
+        assess(made / "prepared", given)
+    told = caught.value.problems
+    assert any("b.parquet: weights: expected one for each mode, found 0 for 2" in each for each in told)
+    for name in given:
+        assert any(
+            f"{name}.parquet: expected scenes of the ground truth, found 1 others (else" in each for each in told
+        )
+        assert any(f"{name}.parquet: expected a prediction for each request, found none" in each for each in told)
+    (tmp_path / "scenes").mkdir()
+    (tmp_path / "scenes/broken.pb").write_bytes(b"\x0a")
+    with pytest.raises(ShiftbenchError, match=r"broken\.pb: expected one serialised Scene") as both:
+        assess(tmp_path / "scenes", given)
+    assert {name for name in given for each in both.value.problems if f"{name}.parquet" in each} == {"a", "b"}
+
+
+def test_a_split_without_predictions_is_named_in_the_report_and_its_recipe(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    one, part = guess(store, rng), store.select(store.requests["partition"].str.starts_with("eval").to_numpy())
+    mine = {"mine": write_submission(one.select(_rows(one, part)), tmp_path / "mine.pb")}
+    count = len(store.select(store.requests["partition"].str.starts_with("dev").to_numpy()))
+    report = assess(made / "prepared", mine)
+    assert report.splits == ("eval",)
+    assert f"dev: not scored, since there is no prediction for any of its {count:,} requests" in report.warnings
+    told = report.recipe["partition"]
+    assert (told["counts"], told["not_scored"]) == ({"eval": len(part)}, {"dev": count})
+    assert told["unused"] == store.manifest["unused"]
+
+
+def test_the_recipe_tells_files_of_one_name_apart_and_which_requests_were_scored(made, rng, tmp_path):
+    one = guess(Store.open(made / "prepared"), rng)
+    given = {}
+    for name, uncertainty in (("a", one.uncertainty), ("b", -one.uncertainty)):
+        (tmp_path / name).mkdir()
+        given[name] = write_submission(replace(one, uncertainty=uncertainty), tmp_path / name / "same.pb")
+    recipe = assess(made / "prepared", given).recipe
+    assert [recipe["systems"][name] for name in "ab"] == [
+        {"file": "same.pb", "sha256": files.sha256(path)} for path in given.values()
+    ]
+    ids = assess(made / "prepared", given, ADE).recipe["partition"]["ids"]
+    assert ids == recipe["partition"]["ids"]
+    assert len(set(ids.values())) == 2
+
+
+def test_a_report_on_scenes_shows_requests_to_look_at_and_one_on_a_file_says_why_not(made, rng, tmp_path):
+    store = Store.open(made / "prepared")
+    given = {"mine": write_submission(guess(store, rng), tmp_path / "mine.pb")}
+    result = assessing.assess(made / "prepared", given, ADE, WORDS, cores=1, progress=None)
+    kinds = {picture.name.removeprefix("eval-mine-") for picture in result.pictures}
+    assert {"largest_errors", "least_certain"} <= kinds <= {"largest_errors", "least_certain", "confidently_wrong"}
+    assert all("weightedADE" in picture.caption for picture in result.pictures)
+    part = store.select(store.requests["partition"].str.starts_with("eval").to_numpy())
+    ids = (part.requests["scene_id"].to_numpy().astype(object), part.requests["track_id"].to_numpy())
+    truth = Submission.of(ids, part.targets[:, None], np.ones((len(part), 1)), np.zeros(len(part)))
+    write_submission(truth, tmp_path / "truth.pb")
+    bare = assessing.assess(tmp_path / "truth.pb", {"same": tmp_path / "truth.pb"}, ADE, WORDS, cores=1, progress=None)
+    assert not bare.pictures
+    assert any("no pictures of requests: truth.pb has no scenes" in warning for warning in bare.report.warnings)
+
+
+def test_scenes_that_are_gone_cost_their_pictures_only(made, rng, tmp_path):
+    shutil.copytree(made / "source", tmp_path / "source")
+    preparation.prepare(tmp_path / "source", tmp_path / "prepared", executor="serial")
+    given = {"mine": write_submission(guess(Store.open(tmp_path / "prepared"), rng), tmp_path / "mine.pb")}
+    shutil.rmtree(tmp_path / "source")
+    result = assessing.assess(tmp_path / "prepared", given, CNLL, WORDS, cores=1, progress=None)
+    assert not result.pictures
+    assert any("eval: no pictures of requests" in warning for warning in result.report.warnings)

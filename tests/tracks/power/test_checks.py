@@ -6,7 +6,7 @@ import pytest
 from shiftbench.errors import TableError
 from shiftbench.intake.sources import Source
 from shiftbench.intake.units import Doubts
-from shiftbench.tracks.power import checks, reading, units
+from shiftbench.tracks.power import checks, reading
 from tests.tracks.power.made import records, set_to
 
 ROWS = 400
@@ -97,6 +97,21 @@ def test_times_before_the_dry_dock_are_refused(read, frame):
     assert "column 'timeSinceDryDock': expected minutes since dry dock, 0 or more, found -5.0 in line 2" in said
 
 
+def test_doubts_about_units_and_clock_are_told_beside_single_values_that_are_wrong(read):
+    wrong = records(3_000).with_columns(
+        pl.col("stw") * 0.514444, pl.col("power") / 1000, pl.col("timeSinceDryDock") * 60
+    )
+    draft, *doubts = problems(read, set_to(wrong, 5, draft_aft_telegram=0.0))
+    assert "expected a draft above 0 m" in draft
+    said = " ".join(doubts)
+    assert [f"looks like {unit}." in said for unit in ("MW", "m/s", "seconds")] == [True] * 3
+
+
+def test_a_misspelt_column_is_told_with_the_nearest_name(read, frame):
+    (said,) = problems(read, frame.rename({"stw": "stv"}))
+    assert "expected a column 'stw', found none. Did you mean 'stv'?" in said
+
+
 def test_an_index_that_stands_for_two_records_is_refused(read, frame):
     (said,) = problems(read, pl.concat([frame, frame[3:5], frame[3:4]]))
     assert f"column 'time_id': expected each once, found {frame['time_id'][3]} in 3 rows (2 such values)" in said
@@ -108,27 +123,6 @@ def test_a_signed_wind_across_is_kept_with_a_warning(read, frame):
     (said,) = found.warnings
     assert "expected a wind across of 0 kn or more, found -3.2 in line 3 (1 such value)" in said
     assert "take its absolute value" in said
-
-
-@pytest.mark.parametrize(
-    ("column", "factor", "looks"),
-    [
-        ("stw", 0.514444, "m/s. Multiply by 1.943844."),
-        ("stw", 1.852, "km/h. Divide by 1.852."),
-        ("awind_vcomp_provider", 0.514444, "m/s. Multiply by 1.943844."),
-        ("draft_aft_telegram", 1 / 0.3048, "feet. Multiply by 0.3048."),
-        ("draft_fore_telegram", 100, "centimetres. Divide by 100."),
-        ("comb_wind_swell_wave_height", 100, "centimetres. Divide by 100."),
-        ("power", 1e-3, "MW. Multiply by 1,000."),
-        ("power", 1e3, "W. Divide by 1,000."),
-        ("timeSinceDryDock", 60, "seconds. Divide by 60."),
-    ],
-)
-def test_a_column_in_another_unit_is_named_with_what_it_is_in(frame, column, factor, looks):
-    found = checks.check_units(frame.with_columns(pl.col(column) * factor), label="x.csv")
-    (said,) = found.columns
-    assert said.startswith(f"x.csv: column {column!r}: expected ")
-    assert f"it looks like {looks}" in said
 
 
 @pytest.mark.parametrize(("factor", "unit"), [(60, "seconds"), (1 / 60, "hours"), (1 / 1440, "days")])
@@ -175,49 +169,6 @@ def test_a_clock_with_another_start_is_counted(frame):
     assert "found it otherwise in 1 of 400 (first 99)" in said
 
 
-def test_few_slips_are_told_apart_from_a_wrong_unit(frame):
-    odd = set_to(frame, 3, stw=99.0)
-    found = checks.check_units(odd, label="x")
-    assert not found.columns
-    assert "column 'stw': expected values from 2 to 35 kn, found 99 (1 of 400 outside)" in found.values[0]
-    many = pl.concat([set_to(odd, row, stw=99.0)[row : row + 1] for row in range(30)] + [frame[30:]])
-    assert "found 99 (30 of 400 outside)" in checks.check_units(many, label="x").columns[0]
-
-
-@pytest.mark.parametrize(
-    ("column", "value"), [("power", 1e300), ("timeSinceDryDock", 1e300), ("awind_vcomp_provider", -1e4), ("stw", 900.0)]
-)
-def test_a_single_value_that_no_ship_can_have_is_no_slip(frame, column, value):
-    (said,) = checks.check_units(set_to(frame, 3, **{column: value}), label="x").columns
-    assert f"x: column {column!r}: expected values from " in said
-    assert f"found {value:,g} in row 4, which no ship can have. Correct or drop these rows." in said
-
-
-def test_a_column_whose_unit_is_never_mistaken_is_still_named(frame):
-    (said,) = checks.check_units(frame.with_columns(pl.col("diff_speed_overground") * 500), label="x").columns
-    assert "column 'diff_speed_overground': expected a median from -1 to 1 kn/3min, found " in said
-    assert said.endswith("Check its unit.")
-
-
-def test_the_median_of_a_few_minutes_proves_nothing(frame):
-    slow = frame.with_columns(stw=pl.lit(7.0))
-    assert checks.check_units(slow, label="x").columns
-    assert not checks.check_units(slow.head(10), label="x").columns
-
-
-def test_the_wind_of_stormy_records_may_come_from_anywhere(frame):
-    astern = frame.with_columns(awind_vcomp_provider=pl.lit(-2.0))
-    assert "'awind_vcomp_provider'" in checks.check_units(astern, label="x").columns[0]
-    assert checks.check_units(astern, label="x", stormy=True) == Doubts()
-    assert checks.check_units(astern.with_columns(pl.col("stw") / 2), label="x", stormy=True).columns
-
-
-def test_no_right_column_is_taken_for_one_in_another_unit(frame):
-    for seed in range(5):
-        assert checks.check_units(records(300, seed=seed), label="x") == Doubts()
-    assert units.of_slope(1.0) is None
-
-
 def test_an_empty_table_is_refused(read, frame):
     assert "expected rows, found none below the names" in problems(read, frame.head(0))[0]
 
@@ -231,3 +182,44 @@ def test_genuine_rows_are_read_and_keep_the_published_time(shared, tmp_path, nam
     assert found.frame.height == genuine.height
     assert not found.warnings
     assert found.doubts == found.clock == Doubts()
+
+
+# Test sets
+
+
+@pytest.fixture
+def test_set(frame):
+    return frame.drop("time_id").with_columns(remark=pl.lit("fine"), id=pl.int_range(pl.len()))
+
+
+def test_a_test_set_needs_inputs_and_power_alone(frame, test_set):
+    assert reading.check_test_set(test_set, label="x") == []
+    assert reading.check_test_set(frame.with_columns(time_id=pl.lit(5)), label="x") == []
+    assert reading.check_test_set(set_to(test_set, 3, power=None), label="x") == []  # what is not there is not scored
+
+
+def test_all_that_is_wrong_with_a_test_set_is_told_at_once(test_set):
+    wrong = set_to(set_to(test_set, 3, draft_aft_telegram=0.0), 5, rcurrent_vcomp=float("inf"))
+    wrong = set_to(wrong, 6, awind_ucomp_provider=None)
+    with pytest.raises(TableError, match="draft above 0 m") as caught:
+        reading.check_test_set(wrong.with_columns(pl.col("stw") * 0.514444), label="x")
+    said = "\n".join(caught.value.problems)
+    assert "x: column 'draft_aft_telegram': expected a draft above 0 m, found 0.0 in row 4 (1 such value)" in said
+    assert "x: column 'rcurrent_vcomp': expected finite numbers, found inf in row 6 (1 such value)" in said
+    assert "x: column 'awind_ucomp_provider': expected a number in each row, found nothing in row 7" in said
+    assert "x: column 'stw': expected a median from 10 to 28 kn" in said
+    assert "looks like m/s. Multiply by 1.943844." in said
+
+
+def test_a_test_set_with_another_clock_or_without_columns_is_refused(frame, test_set):
+    with pytest.raises(TableError, match=r"looks like seconds\. Divide by 60"):
+        reading.check_test_set(frame.with_columns(pl.col("timeSinceDryDock") * 60), label="x")
+    with pytest.raises(TableError, match=r"x: expected a column 'stw', found none\. Did you mean 'stv'"):
+        reading.check_test_set(test_set.rename({"stw": "stv"}), label="x")
+    with pytest.raises(TableError, match=r"x: column 'stw': expected numbers, found String\. Convert it"):
+        reading.check_test_set(test_set.with_columns(pl.col("stw").cast(pl.String)), label="x")
+
+
+def test_what_is_odd_about_a_test_set_is_noted(test_set):
+    (said,) = reading.check_test_set(set_to(test_set, 1, awind_ucomp_provider=-3.2), label="x")
+    assert "expected a wind across of 0 kn or more, found -3.2 in row 2" in said

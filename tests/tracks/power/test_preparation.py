@@ -12,6 +12,7 @@ from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake.sources import Source
 from shiftbench.methods import method
 from shiftbench.partition import verify
+from shiftbench.track import Words
 from shiftbench.tracks import track
 from shiftbench.tracks.power import baselines, definition, partitions, preparation, published, reading, schema
 from tests.tracks.power.made import records, set_to
@@ -132,7 +133,8 @@ def test_all_units_that_are_wrong_are_named_at_once(tmp_path):
     wrong.write_csv(tmp_path / "mine.csv")
     with pytest.raises(TableError, match=r"looks like m/s") as caught:
         prepare(tmp_path / "mine.csv", tmp_path / "prepared")
-    assert ["'stw'" in said or "'power'" in said for said in caught.value.problems] == [True, True]
+    power, speed, others = caught.value.problems
+    assert ("'power'" in power, "'stw'" in speed, "others often are" in others) == (True, True, True)
 
 
 def test_a_clock_that_does_not_hold_is_noted_with_the_count(tmp_path):
@@ -149,6 +151,26 @@ def test_the_generalisation_set_is_checked_too(tmp_path, example):
         TableError, match=r"generalization\.csv: column 'draft_aft_telegram': expected a draft above 0 m"
     ):
         prepare(tmp_path, tmp_path / "prepared")
+
+
+def test_problems_of_records_and_generalisation_set_are_told_together(tmp_path, example):
+    set_to(records(ROWS), 7, draft_aft_telegram=0.0).write_csv(tmp_path / "records.csv")
+    metres = records(1000, seed=1).with_columns(pl.col("stw") * 0.514444, time_id=pl.lit(5))
+    metres.write_parquet(tmp_path / "generalization.parquet")
+    with pytest.raises(TableError, match="draft above 0 m") as caught:
+        prepare(tmp_path, tmp_path / "prepared")
+    assert "generalization.parquet: column 'stw'" in caught.value.problems[1]
+
+
+def test_a_test_set_beside_the_partitions_is_checked_before_anything_is_trained(tmp_path, whole):
+    metres = records(1000, seed=1).with_columns(pl.col("stw") * 0.514444)
+    metres.write_parquet(tmp_path / "mine.parquet")
+    set_to(records(1000, seed=2), 7, draft_fore_telegram=0.0).write_csv(tmp_path / "other.csv")
+    words = Words("quick", test_sets={"mine": str(tmp_path / "mine.parquet"), "other": str(tmp_path / "other.csv")})
+    with pytest.raises(TableError, match=r"test set mine: mine\.parquet: column 'stw'.*looks like m/s") as caught:
+        definition.TRACK.run(whole, TASK, words, folder=tmp_path / "run", cores=1, progress=None)
+    assert "test set other: other.csv: column 'draft_fore_telegram'" in caught.value.problems[-1]
+    assert not (tmp_path / "run").exists()
 
 
 # Partition files
@@ -246,7 +268,7 @@ def test_problems_of_all_files_are_told_at_once(divided, tmp_path):
 
 def test_official_files_are_only_warned_of_their_units(divided, tmp_path, as_published):
     path = divided / "eval_in.csv"
-    pl.read_csv(path).with_columns(pl.col("awind_vcomp_provider") * 0.2).write_csv(path)
+    pl.read_csv(path).with_columns(pl.col("awind_vcomp_provider") * 0.514444).write_csv(path)
     with pytest.raises(TableError, match="column 'awind_vcomp_provider': expected a median from"):
         prepare(divided, tmp_path / "refused")
     as_published("synthetic")

@@ -1,9 +1,10 @@
 import polars as pl
 import pytest
 
+from shiftbench.errors import TableError
 from shiftbench.intake.units import mistake
 from shiftbench.tracks.weather import example, schema
-from shiftbench.tracks.weather.ranges import check_ranges
+from shiftbench.tracks.weather.ranges import check_ranges, check_test_set
 from shiftbench.tracks.weather.units import MISTAKES
 
 # A column for each unit that the paper leaves no doubt about, a unit that it was written in by mistake (value → wrong
@@ -98,3 +99,25 @@ def test_no_right_column_is_taken_for_another_unit_turned_back(frame, name):
     for entry in MISTAKES[unit]:
         wrong = [(value - entry.offset) / entry.factor for value in (low, median, high)]
         assert mistake(MISTAKES[unit], expected, wrong) == entry
+
+
+def test_a_test_set_in_another_unit_is_refused_whatever_columns_it_has(frame):
+    part = frame.select("gfs_temperature_sea", "wrf_t2", "fact_temperature")
+    assert check_test_set(part, label="x") == []
+    wrong = part.with_columns(pl.col("fact_temperature") + 273.15, pl.col("wrf_t2") - 273.15)
+    with pytest.raises(TableError, match=r"x: column 'fact_temperature'.*looks like kelvin") as caught:
+        check_test_set(wrong, label="x")
+    assert "x: column 'wrf_t2'" in caught.value.problems[1]
+
+
+@pytest.mark.parametrize("place", ["tropical", "polar", "dry"])
+def test_a_test_set_of_one_climate_or_of_few_records_is_not_refused(frame, place):
+    own = frame.filter(pl.col("climate") == place)
+    assert own.height
+    check_test_set(own, label="x")
+    check_test_set(own.head(3), label="x")
+
+
+def test_what_is_odd_about_a_test_set_but_no_known_unit_is_noted(frame):
+    odd = frame.with_columns(cmc_0_0_0_2_grad=pl.col("cmc_0_0_0_2"))
+    assert any("'cmc_0_0_0_2_grad'" in said for said in check_test_set(odd, label="x"))

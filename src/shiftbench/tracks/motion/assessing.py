@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +12,44 @@ import numpy as np
 
 from shiftbench import files
 from shiftbench.assessment import build
-from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
-from shiftbench.report.content import Report
+from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Progress, Task, Words
+from shiftbench.track import Progress, Result, Task, Words
 from shiftbench.tracks.motion import schema
-from shiftbench.tracks.motion.prepared import sources
-from shiftbench.tracks.motion.prepared.manifest import MANIFEST
-from shiftbench.tracks.motion.prepared.store import Store
-from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
+from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring
-from shiftbench.tracks.motion.submissions.submission import read_submission
-from shiftbench.tracks.motion.submissions.submitted import Submission, key_frame
-from shiftbench.tracks.motion.submissions.truth import (
-    Truth,
-    together,
-    truth_of_requests,
-    truth_of_scenes,
-    truth_of_submission,
-)
+from shiftbench.tracks.motion.submissions.evaluation import Evaluation, evaluation
+from shiftbench.tracks.motion.submissions.submission import Reading, reading
+from shiftbench.tracks.motion.submissions.submitted import Requests, Submission, key_frame
+from shiftbench.tracks.motion.submissions.truth import Truth, together
 
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
-WHOLE = "all"
+
+@dataclass(frozen=True)
+class _Judged:
+    """A split that is scored: its truth, and the predictions of each system in the truth's order."""
+
+    split: str
+    truth: Truth
+    lined: Mapping[str, Submission]
+
+    def scored(self, error: str) -> tuple[Records, list[Scored]]:
+        found = [
+            scoring.scored_submission(one, self.truth, error=error, name=name, split=self.split)
+            for name, one in self.lined.items()
+        ]
+        return found[0][0], [replace(scored, system=replace(scored.system, role="model")) for _, scored in found]
 
 
 def assess(
     data: Path, submitted: Mapping[str, Path], task: Task, words: Words, *, cores: int, progress: Progress | None
-) -> Report:
-    """The report of submissions, beside each other if there are several.
+) -> Result:
+    """The report of submissions, beside each other if there are several, with pictures of requests to look at.
 
     Args:
         data: a prepared folder, a folder of scenes, or a file of the ground truth in the form of a submission. Scored
-            is every split of a prepared folder of which a submission has a prediction; other data as a whole.
+            is every split of it of which a submission has a prediction; the report says which have none.
         submitted: name → file, the official protobuf or Parquet, trajectories in the agent's frame.
         task: whose error it is.
         words: seed and assessment; nothing else of them is used.
@@ -52,111 +58,140 @@ def assess(
     Raises:
         PredictionsError: naming all that is wrong with the files, requests without a prediction, and others.
         TableError: if there is nothing to hold them against.
-        ShiftbenchError: for scenes that are wrong.
+        ShiftbenchError: for scenes that are wrong; with all that is wrong with the files, too.
     """
     say = progress or (lambda stage, done, total: None)
-    truths, about = _truths(data)
-    read = {name: _read(path) for name, path in submitted.items()}
-    truths = {split: truth for split, truth in truths.items() if any(_meet(one, truth) for one in read.values())}
-    if not truths:
-        raise PredictionsError(f"expected predictions for requests of {data}, found none. Is it the right data?")
-    whole = together(list(truths.values()))
-    lined, problems = {}, list[str]()
-    for name, one in read.items():
-        try:
-            lined[name] = scoring.line_up(one, whole)
-        except PredictionsError as error:
-            problems += [f"{submitted[name]}: {problem}" for problem in error.problems]
-    if problems:
-        raise PredictionsError(*problems)
+    held, judged = _judged(data, submitted)
     how = words.assessment(Assessment())
     options = scoring.options(
         task.name,
-        title=f"Motion, {task.title}: {' · '.join(submitted)} on {about['origin']}",
+        title=f"Motion, {task.title}: {' · '.join(submitted)} on {held.origin}",
         task=task.name,
         rule=how.rule,
         intervals=how.intervals(words.seed, cores),
-        recipe=_recipe(submitted, about, seed=words.seed),
+        recipe=_recipe(submitted, held, judged, seed=words.seed),
     )
-    parts = [_split(lined, whole, rows, (truth, split), task.name) for split, truth, rows in _places(truths)]
-    return build(parts, options, progress=lambda done, total: say(f"assess {task.title}", done, total))
+    parts = [each.scored(task.name) for each in judged]
+    pictures, missing = _pictures(held, judged, parts, task)
+    report = build(parts, options, progress=lambda done, total: say(f"assess {task.title}", done, total))
+    notes = (*held.notes, *_left_out(held, judged), *missing)
+    return Result(task.name, replace(report, warnings=(*notes, *report.warnings)), tuple(pictures))
 
 
-def _truths(data: Path) -> tuple[dict[str, Truth], dict[str, Any]]:
-    """What came true, by split, and what the recipe says of the data."""
-    if (data / MANIFEST).is_file():
-        store = Store.open(data)
-        parts = {split: store.requests["partition"].is_in(list(names)).to_numpy() for split, names in SPLITS.items()}
-        found = {
-            split: truth_of_requests(store.requests.filter(kept), store.targets[kept])
-            for split, kept in parts.items()
-            if kept.any()
-        }
-        return found, {"origin": store.manifest["origin"], "manifest": store.manifest["requests"]["sha256"]}
-    if data.is_dir():
-        listed = sources.found(data)
-        paths = [path for part in listed.parts for path in part.scenes]
-        truth, known = truth_of_scenes(_scenes(paths)), sources.recordings(data)
-        clusters = np.array([known.get(scene, scene) for scene in truth.scene_ids], dtype=np.str_)
-        return {WHOLE: replace(truth, clusters=clusters)}, {"origin": listed.origin or data.name}
-    if not data.is_file():
-        raise TableError(f"{data}: expected prepared data, scenes or a file of the ground truth, found nothing there.")
-    return {WHOLE: truth_of_submission(_read(data))}, {"origin": data.name, "sha256": files.sha256(data)}
+# --- what is held against what ----------------------------------------------------------------------------------------
 
 
-def _scenes(paths: Sequence[Path]) -> Iterator[Scene]:
-    problems: list[str] = []
-    for path in paths:
-        try:
-            yield read_scene(path)
-        except ShiftbenchError as error:
-            if isinstance(error, ImportError):  # true of every scene
-                raise
-            problems += error.problems
-    if problems:
-        raise ShiftbenchError(*problems)
-
-
-def _read(path: Path) -> Submission:
+def _judged(data: Path, submitted: Mapping[str, Path]) -> tuple[Evaluation, list[_Judged]]:
+    """The data, and the splits that submissions are about; what is wrong with data and files is told together."""
+    read = {name: reading(path) for name, path in submitted.items()}
+    problems = [problem for each in read.values() for problem in each.problems]
     try:
-        return read_submission(path)
-    except PredictionsError as error:
-        raise PredictionsError(
-            *(problem if str(path) in problem else f"{path}: {problem}" for problem in error.problems)
-        ) from None
+        held = evaluation(data)
+    except ShiftbenchError as error:
+        if isinstance(error, ImportError) or not problems:
+            raise
+        raise ShiftbenchError(*error.problems, *problems) from None
+    about = [each.requests for each in read.values() if each.requests is not None]
+    truths = {split: truth for split, truth in held.truths.items() if any(_meet(one, truth) for one in about)}
+    if about and not truths:
+        raise PredictionsError(_strangers(data, held), *problems)
+    lined, misfits = _lined_up(read, submitted, truths)
+    if problems or misfits:
+        raise PredictionsError(*problems, *misfits)
+    places = np.cumsum([0, *map(len, truths.values())])
+    return held, [
+        _Judged(split, truth, {name: one.select(np.arange(start, start + len(truth))) for name, one in lined.items()})
+        for (split, truth), start in zip(truths.items(), places[:-1], strict=True)
+    ]
 
 
-def _meet(submission: Submission, truth: Truth) -> bool:
-    """Whether a submission has a prediction for any request of a truth."""
-    given, asked = key_frame(submission.scene_ids, submission.track_ids), key_frame(truth.scene_ids, truth.track_ids)
+def _lined_up(
+    read: Mapping[str, Reading], submitted: Mapping[str, Path], truths: Mapping[str, Truth]
+) -> tuple[dict[str, Submission], list[str]]:
+    """Each submission in the order of the truths, one after another, and all that does not fit these."""
+    lined, problems = dict[str, Submission](), list[str]()
+    if not truths:
+        return lined, problems
+    whole = together(list(truths.values()))
+    for name, each in read.items():
+        found: Iterable[str] = ()
+        if each.submission is not None:
+            try:
+                lined[name] = scoring.line_up(each.submission, whole)
+            except PredictionsError as error:
+                found = error.problems
+        elif each.requests is not None:
+            found = scoring.misfits(each.requests, whole)
+        problems += [f"{submitted[name]}: {problem}" for problem in found]
+    return lined, problems
+
+
+def _meet(requests: Requests, truth: Truth) -> bool:
+    """Whether there is a prediction for any request of a truth."""
+    given, asked = key_frame(requests.scene_ids, requests.track_ids), key_frame(truth.scene_ids, truth.track_ids)
     return not asked.join(given, on=["scene", "track"], how="semi").is_empty()
 
 
-def _places(truths: Mapping[str, Truth]) -> Iterator[tuple[str, Truth, Any]]:
-    """Each split with its truth, and the places of its requests among all."""
-    start = 0
-    for split, truth in truths.items():
-        yield split, truth, np.arange(start, start + len(truth))
-        start += len(truth)
+def _strangers(data: Path, held: Evaluation) -> str:
+    notes = "".join(f" ({note}.)" for note in held.notes)
+    return f"expected predictions for requests of {data}, found none. Is it the right data?{notes}"
 
 
-def _split(
-    lined: Mapping[str, Submission], whole: Truth, rows: Any, place: tuple[Truth, str], error: str
-) -> tuple[Records, list[Scored]]:
-    truth, split = place
-    found = [
-        scoring.scored_submission(one.select(rows), truth, error=error, name=name, split=split)
-        for name, one in lined.items()
+def _left_out(held: Evaluation, judged: list[_Judged]) -> list[str]:
+    """In words: the splits that nobody has predictions for."""
+    return [
+        f"{split}: not scored, since there is no prediction for any of its {count:,} requests"
+        for split, count in _not_scored(held, judged).items()
     ]
-    return found[0][0], [replace(scored, system=replace(scored.system, role="model")) for _, scored in found]
 
 
-def _recipe(submitted: Mapping[str, Path], about: Mapping[str, Any], *, seed: int) -> dict[str, Any]:
+def _not_scored(held: Evaluation, judged: list[_Judged]) -> dict[str, int]:
+    scored = {each.split for each in judged}
+    return {split: len(truth) for split, truth in held.truths.items() if split not in scored}
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def _pictures(
+    held: Evaluation, judged: list[_Judged], parts: list[tuple[Records, list[Scored]]], task: Task
+) -> tuple[list[Picture], list[str]]:
+    """Requests to look at, and why there are no pictures of a split; dev has some only if it is scored alone."""
+    if held.scene is None:
+        return [], [f"no pictures of requests: {held.origin} has no scenes. Name their folder as the data to have some"]
+    pictures, notes = list[Picture](), list[str]()
+    for each, (_, scored) in zip(judged, parts, strict=True):
+        if each.split == "dev" and len(judged) > 1:  # what one looks at is what was held back to the end
+            continue
+        systems = zip(each.lined.items(), scored, strict=True)
+        try:
+            pictures += galleries(
+                held.scene, [(name, one, errors.errors) for (name, one), errors in systems],
+                error=(task.title, task.unit), split=each.split,
+            )  # fmt: skip
+        except ShiftbenchError as error:
+            notes.append(f"{each.split}: no pictures of requests: {error}")
+    return pictures, notes
+
+
+def _recipe(submitted: Mapping[str, Path], held: Evaluation, judged: list[_Judged], *, seed: int) -> dict[str, Any]:
+    """What was scored: which requests (their number, and a hash of their ids) of which data, and which files."""
     return {
-        "track": {"name": schema.TRACK, "origin": about["origin"]},
-        **{name: value for name, value in about.items() if name != "origin"},
-        "files": {path.name: files.sha256(path) for path in submitted.values()},
-        "clusters": ["scene_id"],
-        "systems": {name: {"file": path.name} for name, path in submitted.items()},
+        "track": {"name": schema.TRACK, "origin": held.origin},
+        "manifest": held.manifest,
+        "partition": {
+            "counts": {each.split: len(each.truth) for each in judged},
+            "ids": {each.split: _ids_sha256(each.truth) for each in judged},
+            "not_scored": _not_scored(held, judged),
+            "unused": dict(held.unused),
+        },
+        "clusters": held.clusters,
+        "systems": {name: {"file": path.name, "sha256": files.sha256(path)} for name, path in submitted.items()},
         "seed": seed,
     }
+
+
+def _ids_sha256(truth: Truth) -> str:
+    """A hash of the scored requests in their order, a line each: scene, tab, track."""
+    lines = (f"{scene}\t{track}\n" for scene, track in zip(truth.scene_ids, truth.track_ids, strict=True))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -8,7 +8,7 @@ from shiftbench.track import Example, Task, Track
 from shiftbench.tracks.motion import assessing, example, running, schema
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.paper import PAPER
-from shiftbench.tracks.motion.prepared import preparation
+from shiftbench.tracks.motion.prepared import orders, preparation, workplace
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
 
 TASKS = tuple(Task(name, kind.title, "trajectories", kind.unit, kind.threshold) for name, kind in ERRORS.items())
@@ -29,7 +29,11 @@ TRACK = Track(
     assess=assessing.assess,
     resumes=True,
     with_executor=lambda name, workers: partial(preparation.prepare, executor=name, workers=workers),
-    job_script=lambda source, folder, experiment, tasks: preparation.slurm_script(
-        source, folder, experiment=experiment, tasks=tasks
+    settings=orders.settings,
+    discard_other=lambda folder, experiment, settings: workplace.discard_other(
+        folder, experiment=experiment, settings=settings
+    ),
+    job_script=lambda source, folder, experiment, tasks, settings: preparation.slurm_script(
+        source, folder, experiment=experiment, tasks=tasks, settings=settings
     ),
 )

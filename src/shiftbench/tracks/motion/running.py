@@ -17,10 +17,11 @@ from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
 from shiftbench.track import Prepared, Progress, Result, Task, Words
-from shiftbench.tracks.motion import picture, schema
+from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.answers import Answered
 from shiftbench.tracks.motion.baselines.systems import Answers, Asked, Fitted, fitted
+from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.prepared.live import LiveStore
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions import scoring
@@ -161,7 +162,7 @@ def _main(setting: _Setting, judged: Sequence[_Judged]) -> Result:
         task=setting.task.name,
         rule=assessment.rule,
         intervals=assessment.intervals(setting.words.seed, setting.cores),
-        recipe=_recipe(setting, recipes),
+        recipe=_recipe(setting, judged, recipes),
     )
     report = build(splits, options, progress=partial(setting.say, f"assess {setting.task.title}"))
     report = replace(report, warnings=(*setting.prepared.notes, *notes, *report.warnings))
@@ -173,19 +174,13 @@ def _pictures(systems: Sequence[Answered], scored: Sequence[Scored], judged: _Ju
     of."""
     own = [each for each in systems if each.role != "baseline" and each.recipe["ensemble"] != "dropout"]
     largest = {each.recipe["method"]: each.name for each in own}  # single models come before their ensembles
-    found = []
-    for system, errors in zip(systems, scored, strict=True):
-        if system.name not in largest.values():
-            continue
-        made = picture.gallery(
-            judged.asked.requests.scene, system.submission(judged.truth), errors.errors,
-            error=(task.title, task.unit), system=f"{system.name}, {judged.asked.name}",
-        )  # fmt: skip
-        prefix = files.name_of(f"{judged.asked.name}-{system.name}").replace("%", "_")
-        found += [
-            replace(each, name=f"{prefix}-{each.name}"[:80], title=f"{each.title}: {system.name}") for each in made
-        ]
-    return found
+    shown = [
+        (system.name, system.submission(judged.truth), errors.errors)
+        for system, errors in zip(systems, scored, strict=True)
+        if system.name in largest.values()
+    ]
+    unit = (task.title, task.unit)
+    return galleries(judged.asked.requests.scene, shown, error=unit, split=judged.asked.name)
 
 
 def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
@@ -199,7 +194,7 @@ def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
             options = scoring.options(
                 name, title=title, task=name, rule=assessment.rule,
                 intervals=replace(assessment.intervals(setting.words.seed, setting.cores), kind="normal"),
-                recipe=_recipe(setting, {}),
+                recipe=_recipe(setting, judged, {}),
             )  # fmt: skip
             parts.append(build([_split([system], each, name)], options))
             setting.say(f"assess {setting.task.title}, {PLANNING}", len(parts), len(parts))
@@ -228,9 +223,14 @@ def _together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
     )
 
 
-def _recipe(setting: _Setting, systems: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe(setting: _Setting, judged: Sequence[_Judged], systems: Mapping[str, Any]) -> dict[str, Any]:
     manifest, words = setting.store.manifest, setting.words
     whole = len(setting.fits) == len(presets.METHODS)
+    further = {
+        each.asked.name: {"requests": len(each.truth), "sha256": each.asked.key, "clusters": each.truth.resampled}
+        for each in judged
+        if each.asked.name not in SPLITS
+    }
     return {
         "track": {
             "name": schema.TRACK,
@@ -242,7 +242,8 @@ def _recipe(setting: _Setting, systems: Mapping[str, Any]) -> dict[str, Any]:
         "partition": {"counts": dict(setting.prepared.counts), "unused": dict(setting.prepared.unused)},
         "tags": manifest["tags"],
         "maps": manifest["settings"],
-        "clusters": ["scene_id"],
+        "clusters": sorted({each.truth.resampled for each in judged}),
+        **({"test_sets": further} if further else {}),
         "systems": dict(systems),
         "seed": words.seed,
     }

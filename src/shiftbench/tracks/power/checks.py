@@ -1,14 +1,13 @@
-"""What is wrong with the values of the vessel's records: one by one, as columns, and as a clock."""
+"""What is wrong with the values of the vessel's records: one by one, and as a clock."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 
-from shiftbench.intake import units
+from shiftbench.check import Vector
 from shiftbench.intake.tally import Tally
-from shiftbench.intake.units import Doubts, Range
-from shiftbench.tables import problem
+from shiftbench.intake.units import Doubts
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.schema import (
     DRAFT_AFT,
@@ -19,14 +18,10 @@ from shiftbench.tracks.power.schema import (
     TIME_ID,
     WAVE_HEIGHT,
     WIND_ACROSS,
-    WIND_ALONG,
 )
-from shiftbench.tracks.power.units import MISTAKES, of_slope
+from shiftbench.tracks.power.units import of_slope
 
-MOST_WIDTHS = 10  # of a range, that a slip lies off it: what is further off was never measured
-FEWEST_FOR_MEDIAN = 20  # minutes; the median of fewer may be that of one stormy hour
 DROP = "Correct or drop these rows."
-WINDS = (WIND_ALONG, WIND_ACROSS)
 SIGNED = "Kept; it is unsigned in the official data: take its absolute value."
 
 
@@ -36,7 +31,7 @@ def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: i
     def note(tally: Tally, column: str, expected: str, wrong: pl.Series, advice: str) -> None:
         tally.add(column, expected, advice, values=frame[column], bad=wrong.fill_null(False), line=line)
 
-    for column in schema.NAMES:
+    for column in (name for name in schema.NAMES if name in frame.columns):
         if not problems.has(column, "numbers"):  # words, which were told of already, are read as missing
             note(problems, column, "a number in each row", frame[column].is_null(), DROP)
     for column in (DRAFT_AFT, DRAFT_FORE):
@@ -48,36 +43,14 @@ def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: i
     note(warnings, POWER, "a power above 0 kW", frame[POWER] <= 0, "Kept as it is.")
 
 
-def check_units(frame: pl.DataFrame, *, label: str, stormy: bool = False, but: tuple[str, ...] = ()) -> Doubts:
-    """Compare each column of a table [N] with its range; `label` is what sentences call the table.
-
-    stormy: whether the records were chosen for their wind, whose median then says nothing. but: columns left out.
-    """
-    wrong: list[str] = []
-    odd: list[str] = []
-    for name, expected in schema.RANGES.items():
-        if name in but:
-            continue
-        count = units.Count(**frame.select(**units.counted(pl.col(name), expected)).row(0, named=True))
-        told = count.all >= FEWEST_FOR_MEDIAN and not (stormy and name in WINDS)
-        if (told and count.misplaced) or count.outside_too_often:
-            wrong.append(f"{label}: {_elsewhere(frame[name], expected, count, of_median=told and count.misplaced)}")
-        elif count.outside and (far := _far(frame[name], expected)).any():
-            wrong.append(f"{label}: {_impossible(frame[name], expected, far)}")
-        elif count.outside:
-            odd.append(f"{label}: {units.values_outside(name, schema.UNITS[name], expected, count)}")
-    return Doubts(tuple(wrong), tuple(odd))
-
-
 def check_clock(frame: pl.DataFrame, *, label: str) -> Doubts:
     """Compare the two times of a table [N]: timeSinceDryDock - time_id is 10,776 minutes in all official records."""
-    since, index = (frame[name].drop_nulls().to_numpy() for name in (SINCE_DRY_DOCK, TIME_ID))
+    since, index = _times(frame)
     off = np.flatnonzero(since - index != FIRST_MINUTE)
     if not len(off):
         return Doubts()
-    span = int(np.ptp(index))
-    slope = float(np.ptp(since)) / span if span else 1.0
-    if (found := of_slope(slope)) is not None:
+    slope = _slope(since, index)
+    if slope is not None and (found := of_slope(slope)) is not None:
         return Doubts(
             columns=(
                 f"{label}: column {SINCE_DRY_DOCK!r}: expected minutes, one for each {TIME_ID!r}, found {slope:g} for "
@@ -94,9 +67,20 @@ def check_clock(frame: pl.DataFrame, *, label: str) -> Doubts:
     )
 
 
+def in_minutes(frame: pl.DataFrame) -> bool:
+    """Whether the index of time shows that the time since dry dock of a table [N] is in minutes, as it should be.
+
+    It does where both are 10,776 minutes apart, or run alike and no index occurs twice, as it would in whole days.
+    """
+    since, index = _times(frame)
+    slope = _slope(since, index)
+    alike = slope is not None and abs(slope - 1) < 1e-3 and len(np.unique(index)) == len(index)
+    return alike or bool(len(index) and np.all(since - index == FIRST_MINUTE))
+
+
 def check_index(frame: pl.DataFrame, *, label: str) -> list[str]:
     """A sentence if an index of time stands for more than one record of a table [N]."""
-    index = frame[TIME_ID]
+    index = frame[TIME_ID].drop_nulls()
     if index.n_unique() == len(index):
         return []
     twice = index.filter(index.is_duplicated())
@@ -106,24 +90,13 @@ def check_index(frame: pl.DataFrame, *, label: str) -> list[str]:
     ]
 
 
-def _far(values: pl.Series, expected: Range) -> pl.Series:
-    """Where values [N] are too far off their range for slips."""
-    reach = MOST_WIDTHS * (expected.high - expected.low)
-    return ((values < expected.low - reach) | (values > expected.high + reach)).fill_null(False)
+def _times(frame: pl.DataFrame) -> tuple[Vector, Vector]:
+    """Time since dry dock and index of time, [N] each, where both are there."""
+    both = frame.select(SINCE_DRY_DOCK, TIME_ID).drop_nulls()
+    return both[SINCE_DRY_DOCK].to_numpy(), both[TIME_ID].cast(pl.Float64).to_numpy()
 
 
-def _impossible(values: pl.Series, expected: Range, far: pl.Series) -> str:
-    return (
-        f"column {values.name!r}: expected values from {expected.low:,g} to {expected.high:,g} "
-        f"{schema.UNITS[values.name]}, found {values[far.arg_max() or 0]:,g} in {problem.rows(far)}, which no ship "
-        f"can have. {DROP}"
-    )
-
-
-def _elsewhere(values: pl.Series, expected: Range, count: units.Count, *, of_median: bool) -> str:
-    """What a column that lies elsewhere as a whole looks like."""
-    unit, found = schema.UNITS[values.name], units.quantiles(values.drop_nulls())
-    end = units.looks(units.mistake(MISTAKES.get(unit, ()), expected, found))
-    if of_median:
-        return units.median_elsewhere(values.name, unit, expected, found[1], end=end)
-    return units.values_outside(values.name, unit, expected, count, end=end)
+def _slope(since: Vector, index: Vector) -> float | None:
+    """How much the one grows for each of the other; None where that stands still."""
+    span = float(np.ptp(index)) if len(index) else 0.0
+    return float(np.ptp(since)) / span if span else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shiftbench.settings import Assessment, Settings
 from shiftbench.tabular import run_of
 from shiftbench.track import Example, Prepared, Task, Track
 from shiftbench.tracks.power import baselines, example, partitions, preparation, schema
 from shiftbench.tracks.power.paper import PAPER
+from shiftbench.tracks.power.reading import check_test_set
 from shiftbench.tracks.power.sources import CANONICAL, EXPERIMENTS
 
 TASKS = (Task("regression", "shaft power", schema.POWER, "kW", schema.THRESHOLD_KW2),)
@@ -43,9 +46,11 @@ TRACK = Track(
     presets=baselines.PRESETS,
     methods=baselines.METHODS,
     experiments=EXPERIMENTS,
-    example=Example(example.write, "power-example", holds=("*.parquet",)),
+    example=Example(
+        example.write, "power-example", holds=("*.parquet",), with_ship=lambda ship: partial(example.write, ship=ship)
+    ),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
-    run=run_of(settings),
+    run=run_of(settings, check=check_test_set),
     paper=PAPER,
 )

@@ -12,7 +12,7 @@ from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake import prepared_folder
 from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
-from shiftbench.intake.sources import Source, example_of
+from shiftbench.intake.sources import example_of
 from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, write_manifest
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.power import partitions, published, schema
@@ -84,19 +84,19 @@ def test_sets(folder: Path) -> dict[str, str]:
 def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     source = found.tables[0]
     example = example_of(source, TRACK)
-    (table,) = _read([source], say)
-    _refuse([table])
+    (table,), scored = _read(found, say)
+    _refuse([table, *scored])
     say("divide", 0, 1)
     records = _completed(table.frame)
     split = partitions.split(records)
     leaks = _leakage(records, split)
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
     notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
-    scored = _generalization(found.generalization, folder, say=say, notes=notes)
+    written = [_written(beside, folder, notes) for beside in scored]
     origin = f"made-up example {example}" if example else f"table {source.name}"
     data = write_data(folder, TRACK, origin=origin, notes=notes)
     say("write partitions", 0, 1)
-    write_manifest(folder, split.partition, split.rules, leakage=leaks, frames=True, written=[data, *scored])
+    write_manifest(folder, split.partition, split.rules, leakage=leaks, frames=True, written=[data, *written])
     return open_prepared(folder)
 
 
@@ -110,38 +110,42 @@ def _leakage(records: pl.DataFrame, split: partitions.Split) -> Leakage:
 
 
 def _published(found: Found, folder: Path, say: Progress) -> Prepared:
-    read_tables = _read(found.tables, say)
+    read_tables, scored = _read(found, say)
     judged = published.compared(read_tables)
-    if judged.data is None:  # the official data are what they are, and only warned of
-        _refuse(read_tables)
+    # The official data are what they are, and only warned of.
+    _refuse(scored if judged.data else [*read_tables, *scored])
     notes = [*found.notes, *_said(read_tables), *judged.notes, *found.absences, BY_DESIGN]
     frames = {table.partition: _completed(table.frame) for table in read_tables}
     none = next(iter(frames.values())).clear()
     made = given([(name, frames.get(name, none)) for name in PARTITIONS])
-    scored = _generalization(found.generalization, folder, say=say, notes=notes)
+    written = [_written(beside, folder, notes) for beside in scored]
     data = write_data(folder, TRACK, origin=judged.origin, notes=notes)
     say("write partitions", 0, 1)
     rules = PublishedRules.of(partitions.canonical_rules(), MADE)
-    write_manifest(folder, made, rules, frames=True, written=[data, *scored])
+    write_manifest(folder, made, rules, frames=True, written=[data, *written])
     return open_prepared(folder)
 
 
 # --- both ------------------------------------------------------------------------------------------------------------
 
 
-def _read(found: Sequence[Source], say: Progress) -> list[Table]:
-    """All tables, or the problems of all of them."""
+def _read(found: Found, say: Progress) -> tuple[list[Table], list[Table]]:
+    """All tables, and the generalisation set if there is one; or the problems and doubts of all of them."""
+    beside = [found.generalization] if found.generalization else []
     read_tables: list[Table] = []
     problems: list[str] = []
-    for source in found:
+    for source in (*found.tables, *beside):
+        stage = GENERALIZATION if source in beside else source.partition or "records"
         try:
-            read_tables.append(read(source, partial(say, f"read {source.partition or 'records'}")))
+            read_tables.append(read(source, partial(say, f"read {stage}"), voyage=source not in beside))
         except TableError as error:
             problems += error.problems
+    scored = [table for table in read_tables if table.source in beside]
+    read_tables = [table for table in read_tables if table.source not in beside]
     problems += _repeated(read_tables)
     if problems:
-        raise TableError(*problems)
-    return read_tables
+        raise TableError(*problems, *_of_whole_columns([*read_tables, *scored]))
+    return read_tables, scored
 
 
 def _repeated(read_tables: Sequence[Table]) -> list[str]:
@@ -159,8 +163,12 @@ def _repeated(read_tables: Sequence[Table]) -> list[str]:
 
 def _refuse(read_tables: Sequence[Table]) -> None:
     """Raise if whole columns are in another unit."""
-    if columns := [said for table in read_tables for said in (*table.doubts.columns, *table.clock.columns)]:
+    if columns := _of_whole_columns(read_tables):
         raise TableError(*columns)
+
+
+def _of_whole_columns(read_tables: Sequence[Table]) -> list[str]:
+    return [said for table in read_tables for said in (*table.doubts.columns, *table.clock.columns)]
 
 
 def _said(read_tables: Sequence[Table]) -> list[str]:
@@ -178,13 +186,9 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
     return partitions.described(frame.with_columns(pl.col(TIME_ID).alias("id"))).select(COLUMNS)
 
 
-def _generalization(source: Source | None, folder: Path, *, say: Progress, notes: list[str]) -> list[Path]:
-    """Write the generalisation set, if there is one: its ids are row numbers, and its records are of no day."""
-    if source is None:
-        return []
-    table = read(source, partial(say, f"read {GENERALIZATION}"), voyage=False)
-    _refuse([table])
+def _written(table: Table, folder: Path, notes: list[str]) -> Path:
+    """Write the generalisation set, and note what is odd: its ids are row numbers, and its records are of no day."""
     notes += _said([table])
     records = partitions.described(table.frame.with_row_index("id", offset=1).cast({"id": pl.Int64}))
     columns = ("id", *schema.NAMES, partitions.WIND, partitions.INTERVAL)
-    return [tables.write_table(records.select(columns), folder / GENERALIZATION_FILE)]
+    return tables.write_table(records.select(columns), folder / GENERALIZATION_FILE)

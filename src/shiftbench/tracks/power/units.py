@@ -5,13 +5,15 @@ from __future__ import annotations
 from shiftbench.intake.units import Mistake
 
 KNOT = 1852 / 3600  # m/s
+METRES_PER_SECOND = Mistake("m/s", 1 / KNOT, "Multiply by 1.943844")
+FEET = Mistake("feet", 0.3048, "Multiply by 0.3048")
 MISTAKES: dict[str, tuple[Mistake, ...]] = {
     "kn": (
-        Mistake("m/s", 1 / KNOT, "Multiply by 1.943844"),
+        METRES_PER_SECOND,
         Mistake("km/h", 1 / 1.852, "Divide by 1.852"),
     ),
     "m": (
-        Mistake("feet", 0.3048, "Multiply by 0.3048"),
+        FEET,
         Mistake("centimetres", 0.01, "Divide by 100"),
         Mistake("millimetres", 0.001, "Divide by 1,000"),
     ),
@@ -31,3 +33,8 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
 def of_slope(slope: float) -> Mistake | None:
     """The unit of a time that runs so many times as fast as one in minutes, to a thousandth; None if it is minutes."""
     return next((entry for entry in MISTAKES["minutes"] if abs(slope * entry.factor - 1) < 1e-3), None)
+
+
+def base(unit: str) -> str:
+    """The unit without what it is counted for: kn of kn/3min."""
+    return unit.split("/")[0]

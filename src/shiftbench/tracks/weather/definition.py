@@ -17,6 +17,7 @@ from shiftbench.track import Example, Prepared, Task, Track
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
 from shiftbench.tracks.weather.paper import PAPER
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
+from shiftbench.tracks.weather.ranges import check_test_set
 from shiftbench.tracks.weather.schema import CLASS, CLIMATE, LATITUDE, LONGITUDE, META, TARGETS, TEMPERATURE
 
 TASKS = (
@@ -80,7 +81,7 @@ TRACK = Track(
     example=Example(example.write, "weather.parquet"),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
-    run=run_of(settings),
+    run=run_of(settings, check=check_test_set),
     paper=PAPER,
     with_climates=lambda table: partial(preparation.prepare, climate=table),
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from shiftbench.errors import TableError
 from shiftbench.intake import units
 from shiftbench.intake.units import Doubts, Quantiles
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.schema import Column, Range
 from shiftbench.tracks.weather.units import MISTAKES
 
+FEWEST_FOR_MEDIAN = 20  # records; the median of fewer may be that of a stormy hour
 FEWEST_FOR_PEAK = 1000  # values; the highest hundredth of fewer says little
 COLUMNS = {column.name: column for column in schema.COLUMNS if column.name in schema.RANGES}
 MODELS = ("cmc", "gfs", "wrf")
@@ -20,17 +23,44 @@ MODELS = ("cmc", "gfs", "wrf")
 
 def check_ranges(file: Path, *, label: str) -> Doubts:
     """Compare each column of a Parquet file of the schema with its range; `label` is what sentences call the file."""
+    return _doubts(pl.scan_parquet(file, glob=False), COLUMNS, label=label)
+
+
+def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
+    """Compare the columns of a table [N] that somebody wants to be scored on, as far as it has them, with their ranges.
+
+    Whoever chose its records may have chosen a cold place or a dry month: a column is only refused where a known unit
+    brings it into its range.
+
+    Returns:
+        What is odd about it.
+
+    Raises:
+        TableError: naming every column in another unit.
+    """
+    types = frame.schema
+    columns = {name: column for name, column in COLUMNS.items() if name in types and types[name].is_numeric()}
+    found = _doubts(frame.lazy(), columns, label=label, chosen=True)
+    if found.columns:
+        raise TableError(*found.columns)
+    return list(found.values)
+
+
+def _doubts(table: pl.LazyFrame, columns: Mapping[str, Column], *, label: str, chosen: bool = False) -> Doubts:
+    """chosen: whether somebody chose the records, so that medians may be unusual."""
     wrong: list[str] = []
     odd: list[str] = []
-    for name, column in COLUMNS.items():
+    for name, column in columns.items():
         expected = schema.RANGES[name]
-        count = _count(column, expected, file)
+        count = _count(column, expected, table)
         if count.misplaced or count.outside_too_often:
-            (wrong if expected.known else odd).append(f"{label}: {_whole(column, expected, count, file)}")
+            said, known = _whole(column, expected, count, table)
+            sure = expected.known and not (chosen and (known is None or count.all < FEWEST_FOR_MEDIAN))
+            (wrong if sure else odd).append(f"{label}: {said}")
         elif count.outside:
             odd.append(f"{label}: {units.values_outside(name, column.unit, expected, count)}")
-        elif count.low_peak:
-            odd.append(f"{label}: {_flat(column, expected, file)}")
+        elif count.low_peak and not chosen:
+            odd.append(f"{label}: {_flat(column, expected, table)}")
     return Doubts(tuple(wrong), tuple(odd))
 
 
@@ -48,20 +78,18 @@ class _Count(units.Count):
         return told and self.peak <= 0.01 * self.all
 
 
-def _values(column: Column) -> pl.Expr:
+def _values(column: Column, table: pl.LazyFrame) -> pl.LazyFrame:
     """The column where its forecast model was there: what stands elsewhere is no forecast."""
-    values = pl.col(column.name)
-    if column.source not in MODELS or column.name.endswith("_available"):
-        return values
-    return pl.when(pl.col(f"{column.source}_available").fill_null(1) != 0).then(values)
+    values, there = pl.col(column.name), f"{column.source}_available"
+    told = column.source in MODELS and column.name != there and there in table.collect_schema()
+    return table.select(values=pl.when(pl.col(there).fill_null(1) != 0).then(values) if told else values)
 
 
-def _count(column: Column, expected: Range, file: Path) -> _Count:
+def _count(column: Column, expected: Range, table: pl.LazyFrame) -> _Count:
     # One column at a time: all at once would hold much of the table in memory.
     values = pl.col("values")
     counts = (
-        pl.scan_parquet(file, glob=False)
-        .select(values=_values(column))
+        _values(column, table)
         .select(
             **units.counted(values, expected),
             peak=(values >= expected.peak).sum(),
@@ -72,24 +100,25 @@ def _count(column: Column, expected: Range, file: Path) -> _Count:
     return _Count(**counts.row(0, named=True))
 
 
-def _read(column: Column, file: Path) -> pl.Series:
-    return pl.scan_parquet(file, glob=False).select(_values(column).alias("values")).collect()["values"].drop_nulls()
+def _read(column: Column, table: pl.LazyFrame) -> pl.Series:
+    return _values(column, table).collect()["values"].drop_nulls()
 
 
 def _mistake(column: Column, expected: Range, found: Quantiles) -> units.Mistake | None:
     return units.mistake(MISTAKES.get(column.unit, ()), expected, found)
 
 
-def _whole(column: Column, expected: Range, count: _Count, file: Path) -> str:
-    found = units.quantiles(_read(column, file))
-    end = units.looks(_mistake(column, expected, found))
+def _whole(column: Column, expected: Range, count: _Count, table: pl.LazyFrame) -> tuple[str, units.Mistake | None]:
+    found = units.quantiles(_read(column, table))
+    known = _mistake(column, expected, found)
+    end = units.looks(known)
     if count.misplaced:
-        return units.median_elsewhere(column.name, column.unit, expected, found[1], end=end)
-    return units.values_outside(column.name, column.unit, expected, count, end=end)
+        return units.median_elsewhere(column.name, column.unit, expected, found[1], end=end), known
+    return units.values_outside(column.name, column.unit, expected, count, end=end), known
 
 
-def _flat(column: Column, expected: Range, file: Path) -> str:
-    high = float(_read(column, file).quantile(0.99, "nearest") or 0.0)
+def _flat(column: Column, expected: Range, table: pl.LazyFrame) -> str:
+    high = float(_read(column, table).quantile(0.99, "nearest") or 0.0)
     found = _mistake(column, expected, (0.0, 0.0, high))
     looks = f": it may be in {found.unit}. {found.advice} if so." if found else ". Check its unit."
     return (

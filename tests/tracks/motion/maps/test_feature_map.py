@@ -1,7 +1,9 @@
 import itertools
+import json
 import statistics
 import sys
-from dataclasses import replace
+import warnings
+from dataclasses import asdict, replace
 
 import cv2
 import numpy as np
@@ -314,6 +316,45 @@ def test_unknown_names_are_answered_with_the_known_ones(settings):
         feature_map(made(), 1000, **settings)
     with pytest.raises(UnknownNameError, match="vehicle of scene"):
         feature_map(made(), 999)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("size", 2.5), ("size", True), ("size", None), ("size", "64"), ("size", (True, 8)), ("size", np.array(8.0)),
+        ("metres_per_pixel", "1"), ("metres_per_pixel", None), ("metres_per_pixel", True),
+        ("metres_per_pixel", 1e-300), ("metres_per_pixel", 9.9e-4), ("metres_per_pixel", 1e300),
+        ("channels", 3), ("channels", "vehicles.yaw"), ("channels", []),
+        ("history", 0), ("history", None), ("history", "0"), ("history", (0.5,)), ("road_history", ([0],)),
+    ],
+)  # fmt: skip
+def test_settings_of_another_kind_are_named(name, value):
+    with pytest.raises(SettingsError, match=rf"^{name}: expected .* found ") as caught:
+        feature_map(made(), 1000, **{name: value})
+    assert len(caught.value.problems) == 1
+
+
+def test_an_unknown_name_hides_no_other_problem():
+    wrong = {"size": 0, "metres_per_pixel": -1, "channels": ["nope", 17, True], "history": (25,), "yaw_frame": ["x"]}
+    with pytest.raises(SettingsError, match="size: expected") as caught:
+        MapSettings.of(**wrong)
+    named = [problem.partition(":")[0].partition(".")[0] for problem in caught.value.problems]
+    channels = ["Unknown channel 'nope'", "Unknown channel 17", "Unknown channel True"]
+    assert named == ["size", "metres_per_pixel", "history", *channels, "Unknown yaw frame ['x']"]
+
+
+def test_numbers_of_numpy_make_the_same_settings():
+    own = MapSettings.of(size=np.array([32, 48]), metres_per_pixel=np.float32(2), channels=np.arange(3), history=[1, 0])
+    plain = MapSettings.of(size=(32, 48), metres_per_pixel=2, channels=CHANNELS[:3], history=(1, 0))
+    assert json.dumps(asdict(own)) == json.dumps(asdict(plain))
+    assert type(MapSettings.of(size=np.int64(8)).size[0]) is int
+
+
+@pytest.mark.parametrize("metres", [1e-3, 1e3])
+def test_maps_of_the_finest_and_the_coarsest_pixels_are_finite(metres):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(feature_map(made_scene.scene(), ID, size=16, metres_per_pixel=metres)).all()
 
 
 def test_an_agent_that_is_never_seen_before_t_0_has_no_map():

@@ -72,7 +72,7 @@ def test_no_rows_are_no_rows(alive, store):
     assert_same(alive, store, [])
 
 
-@pytest.mark.parametrize("rows", [[0.5], [-1], [10_000], [[0]], [True]])
+@pytest.mark.parametrize("rows", [[0.5], [-1], [10_000], [[0]], [True], None, "1", [[0], [0, 1]]])
 def test_rows_that_are_none_are_refused(alive, rows):
     for ask in (alive.maps, alive.vectors, alive.select):
         with pytest.raises(ArrayError, match=rf"rows: expected whole numbers from 0 to {len(alive) - 1}, or .* found"):
@@ -112,6 +112,12 @@ def test_parts_are_read_whatever_their_partition(tmp_path):
     source = made_parts.write(tmp_path / "source")
     found = LiveStore.of(source, SMALL).requests["scene_id"].to_list()
     assert found == [name.replace("/", "-") for name in made_parts.PLACES]
+
+
+def test_places_may_be_texts_and_what_is_no_path_is_refused(folder, alive):
+    assert LiveStore.of(str(folder), SMALL).key == alive.key
+    with pytest.raises(ShiftbenchError, match=r"expected a path, found '3' \(int\)"):
+        LiveStore.of(3)
 
 
 def test_one_scene_is_enough(folder, alive):

@@ -16,7 +16,7 @@ import pytest
 from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import processes
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
-from shiftbench.tracks.motion.prepared import preparation, request_table, shard_making
+from shiftbench.tracks.motion.prepared import preparation, request_table, shard_making, workplace
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
@@ -204,6 +204,35 @@ def test_a_folder_begun_in_another_way_is_refused(source, prepared, tmp_path):
         prepare(source, tmp_path / "finished")
 
 
+def test_scenes_exchanged_for_others_of_their_names_and_sizes_are_noticed(source, prepared, tmp_path):
+    folder = shutil.copytree(prepared.folder, tmp_path / "finished")
+    before = tree(folder)
+    assert prepare(str(source), str(folder)).counts == COUNTS
+    said = []
+    data = (source / "dev/a.pb").read_bytes()
+    (source / "dev/a.pb").write_bytes(data.replace(b"dev-a.pb", b"dev-x.pb"))
+    with pytest.raises(TableError, match=r"in 1 of its 5 shards \(the first: dev/a\.pb to dev/b\.pb\)"):
+        prepare(source, folder, progress=lambda *progress: said.append(progress))
+    assert said[-1] == ("compare scenes with those that were prepared", 5, 5)
+    assert tree(folder) == before
+
+
+def test_only_what_was_begun_in_another_way_is_discarded(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(workplace, "SCENES_PER_SHARD", 2)
+    folder = tmp_path / "prepared"
+    workplace.discard_other(folder, settings=SMALL)  # nothing there
+    interrupted(source, folder, after=3)
+    before = tree(folder)
+    workplace.discard_other(folder, settings=SMALL)
+    assert tree(folder) == before
+    workplace.discard_other(folder, settings=SMALL, experiment="published")
+    assert list(folder.iterdir()) == []
+    interrupted(source, folder, after=3)
+    (folder / "begun.json").write_text("{")
+    workplace.discard_other(folder, settings=SMALL)
+    assert list(folder.iterdir()) == []
+
+
 def test_scenes_that_came_or_went_while_shards_were_made_leave_no_trace(source, tmp_path):
     folder = tmp_path / "prepared"
     interrupted(source, folder, after=3)
@@ -261,6 +290,34 @@ def test_scenes_that_come_twice_are_named_with_their_files(source, tmp_path):
         prepare(source, tmp_path / "prepared")
     assert len(caught.value.problems) == 2
     assert "(dev/a.pb, eval/copy.pb)" in caught.value.problems[1]
+
+
+def test_scenes_that_come_twice_are_named_together_with_all_else(source, tmp_path):
+    """In a shard that is refused and one that is made; broken ones too, if their ids can be read."""
+    shutil.copy(source / "train/000/a.pb", source / "eval/copy.pb")
+    nan = made_parts.message("dev-b.pb", MOSCOW, DRY)
+    nan.past_vehicle_tracks[3].tracks[0].position.x = np.nan
+    (source / "eval/nan.pb").write_bytes(nan.SerializeToString())
+    (source / "eval_tags.txt").unlink()
+    with pytest.raises(ShiftbenchError, match=r"^eval/nan\.pb: vehicle tracks: expected finite") as caught:
+        prepare(source, tmp_path / "prepared")
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "eval/nan.pb", "scene train-000-a.pb", "scene dev-b.pb",
+    ]  # fmt: skip
+    assert "(train/000/a.pb, eval/copy.pb)" in caught.value.problems[1]
+    for name in ("copy", "nan"):  # what is mended is told of no more
+        (source / f"eval/{name}.pb").unlink()
+    assert prepare(source, tmp_path / "prepared").counts == COUNTS
+
+
+def test_messages_call_scenes_by_one_name_wherever_they_lie(source, tmp_path):
+    for part in ("train", "dev", "eval"):
+        (source / f"{part}_tags.txt").unlink()
+    (source / "dev/a.pb").write_bytes(b"")
+    (source / "eval/b.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(ShiftbenchError, match="expected a serialised message, found an empty file") as caught:
+        prepare(source, tmp_path / "prepared")
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["dev/a.pb", "eval/b.pb"]
 
 
 def test_requests_that_cannot_be_answered_are_counted_and_none_at_all_is_an_error(tmp_path):
@@ -338,7 +395,7 @@ def test_opening_notices_what_is_missing_or_of_another_form(prepared, tmp_path):
 
 def test_two_preparations_do_not_share_a_folder(source, prepared, tmp_path):
     folder = tmp_path / "folder"
-    with preparation.alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
+    with workplace.alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
         prepare(source, folder)
     assert not folder.exists()
     prepare(source, folder)

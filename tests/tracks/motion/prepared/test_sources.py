@@ -99,8 +99,11 @@ def test_tag_files_of_other_scenes_are_refused_all_at_once(source):
     assert "dev_tags.txt: expected a line for each of 2 scenes, found 1" in told
     assert "eval_tags.txt, line 1: expected a JSON object" in told
     (source / "train_tags.txt").write_text("".join([lines[1], lines[0], lines[2]]))
-    with pytest.raises(ShiftbenchError, match=r"train_tags\.txt, line 1: expected the tags of"):
+    with pytest.raises(
+        ShiftbenchError, match=r"train_tags\.txt, line 1: expected the tags of train/000/a\.pb, "
+    ) as caught:
         sources.found(source)
+    assert "take the tags from the scenes themselves (`read_scene(path).tags`)" in str(caught.value)
 
 
 def test_places_without_scenes_are_refused(source, tmp_path):
@@ -221,10 +224,9 @@ def test_files_that_cannot_be_used_are_all_named(source):
     (source / "eval_tags.txt").unlink()
     with pytest.raises(TableError) as raised:
         sources.found(source)
-    told = "\n".join(raised.value.problems)
-    assert "nowhere.pb: expected a scene, found: No such file" in told
-    assert "loop.pb: expected a scene, found: " in told
-    assert len(raised.value.problems) == 2
+    nowhere, loop = raised.value.problems
+    assert nowhere.startswith("dev/nowhere.pb: expected a scene, found: No such file")
+    assert loop.startswith("eval/loop.pb: expected a scene, found: ")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shiftbench import files
-from shiftbench.errors import ArrayError, TableError
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError
 from shiftbench.executor import processes
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.prepared import preparation, vector_codec
@@ -106,6 +106,24 @@ def test_requests_are_found_by_their_ids(store):
         chosen.rows([ids[9], "x/1"])
 
 
+@pytest.mark.parametrize("ids", [[1], [None], None, 5, "x/1", b"x/1", [["x/1"]], np.array([0.5])], ids=str)
+def test_ids_that_are_no_texts_are_refused(store, ids):
+    with pytest.raises(ArrayError, match=r"ids: expected a list of texts, each 'scene/track', found "):
+        store.rows(ids)
+
+
+def test_folders_that_are_no_paths_are_refused_and_texts_are_paths(folder):
+    assert len(Store.open(str(folder))) == 18
+    with pytest.raises(ShiftbenchError, match=r"expected a path, found 'None' \(NoneType\)"):
+        Store.open(None)
+
+
+def test_scenes_of_none_of_the_requests_are_refused(store):
+    for none in ("nobody", 5, None):
+        with pytest.raises(TableError, match=rf"expected a scene of these requests, found {none!r}"):
+            store.scene(none)
+
+
 def test_a_selection_is_a_store_of_its_rows(store):
     rows = np.array([5, 1, 9])
     chosen = store.select(rows)
@@ -133,7 +151,9 @@ def test_a_store_travels_as_its_folder_and_rows(store, folder, tmp_path):
     assert done.stdout.split() == [hashlib.sha256(chosen.maps([0, 1]).tobytes()).hexdigest(), "2"]
 
 
-@pytest.mark.parametrize("rows", [[20], [-1], [0.5], [[0, 1]], [True, False], np.array(3)], ids=str)
+@pytest.mark.parametrize(
+    "rows", [[20], [-1], [0.5], [[0, 1]], [True, False], np.array(3), None, "1", [[0], [0, 1]], [None], {1}], ids=str
+)
 def test_rows_that_are_none_are_refused(store, rows):
     for use in (store.maps, store.vectors, store.select):
         with pytest.raises(ArrayError, match=r"rows: expected whole numbers from 0 to 17, or 18 flags, found"):

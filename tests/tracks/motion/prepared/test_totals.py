@@ -46,7 +46,7 @@ def test_many_scenes_that_come_twice_are_counted():
     with pytest.raises(TableError, match=r"scene 0: expected one file, found 2 \(train/0\.pb, train/0\.pb\)") as caught:
         totals.totals([note(*twice), note(*twice)])
     assert len(caught.value.problems) == totals.LISTED + 1
-    assert caught.value.problems[-1] == "… and 10 more scenes."
+    assert caught.value.problems[-1] == "… and 10 more scenes that come twice."
 
 
 def test_no_request_at_all_is_an_error_that_says_why():

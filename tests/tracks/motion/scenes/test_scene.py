@@ -310,6 +310,24 @@ def test_nothing_is_written_that_could_not_be_read(tmp_path):
 
 
 @pytest.mark.needs_shared
+def test_places_where_nothing_can_be_written_are_named(tmp_path):
+    (tmp_path / "file").touch()
+    for place, told in (("file/x.pb", r"file/x\.pb"), ("a\0b", "a\0b"), ("", "")):
+        with pytest.raises(ShiftbenchError, match=rf"{told}: expected a place to write a scene to, found: "):
+            write_scene(made_scene.scene(), f"{tmp_path}/{place}")
+    with pytest.raises(ShiftbenchError, match=r"expected a path, found 'None' \(NoneType\)"):
+        write_scene(made_scene.scene(), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("path", [None, 3, b"scene.pb", ["scene.pb"]])
+def test_what_is_no_path_is_no_scene(path):
+    with pytest.raises(ShiftbenchError, match="expected a path, found"):
+        read_scene(path)
+    with pytest.raises(ShiftbenchError, match="expected a path, found one that no file can have"):
+        read_scene("a\0b")
+
+
 def test_a_genuine_scene_is_read_in_milliseconds(shared):
     path = shared / "data/motion/test_scene_2021-05_f509015.pb"
     spent = []

@@ -14,8 +14,9 @@ from shiftbench.intervals import Settings
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, valid_requests
 from shiftbench.tracks.motion.schema import City, Maneuver, Precipitation, SceneTags
-from shiftbench.tracks.motion.submissions.scoring import line_up, options, scored_submission, scores
+from shiftbench.tracks.motion.submissions.scoring import line_up, misfits, options, scored_submission, scores
 from shiftbench.tracks.motion.submissions.submission import Submission, read_submission
+from shiftbench.tracks.motion.submissions.submitted import Requests
 from shiftbench.tracks.motion.submissions.truth import Truth, is_shifted, truth_of_scenes, truth_of_submission
 from tests.tracks.motion.made_scene import GOLDEN
 
@@ -248,6 +249,29 @@ def test_all_that_does_not_fit_the_truth_is_reported_together(submission, truth)
     assert "expected a prediction for each request, found none for scene0/12, scene11/11. Predict them." in text
     assert "expected scenes of the ground truth, found 1 others (moon)" in text
     assert "found scene0/99 besides" in text
+
+
+def test_requests_of_wrong_predictions_are_told_what_line_up_would_tell(submission, truth):
+    scenes, tracks, said = submission.scene_ids.copy(), submission.track_ids.copy(), np.zeros(60, dtype=bool)
+    scenes[0], tracks[2] = "moon", 99
+    said[5] = not truth.shifted[order_of(submission, truth)][5]
+    spoilt_ids = spoilt(submission, scene_ids=scenes, track_ids=tracks, is_ood=said)
+    with pytest.raises(PredictionsError) as caught:
+        line_up(spoilt_ids, truth)
+    assert misfits(Requests(scenes, tracks, said), truth) == list(caught.value.problems)
+    twice = [*range(60), 7]  # a request that comes twice and one without a scene are told by the file's own checks
+    scenes = np.append(scenes, "")
+    tracks, said = np.append(tracks, np.uint64(3)), np.append(said, False)
+    assert misfits(Requests(scenes[[*twice, 60]], tracks[[*twice, 60]], said[[*twice, 60]]), truth) == list(
+        caught.value.problems
+    )
+
+
+def test_an_is_ood_is_held_against_the_truth_even_where_predictions_are_missing(submission, truth):
+    said = ~truth.shifted[order_of(submission, truth)]
+    with pytest.raises(PredictionsError, match="expected a prediction for each request") as caught:
+        line_up(spoilt(submission, is_ood=said).select(range(1, 60)), truth)
+    assert "is_ood: expected what the ground truth says" in caught.value.problems[1]
 
 
 def test_predictions_nobody_asked_for_may_be_dropped(submission, truth):

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.errors import PredictionsError, TableError
+from shiftbench.errors import ArrayError, PredictionsError, TableError
 from shiftbench.tracks.motion.scenes import wire
-from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, write_submission
+from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, reading, write_submission
 from tests.tracks.motion.made_scene import GOLDEN
 
 FIELDS = ("scene_ids", "track_ids", "trajectories", "weights", "counts", "uncertainty", "is_ood")
@@ -211,6 +211,8 @@ def test_all_problems_of_a_table_are_reported_together(tmp_path, parts):
     write_submission(Submission(**parts), tmp_path / "good.parquet")
     rows = pl.read_parquet(tmp_path / "good.parquet").to_dicts()
     rows[0]["weights"] = [0.5, 0.33]
+    rows.append(rows[0] | {"scene_id": "e", "weights": [1.0]})
+    rows.append(rows[0] | {"scene_id": "f", "weights": [-0.2, 1.2]})
     rows[1]["trajectories"] = [rows[1]["trajectories"][0][:24]]
     rows[2]["uncertainty"] = None
     rows[3]["scene_id"] = None
@@ -226,10 +228,37 @@ def test_all_problems_of_a_table_are_reported_together(tmp_path, parts):
         "found 0.83 in a/1",
         "found 24 in a/2",
         "uncertainty: expected finite numbers, found nan in b/1",
-        f"scene_id: expected text for each request, found none in 1 of 5 (such as track {2**63 + 5})",
+        f"scene_id: expected text for each request, found none in 1 of 7 (such as track {2**63 + 5})",
+        "weights: expected one for each mode, found 1 for 2 in e/1. Give each mode one.",
+        "weights: expected numbers >= 0, found -0.2 in f/1",
         "modes: expected at least one for each request, found none in d/0",
     ):
         assert expected in text
+    assert len(caught.value.problems) == 7  # none follows from what another was filled with
+
+
+def test_all_problems_of_the_columns_are_reported_together(tmp_path, parts):
+    write_submission(Submission(**parts), tmp_path / "good.parquet")
+    frame = pl.read_parquet(tmp_path / "good.parquet").drop("weights")
+    frame.with_columns(pl.col("track_id", "uncertainty").cast(pl.String)).write_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(PredictionsError, match="expected a column 'weights', found none") as caught:
+        read_submission(tmp_path / "bad.parquet")
+    assert ["track_id" in each or "uncertainty" in each for each in caught.value.problems[1:]] == [True, True]
+
+
+def test_what_a_wrong_file_is_about_is_known_as_far_as_its_ids_can_be_read(tmp_path, parts):
+    write_submission(Submission(**parts), tmp_path / "good.parquet")
+    frame = pl.read_parquet(tmp_path / "good.parquet")
+    for name, change in {"weights": frame.drop("weights"), "uncertainty": frame.with_columns(uncertainty=None)}.items():
+        change.write_parquet(tmp_path / f"{name}.parquet")
+        found = reading(tmp_path / f"{name}.parquet")
+        assert found.submission is None
+        assert found.problems
+        assert [found.requests.name(row) for row in range(5)] == [Submission(**parts).name(row) for row in range(5)]
+    frame.drop("track_id").write_parquet(tmp_path / "bad.parquet")
+    assert reading(tmp_path / "bad.parquet").requests is None
+    right = reading(tmp_path / "good.parquet")
+    assert (len(right.submission), len(right.requests), right.problems) == (5, 5, ())
 
 
 @pytest.mark.parametrize(
@@ -275,14 +304,23 @@ def test_a_truncated_table_is_refused(tmp_path, parts):
 
 
 def test_foreign_files_are_refused(tmp_path):
-    for name in ("synthetic_scene_1.pb", "inputs_metrics.npz"):
-        with pytest.raises(PredictionsError, match=r"expected"):
-            read_submission(GOLDEN / name)
+    with pytest.raises(PredictionsError, match=r"expected one serialised Submission message, found 215,326 bytes"):
+        read_submission(GOLDEN / "inputs_metrics.npz")
     (tmp_path / "empty.pb").write_bytes(b"")
     with pytest.raises(PredictionsError, match="found an empty file"):
         read_submission(tmp_path / "empty.pb")
     with pytest.raises(PredictionsError, match="expected a file, found: No such file"):
         read_submission(tmp_path / "none.pb")
+
+
+@pytest.mark.parametrize("scene_id", ["synthetic", "eval-000000", "\x0a\x01a", "0"])
+def test_a_scene_is_told_from_a_submission_whatever_its_id(tmp_path, scene_id):
+    # The bytes of some ids are those of a prediction without fields that we know, of others they are none.
+    scene = wire.parse_scene((GOLDEN / "synthetic_scene_1.pb").read_bytes())
+    scene.id = scene_id
+    (tmp_path / "scene.pb").write_bytes(scene.SerializeToString())
+    with pytest.raises(PredictionsError, match=r"scene\.pb: expected one serialised Submission message, found a Scene"):
+        read_submission(tmp_path / "scene.pb")
 
 
 def test_damaged_bytes_never_end_in_a_librarys_traceback(tmp_path, rng):
@@ -339,6 +377,18 @@ def test_arrays_that_do_not_fit_are_refused(parts, name, value, message):
 def test_arrays_of_other_shapes_make_no_submission():
     with pytest.raises(PredictionsError, match=r"expected trajectories \[N, D, 25, 2\] and weights \[N, D\], found"):
         Submission.of((["a"], [1]), np.zeros((1, 25, 2)), [[1.0]], [0.0])
+
+
+def test_rows_of_different_lengths_make_no_submission(parts):
+    ragged = [[np.zeros((25, 2))], [np.zeros((25, 2))] * 2]
+    with pytest.raises(
+        ArrayError, match=r"trajectories: expected as many modes for each request, .* found rows"
+    ) as told:
+        Submission.of((["a", "b"], [1, 2]), ragged, [[1.0], [0.5, 0.5]], [0.0, 0.0])
+    assert [each.split(":")[0] for each in told.value.problems] == ["trajectories", "weights"]
+    with pytest.raises(PredictionsError, match=r"trajectories: expected .* found rows of different lengths") as several:
+        Submission(**parts | {"trajectories": ragged, "uncertainty": "high"})
+    assert len(several.value.problems) == 2
 
 
 def test_the_value_of_a_submission_needs_no_protobuf():

@@ -208,7 +208,10 @@ def test_a_record_alone_equals_the_same_record_among_many(monkeypatch: pytest.Mo
     together = shaft_power(CONTAINER, many)
     for place in range(50):
         alone = shaft_power(CONTAINER, Conditions(*(getattr(many, f.name)[[place]] for f in fields(Conditions))))
+        assert alone.floats_m == together.floats_m
         for field in fields(Powering):
+            if field.name == "floats_m":
+                continue
             value = getattr(together, field.name)[[place]]
             np.testing.assert_allclose(getattr(alone, field.name), value, rtol=1e-9, atol=1e-12)
 
@@ -241,7 +244,8 @@ def test_hostile_records_get_their_own_codes_and_are_named() -> None:
     assert found.problem.tolist() == codes
     np.testing.assert_array_equal(np.isnan(found.power_kw), [code == NO_FORM for code in codes])
     words = describe(found)
-    assert words[0].startswith("2 of 8 records (first: 1): the ship cannot float at these drafts")
+    assert words[0].startswith("2 of 8 records (first: 1, drafts of 0 m aft and 0 m fore, from ")
+    assert "the ship cannot float at these drafts" in words[0]
     assert words[1].startswith(f"1 of 8 records (first: 3, {found.power_kw[3]:,.0f} kW): the propeller cannot deliver")
     assert len(words) == 6
 
@@ -265,6 +269,22 @@ def test_ranges_of_the_methods_that_are_left_are_told() -> None:
     height = [0.0, 0.0, 7.0]
     told = powering.validity(CONTAINER, _conditions(wave_height_m=height, draft_aft_m=[13, 0, 13], draft_fore_m=13))
     assert any("significant height" in message and "1 of 3 records" in message for message in told)
+
+
+def test_ranges_say_nothing_of_a_record_at_whose_drafts_the_ship_has_no_form() -> None:
+    hostile = {"speed_through_water_m_s": [9.0, 20.0], "wave_height_m": [1.0, 12.0], "wave_angle_rad": [0.0, 2.0]}
+    afloat, aground = (_conditions(draft_aft_m=[13, draft], draft_fore_m=13, **hostile) for draft in (13, 0))
+    alone = _conditions(draft_aft_m=[13], draft_fore_m=13, speed_through_water_m_s=9.0, wave_height_m=1.0)
+    told = powering.validity(CONTAINER, aground)
+    assert len(told) == len(powering.validity(CONTAINER, alone)) < len(powering.validity(CONTAINER, afloat))
+    assert not any("at index 1" in message for message in told)
+
+
+def test_a_draft_of_0_is_told_with_the_drafts_that_are_possible() -> None:
+    (said,) = describe(shaft_power(CONTAINER, _conditions(draft_aft_m=[13, 0], draft_fore_m=13)))
+    low, high = drafts_m(CONTAINER)
+    assert said.startswith("1 of 2 records (first: 1, drafts of 0 m aft and 13 m fore, from ")
+    assert f"from {low:.3g} to {high:.3g} m are possible): the ship cannot float" in said
 
 
 def test_what_cannot_be_a_record_is_refused_with_everything_that_is_wrong() -> None:

@@ -142,6 +142,7 @@ def test_what_is_no_finite_number_is_refused(tmp_path: Path, value: object):
         ("hull", "bulb_centre_m", 9.0, "hull.bulb_centre_m > 0 and at most 0.6"),
         ("hull", "bulb_centre_m", 0.0, "hull.bulb_centre_m > 0 and at most 0.6"),
         ("hull", "transom_width_m", 50.0, "hull.transom_width_m <= hull.beam_m"),
+        ("propeller", "area_ratio", 0.4, "propeller.area_ratio from 0.45 to 1.05, as the B-series was tested with 5"),
         ("propeller", "shaft_height_m", 3.0, "at least half its diameter"),
         ("propeller", "shaft_height_m", 9.95, "a propeller under water at the design draft"),
         ("topsides", "deck_lateral_area_m2", 9_000.0, "deck_lateral_area_m2 < topsides.lateral_area_m2"),
@@ -155,6 +156,17 @@ def test_what_cannot_be_true_together_is_told(tmp_path: Path, part: str, entry: 
     values = plain()
     values[part][entry] = value
     assert told in problems(tmp_path / "odd.toml", values)
+
+
+def test_a_wrong_part_does_not_hide_what_the_others_contradict(tmp_path: Path):
+    values = plain()
+    values["drive"]["mcr_kw"] = -1
+    values["hull"]["depth_m"] = 5.0
+    values["propeller"] |= {"blades": 2, "area_ratio": 1.0}
+    told = problems(tmp_path / "odd.toml", values)
+    assert "drive.mcr_kw: expected a number from 200 to 120000, found -1" in told
+    assert "expected hull.draft_m < hull.depth_m" in told
+    assert "propeller.area_ratio from 0.3 to 0.38, as the B-series was tested with 2 blades, found 1" in told
 
 
 @pytest.mark.parametrize("digits", [400, 5_000])

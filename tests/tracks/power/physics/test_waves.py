@@ -166,7 +166,7 @@ def test_what_is_out_of_range_is_named_with_its_count_and_first_record():
         "STAWAVE-2: beam over draft: expected 2.2 to 5.5, found 2.105 at index 1 (1 of 2 records).",
         "STAWAVE-2: Froude number: expected 0.1 to 0.3, found 0.01638 at index 0 (1 of 2 records).",
         "STAWAVE-2: block coefficient: expected 0.39 to 0.9, found 0.3 at index 0 (1 of 2 records).",
-        "STAWAVE: degrees off the bow that the waves come from: expected 0 to 45, found 114.6 at index 1 "
+        "STAWAVE-2: degrees off the bow that the waves come from: expected 0 to 45, found 114.6 at index 1 "
         "(1 of 2 records).",
         "STAWAVE-1: significant height in m: expected 0 to 4.386, found 9 at index 1 (1 of 2 records).",
     )

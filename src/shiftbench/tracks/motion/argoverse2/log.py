@@ -1,7 +1,7 @@
 """A sensor log: 15.5 s of boxes at 10 Hz in the frame of the ego vehicle, and its poses in the city.
 
 Every box goes into the frame of the city by the pose of its own sweep. Velocities are not given: they are differences
-of positions.
+to earlier positions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiftbench.tracks.motion.argoverse2.columns import (
     table,
     twice,
 )
-from shiftbench.tracks.motion.argoverse2.recording import HZ, Floats, Motion, Observed, Recording, motion
+from shiftbench.tracks.motion.argoverse2.recording import HZ, LEAD, Floats, Motion, Observed, Recording, motion
 from shiftbench.tracks.motion.argoverse2.scenario import left_out
 from shiftbench.tracks.motion.argoverse2.sources import Source
 
@@ -34,6 +34,8 @@ NS = 1e-9
 
 def read_log(source: Source, *, stride: int, sweeps: int) -> Recording:
     """The recording of a sensor log; windows start every `stride` sweeps where none of their `sweeps` is missing.
+
+    The first starts after `LEAD` sweeps; none of those before a window may be missing either.
 
     Raises:
         TableError: for a damaged table or columns that are none.
@@ -57,26 +59,26 @@ def read_log(source: Source, *, stride: int, sweeps: int) -> Recording:
     vehicles, still_vehicles = motion(_of(observed, boxes, categories.LOG_VEHICLES), time)
     pedestrians, still_pedestrians = motion(_of(observed, boxes, categories.LOG_PEDESTRIANS), time)
     dropped = left_out(boxes, "category", categories.LOG_VEHICLES | categories.LOG_PEDESTRIANS)
-    dropped["seen once"] += still_vehicles + still_pedestrians
-    dropped["windows with a gap"] += len(range(0, len(stamps) - sweeps + 1, stride)) - len(starts)
+    dropped["velocity not known"] += still_vehicles + still_pedestrians
+    dropped["windows with a gap"] += len(range(LEAD, len(stamps) - sweeps + 1, stride)) - len(starts)
     return Recording(source.id, time, vehicles, pedestrians, _ego(ego_turned, origins, time), starts, left_out=+dropped)
 
 
 def _starts(stamps: npt.NDArray[np.int64], stride: int, sweeps: int, problems: list[str]) -> tuple[int, ...]:
-    """The sweeps at which windows start: those whose sweeps follow each other without a gap."""
-    if len(stamps) < sweeps:
+    """The sweeps at which windows start: those whose sweeps, and those before, follow each other without a gap."""
+    least = LEAD + sweeps
+    if len(stamps) < least:
         problems.append(
-            f"expected at least {sweeps} sweeps ({(sweeps - 1) / HZ:g} s at {HZ} Hz), found {len(stamps)}. "
+            f"expected at least {least} sweeps ({(least - 1) / HZ:g} s at {HZ} Hz), found {len(stamps)}. "
             "The log is shorter than a scene: leave it out."
         )
         return ()
     even = np.abs(np.diff(stamps) * NS - 1 / HZ) <= TOLERANCE_S
-    found = tuple(
-        start for start in range(0, len(stamps) - sweeps + 1, stride) if even[start : start + sweeps - 1].all()
-    )
+    starts = range(LEAD, len(stamps) - sweeps + 1, stride)
+    found = tuple(start for start in starts if even[start - LEAD : start + sweeps - 1].all())
     if not found:
         problems.append(
-            f"expected {sweeps} sweeps {1 / HZ:g} s apart somewhere, found {int((~even).sum())} gaps among "
+            f"expected {least} sweeps {1 / HZ:g} s apart somewhere, found {int((~even).sum())} gaps among "
             f"{len(stamps)} sweeps. No whole scene can be cut out: leave the log out."
         )
     return found
@@ -112,8 +114,9 @@ def _in_city(
 ) -> Observed:
     """All boxes in the city's frame; the third axis of a pose is the cross product of its first two."""
     pose = np.concatenate([ego_turned, np.cross(ego_turned[..., 0], ego_turned[..., 1])[..., None]], axis=2)[sweep]
-    center = np.einsum("rij,rj->ri", pose, numbers(boxes, "tx_m", "ty_m", "tz_m")) + origins[sweep]
-    forward = np.einsum("rij,rj->ri", pose, turned[..., 0])
+    # Sums row by row: no row's rounding may depend on how many others there are.
+    center = (pose * numbers(boxes, "tx_m", "ty_m", "tz_m")[:, None]).sum(axis=2) + origins[sweep]
+    forward = (pose * turned[:, None, :, 0]).sum(axis=2)
     return Observed(
         boxes["track_uuid"].to_numpy().astype(object),
         sweep,

@@ -26,7 +26,7 @@ class Settings:
     Attributes:
         stride_s: seconds from the start of one window of a log to that of the next, in whole sweeps of 0.1 s.
         moved_m: how far a vehicle goes in five seconds, at the least, to be asked for.
-        reach_m: how far beyond the actors of a scene its road goes.
+        reach_m: how far beyond the actors of a scene, up to T = 0, its road goes.
         speed_limit_ms: of every lane, in m/s; 0 is unknown, as Argoverse has none.
     """
 

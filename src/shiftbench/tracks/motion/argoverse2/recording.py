@@ -1,6 +1,6 @@
 """A recording before it is cut into scenes: everyone's states at all sweeps of 10 Hz, in the frame of the city.
 
-Heights are left out: the official scenes are flat.
+No state depends on what was measured after its sweep. Heights are left out: the official scenes are flat.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ Places = npt.NDArray[np.intp]
 
 HZ = 10
 DIGITS = 18  # numbers of so many digits are ids as they are
+LEAD = 2  # sweeps before a window's first: one for velocity, one for acceleration
+LONGEST_S = 0.5  # between two sweeps whose difference still tells how a track moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A tracks of one kind over S sweeps; NaN where absent.
+    """A tracks of one kind over S sweeps; NaN where absent, or where the velocity is not known yet.
 
     ids: uint64 [A]. position, velocity, acceleration: [S, A, 2]. dimensions: [S, A, 3]. yaw: [S, A].
     """
@@ -86,30 +88,37 @@ def track_id(name: str) -> int:
 
 
 def motion(observed: Observed, time: Floats) -> tuple[Motion, int]:
-    """States by sweep and track, and how many tracks were left out because they are seen once.
+    """States by sweep and track, and how many tracks were left out because no velocity of theirs is known.
 
-    Velocity (where not given) and acceleration are central differences over the sweeps at which a track is seen, one
-    sweep to either side; one-sided at its ends. Nothing moves that is seen once, so that it cannot be told.
+    Velocity (where not given) and acceleration are differences to the sweep at which the track was seen before, at
+    most `LONGEST_S` ago. A scene has no sign for a velocity that is not known, so a state without one is left out:
+    a track of a log begins when it is seen for the second time. An acceleration that is not known is 0.
     """
-    names, inverse, counts = np.unique(observed.names.astype(str), return_inverse=True, return_counts=True)
+    names, inverse = np.unique(observed.names.astype(str), return_inverse=True)
     ids = np.array([track_id(name) for name in names.tolist()], dtype=np.uint64)
     made = _empty(ids, len(time))
     for name in ("position", "dimensions", "yaw"):
         getattr(made, name)[observed.sweep, inverse] = getattr(observed, name)
     if observed.velocity is not None:
         made.velocity[observed.sweep, inverse] = observed.velocity
-    for column in np.flatnonzero(counts > 1):
+    for column in range(len(names)):
         seen = np.flatnonzero(np.isfinite(made.yaw[:, column]))
         if observed.velocity is None:
-            made.velocity[seen, column] = _slope(made.position[seen, column], time[seen])
-        made.acceleration[seen, column] = _slope(made.velocity[seen, column], time[seen])
-    kept = counts > 1
+            made.velocity[seen, column] = _backward(made.position[seen, column], time[seen])
+            seen = seen[np.isfinite(made.velocity[seen, column, 0])]
+        made.acceleration[seen, column] = np.nan_to_num(_backward(made.velocity[seen, column], time[seen]))
+    known = np.isfinite(made.velocity[..., 0])
+    kept = known.any(axis=0)
     parts = (made.position, made.dimensions, made.velocity, made.acceleration, made.yaw)
+    for part in parts:
+        part[~known] = np.nan
     return Motion(ids[kept], *(part[:, kept] for part in parts)), int((~kept).sum())
 
 
-def _slope(values: Floats, time: Floats) -> Floats:
-    slope: Floats = np.gradient(values, time, axis=0)
+def _backward(values: Floats, time: Floats) -> Floats:
+    """The slope of values [S, 2] at times [S] since the time before; NaN at the first and after too long a while."""
+    since = np.diff(time, prepend=-np.inf)[:, None]
+    slope: Floats = np.where(since <= LONGEST_S, np.diff(values, axis=0, prepend=values[:1]) / since, np.nan)
     return slope
 
 

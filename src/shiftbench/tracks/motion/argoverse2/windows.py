@@ -25,7 +25,7 @@ def windows(recording: Recording, road: Road, *, moved_m: float, reach_m: float)
 
     Args:
         recording: see `Recording`.
-        road: of the whole map; each scene gets what comes within `reach_m` of the box around its actors.
+        road: of the whole map; each scene gets what comes within `reach_m` of the box around its actors up to T = 0.
         moved_m: asked for are the vehicles that are seen at T = 0 and at all future steps and end at least so far
             from where they were at T = 0, and the focal track of a scenario however far it goes.
         reach_m: metres.
@@ -36,7 +36,8 @@ def windows(recording: Recording, road: Road, *, moved_m: float, reach_m: float)
             _tracks(moving, sweeps) for moving in (recording.vehicles, recording.pedestrians, recording.ego)
         )
         pedestrians.acceleration[:], pedestrians.yaw[:] = np.nan, np.nan
-        everyone = np.concatenate([each.position[..., :2].reshape(-1, 2) for each in (vehicles, pedestrians, ego)])
+        past = [each.position[:PAST, :, :2].reshape(-1, 2) for each in (vehicles, pedestrians, ego)]
+        everyone = np.concatenate(past)  # of the future no road may tell
         low, high = np.nanmin(everyone, axis=0) - reach_m, np.nanmax(everyone, axis=0) + reach_m
         yield Scene(
             f"{recording.id}_{start / HZ:04.1f}s",

@@ -46,7 +46,7 @@ def feature_map(
         scene: the scene.
         track_id: a vehicle of it, seen at T = 0 or both before and after.
         size: rows and columns, or one number for both; forwards lies along the columns.
-        metres_per_pixel: the length of a pixel's side.
+        metres_per_pixel: the length of a pixel's side, 0.001 to 1,000.
         channels: names or numbers of `CHANNELS`; None for all 17.
         history: steps before T = 0 (0 … 24) at which actors are drawn, the published order being oldest first.
         road_history: the same for the road and its lights.
@@ -54,8 +54,8 @@ def feature_map(
         interpolation: "published" or "exact", for an agent that is absent at T = 0 (see `frame`).
 
     Raises:
-        SettingsError: naming all settings that are out of range.
-        UnknownNameError: for a channel, a frame, an interpolation or a vehicle that is none.
+        SettingsError: naming all settings that are of another kind or out of range.
+        UnknownNameError: for one channel, frame or interpolation that is none, or a vehicle.
         ShiftbenchError: if the vehicle has no state at T = 0.
         MissingExtraError: if OpenCV is not installed.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ GROUPS = {
 CHANNELS = tuple(f"{group}.{name}" for group, names in GROUPS.items() for name in names)
 YAW_FRAMES = ("global", "agent")
 MOST_PIXELS = 2**24  # of one channel; 64 MiB
+FINEST, COARSEST = 1e-3, 1e3  # metres per pixel; finer ones lead out of float32
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class MapSettings:
     `size` is (rows, columns), `channels` are names of `CHANNELS`, in the order of the groups.
 
     Raises:
-        SettingsError: naming all settings that are out of range.
-        UnknownNameError: for a channel, a frame or an interpolation that is none.
+        SettingsError: naming all settings that are of another kind or out of range.
+        UnknownNameError: if nothing is wrong but one channel, frame or interpolation that is none.
     """
 
     size: tuple[int, int] = (128, 128)
@@ -44,25 +45,28 @@ class MapSettings:
     interpolation: str = "published"
 
     def __post_init__(self) -> None:
-        known = {"yaw frame": (self.yaw_frame, YAW_FRAMES), "interpolation": (self.interpolation, INTERPOLATIONS)}
-        for kind, (name, names) in known.items():
-            if name not in names:
-                raise UnknownNameError(kind, name, names)
-        for name in self.channels:
-            if name not in CHANNELS:
-                raise UnknownNameError("channel", name, CHANNELS)
-        if problems := [*_size_problems(self), *_channel_problems(self), *_step_problems(self)]:
-            raise SettingsError(*problems)
+        unknown = [UnknownNameError(*each) for each in _unknown(self)]
+        problems = [*_size_problems(self), *_channel_problems(self), *_step_problems(self)]
+        if len(unknown) == 1 and not problems:
+            raise unknown[0]
+        if unknown or problems:
+            raise SettingsError(*problems, *map(str, unknown))
+        for name in ("size", "history", "road_history"):  # numbers of NumPy are no JSON, and 1 is written as 1.0
+            object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
+        object.__setattr__(self, "metres_per_pixel", float(self.metres_per_pixel))
 
     @classmethod
-    def of(
-        cls, *, size: int | Sequence[int] = 128, channels: Iterable[str | int] | None = None, **others: Any
-    ) -> MapSettings:
-        """The settings from the arguments of `feature_map`: one number for a size, numbers for channels."""
-        pair = (size, size) if isinstance(size, numbers.Integral) else tuple(size)  # type: ignore[arg-type]
-        names = CHANNELS if channels is None else tuple(map(_name, channels))
-        steps = {name: tuple(others.pop(name)) for name in ("history", "road_history") if name in others}
-        return cls(size=pair, channels=names, **steps, **others)  # type: ignore[arg-type]
+    def of(cls, *, size: Any = 128, channels: Any = None, **others: Any) -> MapSettings:
+        """The settings from the arguments of `feature_map`: one number for a size, numbers for channels.
+
+        Raises:
+            SettingsError, UnknownNameError: as the settings themselves.
+        """
+        pair = (size, size) if _is_whole(size) else _listed(size)
+        chosen = CHANNELS if channels is None else _listed(channels)
+        names = tuple(map(_name, chosen)) if isinstance(chosen, tuple) else chosen
+        steps = {name: _listed(others.pop(name)) for name in ("history", "road_history") if name in others}
+        return cls(size=pair, channels=names, **steps, **others)
 
     @cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -79,46 +83,73 @@ class MapSettings:
         return (len(self.channels) - road) * len(self.history) + road * len(self.road_history)
 
 
-def _name(channel: str | int) -> str:
-    if isinstance(channel, numbers.Integral):
-        if not 0 <= channel < len(CHANNELS):
-            raise UnknownNameError("channel", channel, map(str, range(len(CHANNELS))))
-        return CHANNELS[int(channel)]
-    return str(channel)
+def _listed(values: Any) -> Any:
+    """A tuple of what is listed; what is no list stays as it is, for the check to name it."""
+    if isinstance(values, str | bytes):
+        return values
+    try:
+        return tuple(values)
+    except TypeError:
+        return values
 
 
-def _size_problems(settings: MapSettings) -> list[str]:
-    problems = []
-    size = settings.size
-    whole = len(size) == 2 and all(isinstance(side, numbers.Integral) and side >= 1 for side in size)
-    if not whole or math.prod(size) > MOST_PIXELS:
-        problems.append(
-            f"size: expected (rows, columns), whole numbers from 1 on and at most {MOST_PIXELS:,} pixels, found {size}."
+def _name(channel: Any) -> Any:
+    """The name of a channel; a number of none stays as it is."""
+    return CHANNELS[int(channel)] if _is_whole(channel) and 0 <= channel < len(CHANNELS) else channel
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _unknown(settings: MapSettings) -> Iterator[tuple[str, object, Iterable[str]]]:
+    """What is asked for by a name that is none: its kind, the name, and those that are known."""
+    for name in settings.channels if isinstance(settings.channels, tuple) else ():
+        if _is_whole(name):
+            yield "channel", name, map(str, range(len(CHANNELS)))
+        elif not isinstance(name, str) or name not in CHANNELS:
+            yield "channel", name, CHANNELS
+    named = {"yaw frame": (settings.yaw_frame, YAW_FRAMES), "interpolation": (settings.interpolation, INTERPOLATIONS)}
+    for kind, (name, known) in named.items():
+        if not isinstance(name, str) or name not in known:
+            yield kind, name, known
+
+
+def _size_problems(settings: MapSettings) -> Iterator[str]:
+    size, metres = settings.size, settings.metres_per_pixel
+    whole = isinstance(size, tuple) and len(size) == 2 and all(_is_whole(side) and side >= 1 for side in size)
+    if not whole or math.prod(map(int, size)) > MOST_PIXELS:
+        yield (
+            "size: expected (rows, columns) or one number for both, whole numbers from 1 on and at most "
+            f"{MOST_PIXELS:,} pixels, found {size!r}."
         )
-    if not (math.isfinite(settings.metres_per_pixel) and settings.metres_per_pixel > 0):
-        problems.append(f"metres_per_pixel: expected a number above 0, found {settings.metres_per_pixel}.")
-    return problems
+    number = isinstance(metres, numbers.Real) and not isinstance(metres, bool)
+    if not number or not FINEST <= metres <= COARSEST:
+        yield f"metres_per_pixel: expected a number from {FINEST:g} to {COARSEST:g}, found {metres!r}."
 
 
-def _channel_problems(settings: MapSettings) -> list[str]:
-    chosen, groups = settings.channels, [name.partition(".")[0] for name in settings.channels]
-    problems = []
-    if not chosen or len(set(chosen)) < len(chosen):
-        problems.append(f"channels: expected at least one, and each once, found {', '.join(chosen) or 'none'}.")
+def _channel_problems(settings: MapSettings) -> Iterator[str]:
+    chosen = settings.channels
+    if not isinstance(chosen, tuple):
+        yield f"channels: expected a list of names or numbers of channels, found {chosen!r}."
+        return
+    names = [name for name in chosen if isinstance(name, str) and name in CHANNELS]
+    if not chosen or len(set(names)) < len(names):
+        yield f"channels: expected at least one, and each once, found {', '.join(map(str, chosen)) or 'none'}."
+    groups = [name.partition(".")[0] for name in names]
     if groups != sorted(groups, key=list(GROUPS).index):
-        problems.append(
-            f"channels: expected those of vehicles first, then pedestrians, then road_graph, as they stand in a map, "
-            f"found {', '.join(chosen)}. Change their order."
+        yield (
+            "channels: expected those of vehicles first, then pedestrians, then road_graph, as they stand in a map, "
+            f"found {', '.join(names)}. Change their order."
         )
-    return problems
 
 
-def _step_problems(settings: MapSettings) -> list[str]:
-    return [
-        f"{name}: expected steps before T = 0, whole numbers from 0 to {PAST - 1}, at least one and each once, "
-        f"found {steps}."
-        for name, steps in (("history", settings.history), ("road_history", settings.road_history))
-        if not steps
-        or len(set(steps)) < len(steps)
-        or not all(isinstance(step, numbers.Integral) and 0 <= step < PAST for step in steps)
-    ]
+def _step_problems(settings: MapSettings) -> Iterator[str]:
+    for name in ("history", "road_history"):
+        steps = getattr(settings, name)
+        whole = isinstance(steps, tuple) and all(_is_whole(step) and 0 <= step < PAST for step in steps)
+        if not whole or not steps or len(set(steps)) < len(steps):
+            yield (
+                f"{name}: expected a list of steps before T = 0, whole numbers from 0 to {PAST - 1}, at least one and "
+                f"each once, found {steps!r}."
+            )

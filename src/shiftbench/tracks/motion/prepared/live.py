@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import ArrayError, ShiftbenchError, TableError
+from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources, vector_codec
-from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests
+from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests, with_recordings
+from shiftbench.tracks.motion.prepared.rows import row_numbers
 from shiftbench.tracks.motion.prepared.shard_plan import plain
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
 from shiftbench.tracks.motion.scenes import wire
@@ -38,7 +39,9 @@ def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[l
     for number, path in enumerate(paths):
         try:
             data = wire.read_bytes(path, limit=wire.SCENE_BYTES)
-            scene = scene_of(wire.parse_scene(data, source=str(path)), source=str(path))
+            message = wire.parse_scene(data, source=str(path))
+            seen.update(filter(None, [message.id]))  # what is wrong with a scene does not hide that it comes twice
+            scene = scene_of(message, source=str(path))
             made = request_rows(scene, usable_requests(scene, settings)[0], settings, file=path.name)
         except ShiftbenchError as error:
             if isinstance(error, ImportError):  # true of every scene
@@ -46,7 +49,6 @@ def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[l
             problems += error.problems
             continue
         digest.update(hashlib.sha256(data).digest())
-        seen[scene.id] += 1
         rows += [{**row, "number": number} for row in made]
     if twice := [scene for scene, count in seen.items() if count > 1]:
         problems.append(f"{source}: expected each scene once, found {', '.join(twice[:3])} more than once.")
@@ -79,17 +81,14 @@ class LiveStore:
 
         Raises:
             TableError: if there are no scenes or no usable request in them.
-            ShiftbenchError: with all that is wrong with scenes, and those that come twice.
+            ShiftbenchError: with all that is wrong with scenes, and those that come twice; if `source` is no path.
         """
-        settings = map_settings or MapSettings()
+        source, settings = wire.path_of(source), map_settings or MapSettings()
         paths = (source,) if source.is_file() else _scenes(source)
         rows, key = _read(source, paths, settings)
         if not rows:
             raise TableError(f"{source}: expected requests that can be scored, found none in {len(paths):,} scenes.")
-        known = sources.recordings(source)
-        frame = pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64})
-        recordings = [known.get(scene, scene) for scene in frame["scene_id"]]
-        frame = frame.with_columns(pl.Series("recording", recordings, dtype=pl.String))
+        frame = with_recordings(pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64}), sources.recordings(source))
         targets = frame["target"].to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
         return cls(paths, frame.drop("target"), targets, settings, key)
 
@@ -105,7 +104,7 @@ class LiveStore:
         Raises:
             ArrayError: for rows that are none.
         """
-        settings, rows = self.map_settings, self._numbers(rows)
+        settings, rows = self.map_settings, row_numbers(rows, len(self))
         found = np.zeros((len(rows), settings.planes, *settings.size), np.float32)
 
         def draw(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
@@ -120,7 +119,7 @@ class LiveStore:
         Raises:
             ArrayError: for rows that are none.
         """
-        rows = self._numbers(rows)
+        rows = row_numbers(rows, len(self))
         found = vector_codec.empty(len(rows))
 
         def fill(scene: Scene, tracks: list[int], places: npt.NDArray[np.intp]) -> None:
@@ -138,7 +137,7 @@ class LiveStore:
         Raises:
             ArrayError: for rows that are none.
         """
-        rows = self._numbers(rows)
+        rows = row_numbers(rows, len(self))
         return LiveStore(self._files, self.requests[rows], self.targets[rows], self.map_settings, self.key)
 
     def scene(self, scene_id: str) -> Scene:
@@ -147,23 +146,10 @@ class LiveStore:
         Raises:
             TableError: naming a scene that none of the requests is of.
         """
-        numbers = self.requests.filter(pl.col("scene_id") == scene_id)["number"]
+        numbers = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["number"]
         if not len(numbers):
             raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
         return self._scene(numbers[0])
-
-    def _numbers(self, rows: Any) -> npt.NDArray[np.int64]:
-        """Rows as numbers."""
-        asked = np.asarray(rows)
-        if asked.dtype == np.bool_ and asked.shape == (len(self),):
-            asked = np.flatnonzero(asked)
-        if asked.ndim == 1 and not asked.size:
-            return np.empty(0, np.int64)
-        if asked.ndim != 1 or asked.dtype.kind not in "iu" or asked.min() < 0 or asked.max() >= len(self):
-            raise ArrayError(
-                f"rows: expected whole numbers from 0 to {len(self) - 1}, or {len(self)} flags, found {rows!r}."
-            )
-        return asked.astype(np.int64)
 
     def _each(self, rows: npt.NDArray[np.int64], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:
         """Call `act` with each scene, the tracks that are asked for in it, and their places among `rows`."""

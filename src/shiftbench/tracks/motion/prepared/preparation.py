@@ -5,9 +5,8 @@ A preparation that was interrupted goes on where it ended when it is started aga
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,25 +16,26 @@ import polars as pl
 
 from shiftbench import executor as executors
 from shiftbench import files
-from shiftbench.errors import FetchError, TableError, UnknownNameError
+from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import Job, slurm
-from shiftbench.fetch import record
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
-from shiftbench.tracks.motion.prepared import sources
+from shiftbench.tracks.motion.prepared import comparison, sources, workplace
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest
+from shiftbench.tracks.motion.prepared.request_table import with_recordings
 from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
 from shiftbench.tracks.motion.prepared.totals import Totals, compared, totals
+from shiftbench.tracks.motion.prepared.workplace import alone
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import PARTITIONS
 
+__all__ = ["EXPERIMENTS", "open_prepared", "prepare", "scene_file", "slurm_script"]
+
 EXPERIMENTS = RULES
-REQUESTS = "requests.parquet"
 PLACES = "scenes.json"
-UNPACKED = ".unpacked"
 ROW_GROUP = 2**16
 PACKED = 2  # bytes of a prepared folder for each byte of scenes, at 128 px; measured on genuine scenes
 UNKNOWN_ORIGIN = "scenes of unknown origin"
@@ -51,6 +51,7 @@ class _Work:
     origin: str | None
     notes: tuple[str, ...]
     parts: dict[str, str] = field(default_factory=dict)  # where the scenes of each lie, unless they were unpacked
+    recordings: dict[str, str] = field(default_factory=dict)  # that scenes were cut from, where it is known
 
     @property
     def job(self) -> Job:
@@ -74,6 +75,7 @@ def prepare(
     Args:
         source: a folder with train, dev and eval, a flat folder of scenes, an archive of these, or a folder of such.
         folder: a new folder, or one whose preparation was interrupted or is finished: what is done is not done again.
+            Scenes of a finished one are hashed to see whether they are the same; archives only have name and size.
         experiment: "canonical", or "published" for the partition of the published filter, which drops sleet.
         progress: told how many shards are done.
         executor, workers, address: see `shiftbench.executor.run`.
@@ -82,20 +84,32 @@ def prepare(
 
     Raises:
         ShiftbenchError: with all that is wrong with scenes and tag files; scenes that come twice.
-        TableError: if there are no scenes, the folder was begun in another way, somebody else is at work in it, or the
-            disk is too small.
+        TableError: if there are no scenes, the folder was begun in another way or is finished with other scenes,
+            somebody else is at work in it, or the disk is too small.
         UnknownNameError: for an experiment or an executor that is none.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or _silent
+    source, folder = wire.path_of(source), wire.path_of(folder)
     with alone(folder):
-        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
+        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, say)
         if isinstance(work, Prepared):
             return work
-        executors.run(
-            work.job, name=executor, workers=workers, progress=partial(say, "draw and pack shards"), address=address
-        )
+        drawn = partial(say, "draw and pack shards")
+        with _naming_copies(work):
+            executors.run(work.job, name=executor, workers=workers, progress=drawn, address=address)
         return _finish(work)
+
+
+@contextmanager
+def _naming_copies(work: _Work) -> Iterator[None]:
+    """Name scenes that come twice together with all else that is wrong with scenes."""
+    try:
+        yield
+    except ShiftbenchError as error:
+        if isinstance(error, ImportError) or not (copies := comparison.copies_noted(work.plan, work.shards)):
+            raise
+        raise ShiftbenchError(*error.problems, *copies) from None
 
 
 def slurm_script(
@@ -118,11 +132,16 @@ def slurm_script(
     Raises:
         ShiftbenchError: as `prepare`, but for what is wrong in the scenes; SettingsError as `executor.slurm.script`.
     """
+    source, folder = wire.path_of(source), wire.path_of(folder)
     with alone(folder):
-        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard)
+        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, _silent)
         if isinstance(work, Prepared):
             return None
         return slurm.script(work.job, work.plan.unfinished, tasks=tasks, options=options)
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None:
+    """Progress that nobody wants to know."""
 
 
 def open_prepared(folder: Path) -> Prepared:
@@ -130,7 +149,9 @@ def open_prepared(folder: Path) -> Prepared:
 
     Raises:
         TableError: if it is the folder of something else, or files are missing or of another size.
+        ShiftbenchError: if `folder` is no path.
     """
+    folder = wire.path_of(folder)
     manifest = read_manifest(folder)
     counts = {name: int(manifest["counts"][name]) for name in PARTITIONS}
     return Prepared(folder, manifest["origin"], counts, tuple(manifest["notes"]), dict(manifest["unused"]))
@@ -157,69 +178,34 @@ def scene_file(folder: Path, file: str) -> Path:
 # --- beginning -------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder, which is made if need be: two preparations at once would take away each other's files.
-
-    Raises:
-        TableError: if another process holds it, or it is a file.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
-        try:
-            held.enter_context(record.locked(folder))
-        except FetchError:
-            raise TableError(
-                f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
-                "end, or name another folder."
-            ) from None
-        try:
-            yield
-        finally:
-            held.close()
-            with suppress(OSError):
-                (folder / record.LOCK).unlink()
-            if new and not any(folder.iterdir()):
-                folder.rmdir()
-
-
 def _begin(
-    source: Path, folder: Path, experiment: str, settings: MapSettings, scenes_per_shard: int
+    source: Path, folder: Path, experiment: str, settings: MapSettings, scenes_per_shard: int, say: Progress
 ) -> _Work | Prepared:
     """What is to be done, or what is done already."""
     if experiment not in EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
     executors.job.require_count("scenes_per_shard", scenes_per_shard)
-    _require_places(source, folder)
+    workplace.require_free(source, folder)
     wire.message("Scene"), drawing.library()  # rather now than in every process
     archives = sources.archives_of(source)
     found = None if archives else sources.found(source)
     fingerprint = found.listing() if found else sources.fingerprint(archives)
     begun = Begun.of(fingerprint, experiment, settings, scenes_per_shard)
     if (folder / MANIFEST).exists():
-        begun.require_same(folder, read_manifest(folder).get("begun"))
+        manifest = read_manifest(folder)
+        begun.require_same(folder, manifest["begun"])
+        if found:
+            comparison.require_same_scenes(folder, found, manifest, say=say)
         return _cleaned(folder)
     if (folder / BEGUN).exists():
         begun.require_same(folder, read_json(folder / BEGUN), scenes=False)
-    found = found or sources.found(source, place=sources.unpacked(archives, folder / UNPACKED))
+    found = found or sources.found(source, place=sources.unpacked(archives, folder / workplace.UNPACKED))
     plan = Plan(folder)
     missing = PACKED * found.size() - sum(path.stat().st_size for path in plan.shard(0).parent.glob("*.shard"))
     files.require_room(folder / MANIFEST, missing, what="maps and vector features")
     parts = {} if archives else {part.name: str(part.folder.absolute()) for part in found.parts}
-    return _Work(plan, begun, plan.write(begun, found), found.origin, found.notes, parts)
-
-
-def _require_places(source: Path, folder: Path) -> None:
-    if (source / MANIFEST).is_file() and (source / REQUESTS).is_file():
-        raise TableError(f"{source}: expected scenes to prepare, found a folder that is prepared already.")
-    ours = (MANIFEST, BEGUN, UNPACKED)
-    others = [path for path in folder.iterdir() if path.name != record.LOCK]
-    if others and not any((folder / name).exists() for name in ours):
-        names = ", ".join(sorted(path.name for path in others)[:3])
-        raise TableError(f"{folder}: expected a new folder, found one with {names}. Choose another name.")
+    known = {scene: name for part in found.parts for scene, name in sources.recordings(part.folder).items()}
+    return _Work(plan, begun, plan.write(begun, found), found.origin, found.notes, parts, known)
 
 
 # --- finishing -------------------------------------------------------------------------------------------------------
@@ -231,8 +217,8 @@ def _finish(work: _Work) -> Prepared:
     notes = [read_json(plan.note(number)) for number in range(work.shards)]
     counted = totals(notes)
     tables = [plan.requests(number) for number in range(work.shards) if notes[number]["requests"]]
-    requests = pl.concat([pl.read_parquet(path) for path in tables], rechunk=True)
-    with files.replacing(folder / REQUESTS) as temporary:
+    requests = with_recordings(pl.concat([pl.read_parquet(path) for path in tables], rechunk=True), work.recordings)
+    with files.replacing(folder / workplace.REQUESTS) as temporary:
         requests.write_parquet(temporary, row_group_size=ROW_GROUP)
     shards = [
         {
@@ -247,8 +233,8 @@ def _finish(work: _Work) -> Prepared:
 
 
 def _table(folder: Path) -> dict[str, Any]:
-    path = folder / REQUESTS
-    return {"file": REQUESTS, "bytes": path.stat().st_size, "sha256": files.sha256(path)}
+    path = folder / workplace.REQUESTS
+    return {"file": workplace.REQUESTS, "bytes": path.stat().st_size, "sha256": files.sha256(path)}
 
 
 def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
@@ -270,11 +256,5 @@ def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
 def _cleaned(folder: Path) -> Prepared:
     """The folder without what was only needed on the way."""
     prepared = open_prepared(folder)
-    listed = {folder / str(shard["file"]) for shard in read_manifest(folder)["shards"]}
-    for surplus in set((folder / "shards").glob("*.shard")) - listed:  # of scenes that went while shards were made
-        surplus.unlink()
-    for name in (Plan(folder).unfinished, folder / UNPACKED):
-        shutil.rmtree(name, ignore_errors=True)
-    for rest in (folder / BEGUN, *folder.rglob(".*.part")):  # parts of files are what a kill leaves
-        rest.unlink(missing_ok=True)
+    workplace.clear(folder, read_manifest(folder))
     return prepared

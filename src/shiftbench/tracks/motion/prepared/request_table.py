@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ REQUEST: dict[str, Any] = {
     "target": pl.Array(pl.Float32, (FUTURE, 2)),
 }  # fmt: skip
 """The columns of a table of requests. `origin` (metres) and `heading` (radians) are the agent frame in the scene."""
+
+
+def with_recordings(requests: pl.DataFrame, known: Mapping[str, str]) -> pl.DataFrame:
+    """Requests with a column `recording`: what their scenes were cut from, as far as `known`, or else the scene."""
+    names = [known.get(scene, scene) for scene in requests["scene_id"]]
+    return requests.with_columns(pl.Series("recording", names, dtype=pl.String))
 
 
 def usable_requests(scene: Scene, settings: MapSettings) -> tuple[list[Request], Counter[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from shiftbench.tracks.motion.schema import SCENE_TAGS, Maneuver
 
 WORK = f"{__name__}:make"
 AT_ONCE = 2**27  # bytes of maps that are drawn together
+Read = tuple[str, str, bytes | ShiftbenchError]  # part, what the file is called, and its bytes or why there are none
 
 
 @dataclass
@@ -37,6 +39,7 @@ class _Contents:
     vectors: list[bytes] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     scenes: list[list[Any]] = field(default_factory=list)
+    ids: list[tuple[str, str]] = field(default_factory=list)  # of all that could be parsed, whatever is wrong with them
     maneuvers: dict[str, Counter[int]] = field(default_factory=dict)
     unused: Counter[str] = field(default_factory=Counter)
 
@@ -45,17 +48,18 @@ def make(folder: str, number: int) -> None:
     """Make a shard of the plan in a folder, unless it is there, made of the same scenes.
 
     Raises:
-        ShiftbenchError: with all that is wrong with its scenes; nothing is written then.
+        ShiftbenchError: with all that is wrong with its scenes; nothing is written then but their ids.
         MissingExtraError: if protobuf or OpenCV is not installed.
     """
     plan = Plan(Path(folder))
-    begun, listed = plan.begun(), plan.scenes(number)
-    read = [(part, file, _bytes(path)) for part, file, path in listed]
+    read = _read(plan.scenes(number))
     inputs = _hash(read)
+    plan.refused(number).unlink(missing_ok=True)
     if is_made(plan, number, inputs):
         return
-    contents, problems = _contents(read, begun)
+    contents, problems = _contents(read, plan.begun())
     if problems:
+        files.write_json(plan.refused(number), contents.ids)
         raise ShiftbenchError(*problems)
     write_shard(plan.shard(number), contents.maps, contents.vectors)
     with files.replacing(plan.requests(number)) as temporary:
@@ -63,14 +67,23 @@ def make(folder: str, number: int) -> None:
     _write_note(plan, number, inputs, contents)
 
 
-def _bytes(path: Path) -> bytes | ShiftbenchError:
+def inputs_of(listed: Iterable[tuple[str, str, Path]]) -> str:
+    """What a manifest calls the inputs of a shard: a hash of its scenes (part, file, path), as they are now."""
+    return _hash(_read(listed))
+
+
+def _read(listed: Iterable[tuple[str, str, Path]]) -> list[Read]:
+    return [(part, file, _bytes(path, file)) for part, file, path in listed]
+
+
+def _bytes(path: Path, name: str) -> bytes | ShiftbenchError:
     try:
-        return wire.read_bytes(path, limit=wire.SCENE_BYTES)
+        return wire.read_bytes(path, limit=wire.SCENE_BYTES, source=name)
     except ShiftbenchError as error:
         return error
 
 
-def _hash(read: list[tuple[str, str, bytes | ShiftbenchError]]) -> str:
+def _hash(read: Iterable[Read]) -> str:
     """A hash of the names and contents of scene files."""
     digest = hashlib.sha256()
     for _, file, data in read:
@@ -89,14 +102,16 @@ def is_made(plan: Plan, number: int, inputs: str) -> bool:
         return False
 
 
-def _contents(read: list[tuple[str, str, bytes | ShiftbenchError]], begun: Begun) -> tuple[_Contents, list[str]]:
+def _contents(read: Iterable[Read], begun: Begun) -> tuple[_Contents, list[str]]:
     contents, problems = _Contents(), list[str]()
     settings = map_settings(begun.settings)
     for part, file, data in read:
         try:
             if isinstance(data, ShiftbenchError):
                 raise data
-            scene = scene_of(wire.parse_scene(data, source=file), source=file)
+            message = wire.parse_scene(data, source=file)
+            contents.ids += [(message.id, file)] if message.id else []
+            scene = scene_of(message, source=file)
             partition = partition_of(scene.tags, part, rule=begun.experiment)
             _add(contents, scene, (file, partition), settings)
         except ShiftbenchError as error:

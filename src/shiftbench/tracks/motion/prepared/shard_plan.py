@@ -15,7 +15,7 @@ import polars as pl
 from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
-from shiftbench.tracks.motion.prepared.sources import Found
+from shiftbench.tracks.motion.prepared.sources import Found, Part
 
 FORMAT = "shiftbench motion store 1"
 BEGUN = "begun.json"
@@ -38,20 +38,25 @@ class Begun:
         """From the arguments of a preparation."""
         return cls(source, experiment, plain(settings), scenes_per_shard)
 
-    def require_same(self, folder: Path, said: object, *, scenes: bool = True) -> None:
-        """Make sure that a folder was begun in this way; `said` is what it says of itself.
+    def different(self, said: object, *, scenes: bool = True) -> list[str]:
+        """What is different in what a folder says of itself.
 
         scenes: whether they must be the same, too. While shards are made they need not: each knows what it is made of,
         so that scenes that were mended cost no more than their own shards.
+        """
+        own = asdict(self)
+        other = said if isinstance(said, dict) else {}
+        return [
+            WHAT.get(key, key) for key, value in own.items() if other.get(key) != value and (scenes or key != "source")
+        ]
+
+    def require_same(self, folder: Path, said: object, *, scenes: bool = True) -> None:
+        """Make sure that a folder was begun in this way, as `different`.
 
         Raises:
             TableError: naming what is different.
         """
-        own = asdict(self)
-        other = said if isinstance(said, dict) else {}
-        if different := [
-            WHAT.get(key, key) for key, value in own.items() if other.get(key) != value and (scenes or key != "source")
-        ]:
+        if different := self.different(said, scenes=scenes):
             raise TableError(
                 f"{folder}: expected a new folder, or one begun with the same {' and '.join(different)}, found one "
                 "begun with others. Take a new folder, remove this one, or go on in the way it was begun."
@@ -102,6 +107,10 @@ class Plan:
         """What is known of a finished shard; written last."""
         return self.unfinished / f"{number:05d}.json"
 
+    def refused(self, number: int) -> Path:
+        """The ids and files of the scenes of a shard that could not be made."""
+        return self.unfinished / f"{number:05d}.refused.json"
+
     def requests(self, number: int) -> Path:
         """The table of the requests of a shard."""
         return self.unfinished / f"{number:05d}.parquet"
@@ -118,7 +127,7 @@ class Plan:
         files.write_json(path, asdict(begun))
         rows = [
             (number, part.name, part.file(scene), str(scene.absolute()))
-            for number, (part, scenes) in enumerate(_runs(found, begun.scenes_per_shard))
+            for number, (part, scenes) in enumerate(runs(found, begun.scenes_per_shard))
             for scene in scenes
         ]
         frame = pl.DataFrame(rows, ["shard", "part", "file", "path"], orient="row")
@@ -136,7 +145,8 @@ class Plan:
         return [(part, file, Path(path)) for part, file, path in rows.rows()]
 
 
-def _runs(found: Found, size: int) -> list[tuple[Any, tuple[Path, ...]]]:
+def runs(found: Found, size: int) -> list[tuple[Part, tuple[Path, ...]]]:
+    """The scenes of each shard in turn, with their part."""
     return [(part, part.scenes[at : at + size]) for part in found.parts for at in range(0, len(part.scenes), size)]
 
 

@@ -159,7 +159,7 @@ def found(source: Path, *, place: Path | None = None) -> Found:
             f"{source}: expected scenes (.pb) in folders train, dev and eval, or in itself, found none. Check the path."
         )
     parts.sort(key=lambda part: PARTS.index(part.name))
-    _require_usable(scene for part in parts for scene in part.scenes)
+    _require_usable(parts)
     _require_own_tags(parts)
     return Found(tuple(parts), _origin(root, parts), tuple(_notes(root, parts)))
 
@@ -168,16 +168,16 @@ def _what(source: Path) -> str:
     return "nothing there" if not source.exists() else "another file"
 
 
-def _require_usable(scenes: Iterable[Path]) -> None:
+def _require_usable(parts: Iterable[Part]) -> None:
     problems = []
-    for scene in scenes:
+    for scene, name in ((scene, part.file(scene)) for part in parts for scene in part.scenes):
         try:
             scene.stat()
             str(scene).encode()  # it will stand in tables
         except OSError as error:
-            problems.append(f"{scene}: expected a scene, found: {error.strerror}. Remove it, or put the scene there.")
+            problems.append(f"{name}: expected a scene, found: {error.strerror}. Remove it, or put the scene there.")
         except UnicodeEncodeError:
-            problems.append(f"{str(scene)!a}: expected a name in UTF-8, found another. Rename it.")
+            problems.append(f"{name!a}: expected a name in UTF-8, found another. Rename it.")
     if problems:
         more = [f"… and {len(problems) - _MOST_LISTED:,} more."] if len(problems) > _MOST_LISTED else []
         raise TableError(*problems[:_MOST_LISTED], *more)
@@ -224,11 +224,14 @@ def _visible(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _require_own_tags(parts: Iterable[Part]) -> None:
+    """Refuse tag files of other scenes: something is mixed up. Partitions follow the tags in the scenes alone, so that
+    the bytes of a prepared folder do not depend on whether tag files lie beside them.
+    """
     problems: list[str] = []
     for part in parts:
         if part.tags is not None:
             try:
-                tag_files.checked_tags(part.tags, part.scenes)
+                tag_files.checked_tags(part.tags, part.scenes, called=part.file)
             except ShiftbenchError as error:
                 if isinstance(error, ImportError):
                     raise

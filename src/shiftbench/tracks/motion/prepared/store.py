@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import vector_codec
 from shiftbench.tracks.motion.prepared.preparation import scene_file
 from shiftbench.tracks.motion.prepared.prepared_shards import Places, PreparedShards
+from shiftbench.tracks.motion.prepared.rows import row_numbers
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
+from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
 
 Rows = Sequence[int] | npt.NDArray[Any]
@@ -39,8 +41,9 @@ class Store:
 
         Raises:
             TableError: if it is no prepared folder, or files are missing or of another size.
+            ShiftbenchError: if `folder` is no path; ArrayError for places that are none.
         """
-        shards = PreparedShards(Path(folder))
+        shards = PreparedShards(wire.path_of(folder))
         whole = cls(shards, np.arange(len(shards), dtype=np.int64))
         return whole if places is None else whole.select(places)
 
@@ -67,7 +70,7 @@ class Store:
             TableError: if it is there no more, or came in an archive; naming a scene that none of the requests is of.
             ShiftbenchError: if the file holds another scene.
         """
-        files = self.requests.filter(pl.col("scene_id") == scene_id)["file"]
+        files = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["file"]
         if not len(files):
             raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
         path = scene_file(self.folder, files[0])
@@ -127,10 +130,10 @@ class Store:
         """The rows of requests by their ids, "scene/track", in the order given.
 
         Raises:
-            ArrayError: naming ids that no request of this store has.
+            ArrayError: naming ids that no request of this store has, or that are no list of texts.
         """
         known = self.requests.lazy().select("id").with_row_index("row")
-        asked = pl.LazyFrame({"id": ids}, schema={"id": pl.String})
+        asked = pl.LazyFrame({"id": _texts(ids)}, schema={"id": pl.String})
         found = asked.join(known, on="id", how="left", maintain_order="left").collect()
         if (missing := found.filter(pl.col("row").is_null())).height:
             named = ", ".join(map(repr, missing["id"][:3]))
@@ -150,17 +153,14 @@ class Store:
 
     def _at(self, rows: Rows) -> Places:
         """Places in the folder of rows of this store."""
-        asked = np.asarray(rows)
-        if asked.dtype == np.bool_ and asked.shape == (len(self),):
-            asked = np.flatnonzero(asked)
-        if not asked.size:
-            return self._places[:0]
-        whole = asked.dtype.kind in "iu"
-        if asked.ndim != 1 or not whole or asked.min() < 0 or asked.max() >= len(self):
-            found = f"{asked.min()} to {asked.max()}" if whole else str(asked.dtype)
-            raise ArrayError(
-                f"rows: expected whole numbers from 0 to {len(self) - 1}, or {len(self)} flags, "
-                f"found {found} of shape {asked.shape}."
-            )
-        places: Places = self._places[asked]
+        places: Places = self._places[row_numbers(rows, len(self))]
         return places
+
+
+def _texts(ids: Any) -> list[str]:
+    """Ids that are a list of texts."""
+    whole = isinstance(ids, str | bytes) or not isinstance(ids, Iterable)
+    listed = [ids] if whole else list(ids)
+    if wrong := listed[:1] if whole else [each for each in listed if not isinstance(each, str)]:
+        raise ArrayError(f"ids: expected a list of texts, each 'scene/track', found {str(wrong[0])[:60]!r}.")
+    return listed

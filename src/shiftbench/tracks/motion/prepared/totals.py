@@ -99,7 +99,8 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
         for partition, counts in note["maneuvers"].items():
             found.maneuvers[part, partition].update(dict(zip(map(int, Maneuver), counts, strict=True)))
         found.unused.update(note["unused"])
-    _require_single(files)
+    if problems := copies(files):
+        raise TableError(*problems)
     if not found.requests.total():
         unused = "; ".join(f"{count:,} {reason}" for reason, count in found.unused_by_reason().items())
         raise TableError(
@@ -109,16 +110,15 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
     return found
 
 
-def _require_single(files: Mapping[str, list[str]]) -> None:
+def copies(files: Mapping[str, list[str]]) -> list[str]:
+    """The problems, if any, of scenes that come twice: id → all files that hold it."""
     twice = [(identity, where) for identity, where in files.items() if len(where) > 1]
-    if not twice:
-        return
     problems = [
         f"scene {identity}: expected one file, found {len(where)} ({', '.join(where[:3])}). Remove the copies."
         for identity, where in twice[:LISTED]
     ]
-    more = [f"… and {len(twice) - LISTED:,} more scenes."] if len(twice) > LISTED else []
-    raise TableError(*problems, *more)
+    more = [f"… and {len(twice) - LISTED:,} more scenes that come twice."] if len(twice) > LISTED else []
+    return problems + more
 
 
 @dataclass(frozen=True)

@@ -183,13 +183,20 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
     """Write a scene as an official file; `read_scene` then gives the same values again.
 
     Raises:
-        ShiftbenchError: if it is no scene that could be read again, as `scene_of`.
+        ShiftbenchError: if it is no scene that could be read again, as `scene_of`, or nothing can be written there.
         MissingExtraError: if protobuf is not installed.
     """
     message = message_of(scene)
     scene_of(message, source=f"scene {scene.id}")
-    with files.replacing(path) as temporary:
-        temporary.write_bytes(message.SerializeToString())
+    place = wire.path_of(path)
+    try:
+        with files.replacing(place) as temporary:
+            temporary.write_bytes(message.SerializeToString())
+    except (OSError, ValueError) as error:  # the latter for a zero byte
+        found = error.strerror if isinstance(error, OSError) else error
+        raise ShiftbenchError(
+            f"{place}: expected a place to write a scene to, found: {found}. Choose another."
+        ) from None
 
 
 def message_of(scene: Scene) -> Any:

@@ -1,7 +1,8 @@
 """Tags of many scenes: from the published tag files, one JSON object a line, and from the scenes themselves.
 
-A tag file names no scene: its lines follow the sorted paths of the scenes. So it serves as an index only once its
-number of lines and a sample of its tags agree with the scenes.
+A tag file names no scene: its lines follow the sorted paths of the scenes. So it serves as an index, which spares the
+reading of all scenes, only once its number of lines and a sample of its tags agree with the scenes. What decides
+remains the tags in the scenes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from shiftbench.tracks.motion.schema import SCENE_TAGS, SceneTags
 
 LISTED = 20
 LINE_CHARACTERS = 4096
+INSTEAD = "take the tags from the scenes themselves (`read_scene(path).tags`)"
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,22 @@ def scene_paths(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(root.rglob("*.pb"), key=lambda path: path.relative_to(root).as_posix())
 
 
-def read_entry(path: str | os.PathLike[str]) -> Entry:
+def read_entry(path: str | os.PathLike[str], *, source: str | None = None) -> Entry:
     """Id and tags of a scene file; tracks and road are not looked at.
+
+    source: what errors call it; its path if None.
 
     Raises:
         ShiftbenchError: if the file is too large, truncated or foreign, or has no id.
         MissingExtraError: if protobuf is not installed.
     """
-    message = wire.parse_scene(wire.read_bytes(path, limit=wire.SCENE_BYTES), source=str(path))
-    return Entry(Path(path), *head_of(message, source=str(path)))
+    name = source or str(path)
+    message = wire.parse_scene(wire.read_bytes(path, limit=wire.SCENE_BYTES, source=name), source=name)
+    return Entry(Path(path), *head_of(message, source=name))
 
 
-def read_entries(paths: Iterable[str | os.PathLike[str]]) -> tuple[Entry, ...]:
-    """Ids and tags of scene files, in the order given.
+def read_entries(paths: Iterable[Path], *, called: Callable[[Path], str] = str) -> tuple[Entry, ...]:
+    """Ids and tags of scene files, in the order given; `called` says what errors call a file.
 
     Raises:
         ShiftbenchError: listing every file that cannot be read and every id that two files share.
@@ -63,7 +68,7 @@ def read_entries(paths: Iterable[str | os.PathLike[str]]) -> tuple[Entry, ...]:
     problems: list[str] = []
     for path in paths:
         try:
-            entries.append(read_entry(path))
+            entries.append(read_entry(path, source=called(path)))
         except ShiftbenchError as error:
             if isinstance(error, ImportError):  # true of every file
                 raise
@@ -73,7 +78,7 @@ def read_entries(paths: Iterable[str | os.PathLike[str]]) -> tuple[Entry, ...]:
         shared[entry.id].append(entry.path)
     for identity, found in shared.items():
         if len(found) > 1:
-            where = ", ".join(map(str, found[:3]))
+            where = ", ".join(map(called, found[:3]))
             problems.append(f"scene {identity}: expected one file, found {len(found)} ({where}). Remove the copies.")
     _raise(problems)
     return tuple(entries)
@@ -122,27 +127,29 @@ def _line_tags(line: str, known: dict[str, dict[str, Any]]) -> SceneTags:
     return SceneTags(**found)
 
 
-def checked_tags(path: str | os.PathLike[str], scenes: Sequence[Path], *, sample: int = 64) -> dict[Path, SceneTags]:
-    """The tags of a tag file by scene, once it has been found to belong to these scenes.
+def checked_tags(
+    path: str | os.PathLike[str], scenes: Sequence[Path], *, sample: int = 64, called: Callable[[Path], str] = str
+) -> dict[Path, SceneTags]:
+    """An index: the tags of a tag file by scene, once it has been found to belong to these scenes.
 
     scenes: all scene files of the part, in sorted order (see `scene_paths`). Of these, `sample` evenly spread ones,
-    at least the first and the last, are read and compared.
+    at least the first and the last, are read and compared. called: what errors call a scene file.
 
     Raises:
-        ShiftbenchError: if the numbers differ, or tags of the sample do; then read the tags from the scenes instead.
+        ShiftbenchError: if the numbers differ, or tags of the sample do; then take the tags from the scenes instead.
         MissingExtraError: if protobuf is not installed.
     """
     tags = read_tags(path)
     if len(tags) != len(scenes):
         raise ShiftbenchError(
             f"{path}: expected a line for each of {len(scenes):,} scenes, found {len(tags):,}. "
-            "These are the tags of other scenes, or scenes are missing: use `read_entries` instead."
+            f"These are the tags of other scenes, or scenes are missing: {INSTEAD}."
         )
     places = np.unique(np.linspace(0, len(scenes) - 1, min(max(sample, 2), len(scenes))).round().astype(int)).tolist()
-    sampled = read_entries(scenes[place] for place in places)
+    sampled = read_entries((scenes[place] for place in places), called=called)
     problems = [
-        f"{path}, line {place + 1}: expected the tags of {entry.path}, {_words(entry.tags)}, "
-        f"found {_words(tags[place])}. The tags are of other scenes or in another order: use `read_entries` instead."
+        f"{path}, line {place + 1}: expected the tags of {called(entry.path)}, {_words(entry.tags)}, "
+        f"found {_words(tags[place])}. The tags are of other scenes or in another order: {INSTEAD}."
         for place, entry in zip(places, sampled, strict=True)
         if entry.tags != tags[place]
     ]

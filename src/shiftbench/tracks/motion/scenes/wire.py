@@ -83,24 +83,44 @@ def parse_submission(data: bytes, *, source: str = "submission") -> Any:
     return _parsed("Submission", data, source)
 
 
-def read_bytes(path: str | os.PathLike[str], *, limit: int = MESSAGE_BYTES) -> bytes:
+def path_of(path: Any) -> Path:
+    """A path from what was given as one.
+
+    Raises:
+        ShiftbenchError: if it is none.
+    """
+    try:
+        return Path(path)
+    except TypeError:
+        raise ShiftbenchError(
+            f"expected a path, found {str(path)[:60]!r} ({type(path).__name__}). Give a file's or folder's."
+        ) from None
+
+
+def read_bytes(path: str | os.PathLike[str], *, limit: int = MESSAGE_BYTES, source: str | None = None) -> bytes:
     """A file whole, unless it is larger than `limit` bytes: then nothing of it is read.
+
+    source: what errors call it; its path if None.
 
     Raises:
         ShiftbenchError: if the file is too large, empty, or cannot be read.
     """
+    file = path_of(path)
+    name = source or str(file)
     try:
-        size = Path(path).stat().st_size
-        if not Path(path).is_file():
-            raise ShiftbenchError(f"{path}: expected a file, found a folder or a device. Check the path.")
+        size = file.stat().st_size
+        if not file.is_file():
+            raise ShiftbenchError(f"{name}: expected a file, found a folder or a device. Check the path.")
         if size > limit:
             raise ShiftbenchError(
-                f"{path}: expected at most {limit:,} bytes, found {size:,}. One file holds one message: "
+                f"{name}: expected at most {limit:,} bytes, found {size:,}. One file holds one message: "
                 "is this an archive of many?"
             )
-        data = Path(path).read_bytes()
+        data = file.read_bytes()
     except OSError as error:
-        raise ShiftbenchError(f"{path}: expected a file, found: {error.strerror}. Check the path.") from None
+        raise ShiftbenchError(f"{name}: expected a file, found: {error.strerror}. Check the path.") from None
+    except ValueError:  # a zero byte
+        raise ShiftbenchError(f"{name!r}: expected a path, found one that no file can have. Check it.") from None
     if not data:
-        raise ShiftbenchError(f"{path}: expected a serialised message, found an empty file. Fetch or write it again.")
+        raise ShiftbenchError(f"{name}: expected a serialised message, found an empty file. Fetch or write it again.")
     return data

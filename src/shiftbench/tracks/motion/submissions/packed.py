@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.check import Flags
-from shiftbench.errors import PredictionsError
+from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.metrics.modes import Floats
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
@@ -80,13 +80,16 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
     """The fields of a submission from its bytes, and the modes that have other than 25 points or cannot be read.
 
     Raises:
-        PredictionsError: if the bytes are truncated or no protobuf.
+        PredictionsError: if the bytes are truncated, a scene, or no protobuf.
         MissingExtraError: if protobuf is not installed.
     """
     message = _packed_submission()
     try:
         predictions = message.FromString(data).predictions
+        if not any(prediction.scene_id for prediction in predictions):
+            _require_no_scene(data)
     except _decode_error() as error:
+        _require_no_scene(data)
         raise PredictionsError(
             f"expected one serialised Submission message, found {len(data):,} bytes that are none ({error}). "
             "The file is truncated or of another format: write or fetch it again."
@@ -103,6 +106,21 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
     names = [f"{shown(each.scene_id)}/{each.track_id}" for each in predictions] if wrong else []
     problems = _step_problems(wrong, np.repeat(np.arange(len(predictions)), fields["counts"]), names)
     return fields | {"trajectories": trajectories, "weights": weights}, problems
+
+
+def _require_no_scene(data: bytes) -> None:
+    """Refuse a scene's file: its bytes may pass for a submission that says nothing."""
+    if len(data) > wire.SCENE_BYTES:
+        return
+    try:
+        scene = wire.parse_scene(data)
+    except ShiftbenchError:
+        return
+    if scene.id and scene.past_vehicle_tracks:
+        raise PredictionsError(
+            f"expected one serialised Submission message, found a Scene ({shown(scene.id)}). Name a file of "
+            "predictions; to hold predictions against scenes, name their folder."
+        )
 
 
 def _modes(messages: Iterator[Any]) -> tuple[Floats, Floats, dict[int, str]]:

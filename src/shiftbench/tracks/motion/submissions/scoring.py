@@ -18,7 +18,7 @@ from shiftbench.errors import PredictionsError, UnknownNameError
 from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
 from shiftbench.report.content import METRICS
 from shiftbench.scored import Records, Scored
-from shiftbench.tracks.motion.submissions.submitted import Submission, key_frame, shown
+from shiftbench.tracks.motion.submissions.submitted import Requests, Submission, key_frame, shown
 from shiftbench.tracks.motion.submissions.truth import Truth
 
 
@@ -33,6 +33,8 @@ class ErrorKind:
 
 ERRORS = {"cnll": ErrorKind("cNLL", "nats", 25.0), "weighted_ade": ErrorKind("weightedADE", "m", 1.0)}
 
+_KEY = ["scene", "track"]
+
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
@@ -43,24 +45,44 @@ def line_up(submission: Submission, truth: Truth, *, extra: Literal["error", "dr
         PredictionsError: naming all of: requests without a prediction, scenes and tracks nobody asked for, and an
             `is_ood` that contradicts the truth (false everywhere is taken as unsaid).
     """
-    wanted, given = key_frame(truth.scene_ids, truth.track_ids), key_frame(submission.scene_ids, submission.track_ids)
-    by = ["scene", "track"]
-    rows = wanted.join(given, on=by, how="left", maintain_order="left")["row_right"]
-    problems = []
-    if rows.null_count():
-        where = named(rows.is_null().arg_true().to_numpy().astype(np.intp), truth.name)
-        problems.append(f"expected a prediction for each request, found none for {where}. Predict them.")
-    surplus = given.join(wanted, on=by, how="anti", maintain_order="left") if extra == "error" else given.clear()
-    problems += _surplus_problems(surplus, wanted, submission)
-    if not rows.null_count():
-        problems += _shift_problems(submission.is_ood[rows.to_numpy()], truth)
-    if problems:
+    found = _Match(submission, truth)
+    if problems := found.problems(extra):
         raise PredictionsError(*problems)
-    order = rows.to_numpy()
+    order = found.rows.to_numpy()
     return submission if np.array_equal(order, np.arange(len(submission))) else submission.select(order)
 
 
-def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, submission: Submission) -> list[str]:
+def misfits(requests: Requests, truth: Truth) -> list[str]:
+    """All that `line_up` would refuse, of requests whose predictions are wrong themselves; some may come twice."""
+    return _Match(requests, truth).problems("error")
+
+
+class _Match:
+    """Requests that were answered beside those of a truth: `rows` are their places in the order of the truth, or null.
+
+    Ids that are none are passed over, and of requests that come twice the first is taken: both are told elsewhere.
+    """
+
+    def __init__(self, given: Submission | Requests, truth: Truth) -> None:
+        keys = key_frame(given.scene_ids, given.track_ids)
+        if isinstance(given, Requests):
+            keys = keys.filter(pl.col("scene") != "").unique(subset=_KEY, keep="first", maintain_order=True)
+        self.given, self.truth, self.keys = given, truth, keys
+        self.wanted = key_frame(truth.scene_ids, truth.track_ids)
+        self.rows = self.wanted.join(keys, on=_KEY, how="left", maintain_order="left")["row_right"]
+
+    def problems(self, extra: Literal["error", "drop"]) -> list[str]:
+        problems = []
+        if self.rows.null_count():
+            where = named(self.rows.is_null().arg_true().to_numpy().astype(np.intp), self.truth.name)
+            problems.append(f"expected a prediction for each request, found none for {where}. Predict them.")
+        if extra == "error":
+            surplus = self.keys.join(self.wanted, on=_KEY, how="anti", maintain_order="left")
+            problems += _surplus_problems(surplus, self.wanted, self.given)
+        return problems + _shift_problems(self.given.is_ood, self.rows, self.truth)
+
+
+def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, given: Submission | Requests) -> list[str]:
     known = pl.col("scene").is_in(wanted["scene"].unique().implode())
     strangers = surplus.filter(~known)["scene"].unique(maintain_order=True)
     tracks = surplus.filter(known)["row"].to_numpy().astype(np.intp)
@@ -71,18 +93,21 @@ def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, submission: S
             f"expected scenes of the ground truth, found {len(strangers):,} others ({named_scenes}). Remove them."
         )
     if tracks.size:
-        found = f"found {named(tracks, submission.name)} besides"
+        found = f"found {named(tracks, given.name)} besides"
         problems.append(f"expected only requests that are asked for, {found}. Remove them.")
     return problems
 
 
-def _shift_problems(said: Flags, truth: Truth) -> list[str]:
-    if truth.shifted is None or not said.any():
+def _shift_problems(is_ood: Flags, rows: pl.Series, truth: Truth) -> list[str]:
+    if truth.shifted is None:
         return []
-    wrong = np.flatnonzero(said != truth.shifted)
-    if not wrong.size:
+    answered = rows.is_not_null().arg_true().to_numpy()
+    said = is_ood[rows.drop_nulls().to_numpy()]
+    wrong = np.flatnonzero(said != truth.shifted[answered])
+    if not wrong.size or not said.any():
         return []
     first = "shifted" if said[wrong[0]] else "in-domain"
+    wrong = answered[wrong].astype(np.intp)
     found = f"found {named(wrong, truth.name)} to contradict it (the first as {first})"
     return [f"is_ood: expected what the ground truth says, or false everywhere, {found}."]
 

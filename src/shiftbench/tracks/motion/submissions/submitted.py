@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import PredictionsError
+from shiftbench.errors import ArrayError, PredictionsError
 from shiftbench.metrics.modes import FARTHEST_M, Floats, Index, Modes, named, weight_problems
 from shiftbench.tracks.motion.schema import FUTURE
 
@@ -44,8 +44,7 @@ class Submission:
     is_ood: Flags
 
     def __post_init__(self) -> None:
-        converted = _converted(self)
-        for name, array in converted.items():
+        for name, array in _converted(self).items():
             object.__setattr__(self, name, array)
         if problems := _shape_problems(self) or _value_problems(self):
             raise PredictionsError(*problems)
@@ -57,9 +56,10 @@ class Submission:
         """From as many modes for each request: scene and track ids ([N], [N]), [N, D, 25, 2], [N, D] and [N].
 
         Raises:
+            ArrayError: for trajectories or weights of which rows differ in length.
             PredictionsError: as the constructor.
         """
-        modes, shares = np.asarray(trajectories), np.asarray(weights)
+        modes, shares = _even(trajectories=trajectories, weights=weights)
         if modes.ndim != 4 or shares.shape != modes.shape[:2]:
             found = f"found {modes.shape} and {shares.shape}"
             raise PredictionsError(f"expected trajectories [N, D, {FUTURE}, 2] and weights [N, D], {found}.")
@@ -82,7 +82,7 @@ class Submission:
 
     def name(self, place: int) -> str:
         """`scene/track` of the request at a place, as messages show it."""
-        return f"{shown(self.scene_ids[place])}/{self.track_ids[place]}"
+        return request_name(self, place)
 
     def select(self, rows: Any) -> Submission:
         """The requests at positions `rows`, in this order."""
@@ -97,28 +97,76 @@ class Submission:
         return part
 
 
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """The N requests that a file is about, even if its predictions are wrong; some may come twice.
+
+    scene_ids, track_ids: [N] text and uint64. is_ood: [N].
+    """
+
+    scene_ids: Ids
+    track_ids: Tracks
+    is_ood: Flags
+
+    def __len__(self) -> int:
+        return len(self.scene_ids)
+
+    def name(self, place: int) -> str:
+        """`scene/track` of the request at a place, as messages show it."""
+        return request_name(self, place)
+
+
+def _even(**given: Any) -> list[npt.NDArray[Any]]:
+    """Nested lists as arrays; ArrayError names those whose rows differ in length."""
+    arrays, problems = list[npt.NDArray[Any]](), list[str]()
+    for name, values in given.items():
+        try:
+            arrays.append(_array(values))
+        except ValueError as error:
+            problems.append(
+                f"{name}: expected as many modes for each request, all of {FUTURE} points, {error}. Fill up with modes "
+                "of weight 0, or give the constructor all modes in one row."
+            )
+    if problems:
+        raise ArrayError(*problems)
+    return arrays
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError("found rows of different lengths") from None
+
+
+_KINDS: dict[str, Any] = {
+    "trajectories": np.float64, "track_ids": np.uint64, "weights": np.float64, "counts": np.intp,
+    "uncertainty": np.float64, "is_ood": np.bool_,
+}  # fmt: skip
+
+
 def _converted(given: Submission) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in the types that are held; what cannot be converted is a problem of its own."""
-    trajectories = np.asarray(given.trajectories)
-    if trajectories.dtype != np.float32:
-        trajectories = _as("trajectories", trajectories, np.float64)
-    kinds = {
-        "track_ids": np.uint64, "weights": np.float64, "counts": np.intp, "uncertainty": np.float64, "is_ood": np.bool_,
-    }  # fmt: skip
-    found = {name: _as(name, getattr(given, name), kind) for name, kind in kinds.items()}
-    return {"scene_ids": np.asarray(given.scene_ids, dtype=object), "trajectories": trajectories, **found}
+    """The arrays in the types that are held; PredictionsError names all that cannot be converted."""
+    found, problems = {"scene_ids": np.asarray(given.scene_ids, dtype=object)}, list[str]()
+    for name, kind in _KINDS.items():
+        try:
+            found[name] = _as(name, getattr(given, name), kind)
+        except (TypeError, ValueError, OverflowError) as error:
+            problems.append(f"{name}: expected values of type {np.dtype(kind)}, {error}.")
+    if problems:
+        raise PredictionsError(*problems)
+    return found
 
 
 def _as(name: str, values: Any, kind: Any) -> npt.NDArray[Any]:
-    try:
-        array = np.asarray(values)
-        if name == "track_ids" and array.dtype.kind not in "iu":
-            raise TypeError(f"found dtype {array.dtype}")
-        if name == "track_ids" and array.size and array.min() < 0:
-            raise ValueError(f"found {array.min()}")
-        return array.astype(kind, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise PredictionsError(f"{name}: expected values of type {np.dtype(kind)}, {error}.") from None
+    array = _array(values)
+    if name == "trajectories" and array.dtype == np.float32:
+        return array  # half the memory, and as exact as what is predicted
+    if name == "track_ids" and array.dtype.kind not in "iu":
+        raise TypeError(f"found dtype {array.dtype}")
+    if name == "track_ids" and array.size and array.min() < 0:
+        raise ValueError(f"found {array.min()}")
+    return array.astype(kind, copy=False)
 
 
 def _shape_problems(held: Submission) -> list[str]:
@@ -172,6 +220,11 @@ def _id_problems(held: Submission) -> list[str]:
         rows = twice["row"].to_numpy().astype(np.intp)
         problems.append(f"expected each request once, found more than one of {named(rows, held.name)}. Keep one.")
     return problems
+
+
+def request_name(requests: Submission | Requests, place: int) -> str:
+    """`scene/track` of the request at a place."""
+    return f"{shown(requests.scene_ids[place])}/{requests.track_ids[place]}"
 
 
 def shown(scene_id: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -56,9 +57,26 @@ class Truth:
     def __len__(self) -> int:
         return len(self.scene_ids)
 
+    @property
+    def resampled(self) -> str:
+        """What is resampled together: `recording`, where scenes were cut from one, or `scene_id`."""
+        apart = self.clusters is None or bool((self.clusters == self.scene_ids).all())
+        return "scene_id" if apart else "recording"
+
     def name(self, place: int) -> str:
         """`scene/track` of the request at a place, as messages show it."""
         return f"{shown(self.scene_ids[place])}/{self.track_ids[place]}"
+
+    def select(self, rows: Any) -> Truth:
+        """The requests at positions `rows`, in this order."""
+        return Truth(
+            self.scene_ids[rows],
+            self.track_ids[rows],
+            self.targets[rows],
+            None if self.shifted is None else self.shifted[rows],
+            {name: np.asarray(labels)[rows] for name, labels in self.slices.items()},
+            None if self.clusters is None else np.asarray(self.clusters)[rows],
+        )
 
 
 def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolation: str = "published") -> Truth:
@@ -159,7 +177,10 @@ def truth_of_submission(submission: Submission) -> Truth:
     several = np.flatnonzero(submission.counts != 1)
     if several.size:
         where = named(several, submission.name)
-        raise PredictionsError(f"ground truth: expected one trajectory for each request, found others in {where}.")
+        raise PredictionsError(
+            f"ground truth: expected one trajectory for each request, found others in {where}. Leave the one that came "
+            "true, with weight 1; is this a file of predictions?"
+        )
     return Truth(submission.scene_ids, submission.track_ids, submission.trajectories, submission.is_ood)
 
 

@@ -1,4 +1,4 @@
-"""Made-up voyages of a container ship with known truth, and a generalisation set, of the official form.
+"""Made-up voyages of a ship with known truth, and a generalisation set, of the official form.
 
 Nobody's data: what the ship does and meets follows from the formulas in this package, and her power from the physics of
 `shiftbench.tracks.power.physics`; then comes the noise of Shifts 2.0 (Appendix D.1).
@@ -12,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
+from shiftbench.intake.outside import Tally
 from shiftbench.track import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
 from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example.likeness import draft_range_m, likeness, require_afloat, vessel_of
 from shiftbench.tracks.power.example.minutes import Minutes, world
-from shiftbench.tracks.power.physics.ship import Ship, ship
+from shiftbench.tracks.power.physics.ship import Ship
 
 FEWEST_ROWS = 1_000
 MOST_ROWS = 2_000_000
@@ -27,7 +29,14 @@ GENERALIZATION_A_ROW = 1.25
 OVERLOAD = 1.1  # of the rating: what engines are built to give for an hour in twelve (ISO 15550)
 
 
-def table(rows: int | None = None, *, seed: int = 0, progress: Progress | None = None) -> pl.DataFrame:
+def table(
+    rows: int | None = None,
+    *,
+    seed: int = 0,
+    vessel: Ship | None = None,
+    tally: Tally | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
     """The index, the ten inputs and the power for every minute at sea, or `rows` of them at random, in order of time.
 
     Sixty-four months after a dry dock on the line from the North Sea to Korea, about 2.1 million minutes at sea. Speed
@@ -39,14 +48,22 @@ def table(rows: int | None = None, *, seed: int = 0, progress: Progress | None =
     Minutes without an operating point (the ship slows down and nothing is left to push) are left out, and those that
     ask the engine for more than 110 % of its rating: no crew could keep that speed.
 
-    The same `rows` and `seed` give the same table: only uniform numbers of `Generator(PCG64)` are drawn, and every
-    value is rounded above the precision in which mathematical libraries differ.
+    vessel: another ship (None: the container ship) is at sea on the same days, with the same loadings, courses and
+    weather, at speeds in proportion to her service speed and drafts in proportion to her design draft. Trade and
+    weather stay those that were fitted to a container ship's records.
+    tally: counts the minutes that leave the ranges of the physics.
+
+    The same `rows`, `seed` and ship give the same table: only uniform numbers of `Generator(PCG64)` are drawn, and
+    every value is rounded above the precision in which mathematical libraries differ.
 
     Raises:
-        SettingsError: if there are not so many minutes, or too few are asked for, or `seed` is below 0.
+        SettingsError: if there are not so many minutes, or too few are asked for, or `seed` is below 0, or the ship
+            cannot take these speeds or drafts.
     """
     _require(rows, seed)
-    made, vessel = world(seed), ship()
+    vessel = vessel or vessel_of(None)
+    made = world(seed, likeness(vessel))
+    require_afloat(vessel, *draft_range_m(made.voyages))
     candidates = _candidates(made.voyages.records, rows, seed)
     total = len(candidates) if rows is None else rows
     rng = chance.stream(seed, chance.NOISE)
@@ -55,31 +72,45 @@ def table(rows: int | None = None, *, seed: int = 0, progress: Progress | None =
     while done < total and tried < len(candidates):
         minutes = made.at(candidates[tried : tried + min(BLOCK, total - done)])
         tried += len(minutes.time_id)
-        parts.append(_written(vessel, minutes, rng))
+        parts.append(_written(vessel, minutes, rng, tally))
         done += parts[-1].height
         if progress is not None:
             progress(STAGE, tried if rows is None else done, total)
+    _require_enough(vessel, done, rows)
     return pl.concat(parts).sort(schema.TIME_ID)
 
 
-def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Progress | None = None) -> Path:
+def write(
+    path: str | Path,
+    rows: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    ship: str | None = None,
+) -> Path:
     """Write a folder whole or not at all: `records.parquet` (see `table`) and `generalization.parquet`.
 
     rows: of the records, with 1.25 × as many of the generalisation set; None for every minute at sea and 2.5 million.
-    Both files say in their metadata under `shiftbench` that they are an example.
+    ship: the name of one that comes with the package, or a TOML file; None for the container ship; see `table`.
+    Both files say in their metadata under `shiftbench` that they are an example, and under `shiftbench.outside` which
+    shares of their records leave the ranges of the physics.
 
     Raises:
-        SettingsError: as `table` does.
+        SettingsError: as `table` does, or if there is no such ship.
         TableError: if the folder holds something else, or cannot be written.
     """
     _require(rows, seed)
-    folder = Path(path)
+    folder, vessel = Path(path), vessel_of(ship)
     others = generalization.RECORDS if rows is None else round(GENERALIZATION_A_ROW * rows)
     origin = f"example power rows={'all' if rows is None else rows} seed={seed}"
+    origin += "" if ship is None else f" ship={vessel.name}"
+    tallies = Tally(), Tally()
     with writing.replacing(folder, (rows or MOST_ROWS) + others) as aside:
-        writing.write_frame(aside / writing.RECORDS, table(rows, seed=seed, progress=progress), origin)
-        drawn, again = generalization.drawn(others, seed, progress=progress)
-        writing.write_frame(aside / writing.GENERALIZATION, drawn, f"{origin} generalization redrawn={again}")
+        made = table(rows, seed=seed, vessel=vessel, tally=tallies[0], progress=progress)
+        writing.write_frame(aside / writing.RECORDS, made, origin, tallies[0].shares)
+        drawn, again = generalization.drawn(others, seed, vessel=vessel, tally=tallies[1], progress=progress)
+        said = f"{origin} generalization redrawn={again}"
+        writing.write_frame(aside / writing.GENERALIZATION, drawn, said, tallies[1].shares)
     return folder
 
 
@@ -93,6 +124,15 @@ def _require(rows: int | None, seed: int) -> None:
         )
 
 
+def _require_enough(vessel: Ship, found: int, rows: int | None) -> None:
+    if found < (FEWEST_ROWS if rows is None else rows):
+        raise SettingsError(
+            f"rows: expected {FEWEST_ROWS if rows is None else rows:,} minutes that {vessel.name!r} can sail, found "
+            f"{found:,}: in the others nothing is left to push, or more than {OVERLOAD:.0%} of her rating would be "
+            "needed. Ask for fewer, or correct her rating."
+        )
+
+
 def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
     """The minutes at sea in the order in which they are taken until there are enough."""
     if rows is None:
@@ -100,10 +140,13 @@ def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
     return np.argsort(chance.stream(seed, chance.ORDER).random(minutes), kind="stable")
 
 
-def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator) -> pl.DataFrame:
+def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator, tally: Tally | None) -> pl.DataFrame:
     """Inputs and power with noise, of the minutes that have an operating point within what the engine can give."""
     power_kw, possible = labels.power(vessel, minutes)
     possible &= power_kw <= OVERLOAD * vessel.drive.mcr_kw
+    if tally is not None:
+        flags = labels.outside(vessel, minutes, power_kw)
+        tally.add({name: where[possible] for name, where in flags.items()})
     columns = noise.on_inputs(minutes.columns(), rng)
     noisy_kw = noise.on_power(power_kw, minutes.wind_kn, rng)
     return writing.frame(columns, noisy_kw).filter(pl.Series(possible))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes
-from shiftbench.tracks.power.physics import motion
+from shiftbench.tracks.power.physics import motion, validity
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.powering import shaft_power
 from shiftbench.tracks.power.physics.ship import Ship
@@ -27,6 +27,11 @@ def power(ship: Ship, minutes: Minutes) -> tuple[Values, Flags]:
     """
     found = shaft_power(ship, conditions(minutes))
     return found.power_kw, (found.thrust_N > 0) & (found.power_kw >= LEAST_KW)
+
+
+def outside(ship: Ship, minutes: Minutes, power_kw: Values) -> dict[str, Flags]:
+    """Range that the physics rests on → whether minutes leave it, [N]; see `validity.outside`."""
+    return validity.outside(ship, conditions(minutes), power_kw)
 
 
 def conditions(minutes: Minutes) -> Conditions:

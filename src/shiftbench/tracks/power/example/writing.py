@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
 
-from shiftbench.intake import example_folder
+from shiftbench.intake import example_folder, outside
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Columns
@@ -25,9 +26,10 @@ def frame(columns: Columns, power_kw: Values) -> pl.DataFrame:
     )
 
 
-def write_frame(path: Path, table: pl.DataFrame, origin: str) -> None:
-    """Parquet that says in its metadata under `shiftbench` what it is."""
-    table.write_parquet(path, compression="zstd", compression_level=3, metadata={"shiftbench": origin})
+def write_frame(path: Path, table: pl.DataFrame, origin: str, shares: Mapping[str, float]) -> None:
+    """Parquet that says in its metadata what it is (`shiftbench`) and which ranges it leaves (`outside.KEY`)."""
+    said = {"shiftbench": origin, **outside.metadata(shares)}
+    table.write_parquet(path, compression="zstd", compression_level=3, metadata=said)
 
 
 def replacing(folder: Path, rows: int) -> AbstractContextManager[Path]:

@@ -117,19 +117,23 @@ def resistance(
     )
 
 
+def quantities(ship: Ship, loading: Loading, speed_m_s: Vector) -> dict[str, Vector]:
+    """What `RANGES` are ranges of: name → [N]."""
+    length, beam = loading.length_waterline_m, ship.hull.beam_m
+    return {
+        "Froude number": speed_m_s / np.sqrt(GRAVITY * length),
+        "prismatic coefficient": loading.prismatic_coefficient,
+        "length over beam": length / beam,
+        "beam over draft": beam / loading.draft_m,
+    }
+
+
 def validity(ship: Ship, loading: Loading, speed_m_s: Any) -> tuple[str, ...]:
     """One message for each range of `RANGES` that records leave, with their number and the first of them.
 
     Args and errors as of `resistance`. Results outside are extrapolated, not wrong by themselves.
     """
-    speed = _speed(loading, speed_m_s)
-    length, beam = loading.length_waterline_m, ship.hull.beam_m
-    found = {
-        "Froude number": speed / np.sqrt(GRAVITY * length),
-        "prismatic coefficient": loading.prismatic_coefficient,
-        "length over beam": length / beam,
-        "beam over draft": beam / loading.draft_m,
-    }
+    found = quantities(ship, loading, _speed(loading, speed_m_s))
     messages = []
     for name, (low, high) in RANGES[ship.kind].items():
         if (outside := (found[name] < low) | (found[name] > high)).any():

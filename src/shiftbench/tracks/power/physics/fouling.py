@@ -1,4 +1,10 @@
-"""What the time since dry dock does: a rougher hull drags more, rougher blades need more torque, the wake thickens."""
+"""What the time since dry dock does: a rougher hull drags more, rougher blades need more torque, the wake thickens.
+
+All three formulas are those of ITTC procedure 7.5-02-03-01.4 (1978 performance prediction method, 2017), the hull's
+after Townsin & Dey (1990); the heights of the roughness are Schultz's (2007). No formula is that of Seo et al.
+(2016) or Farkas et al. (2020): the former put fouling into the blades' formula as sand roughness, as here, and are
+a check on it; the latter say in which direction the wake goes.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +78,13 @@ def hull_change(growth: Growth, since_dry_dock_s: Vector, length_m: Vector, reyn
 def propeller_change(growth: Growth, propeller: Propeller, since_dry_dock_s: Vector) -> tuple[Vector, Vector]:
     """ΔK_T and ΔK_Q of blades as they are over new ones, each [N]: less thrust, more torque.
 
-    ΔK_T = -0.3 ΔC_D (P/D) (c Z/D) and ΔK_Q = 0.25 ΔC_D (c Z/D), with the drag of a rough section C_D = 2 (1 + 2 t/c)
-    (1.89 + 1.62 log10(c/k))^(-2.5) at 0.75 of the radius and t = (0.0185 - 0.00125 Z) D (Holtrop & Mennen 1982,
-    section 5; ITTC 7.5-02-03-01.4). What fouling is put in for k, its equivalent sand roughness, follows Seo, Atlar &
-    Goo (A study on the hydrodynamic effect of biofouling on marine propeller, J. Korean Society of Marine Environment &
-    Safety 22, 2016), who computed a loss of efficiency of up to 15 % at k = 1 mm, J = 0.5 for a 7 m propeller.
+    ΔK_T = -0.3 ΔC_D (P/D) (c Z/D) and ΔK_Q = 0.25 ΔC_D (c Z/D), with the drag of a rough section
+    C_D = 2 (1 + 2 t/c) (1.89 + 1.62 log10(c/k))^(-2.5) at 0.75 of the radius and t = (0.0185 - 0.00125 Z) D: ITTC
+    7.5-02-03-01.4, and Holtrop & Mennen 1982, section 5, for machined blades.
+
+    That the equivalent sand roughness of fouling is put in for k follows Seo, Atlar & Goo (A study on the hydrodynamic
+    effect of biofouling on marine propeller, J. Korean Society of Marine Environment & Safety 22, 2016). They computed
+    a loss of efficiency of up to 15 % at k = 1 mm, J = 0.5 for a propeller of 7 m, which a test holds within 3 points.
     """
     rough = _section_drag(propeller, growth.blade_m(propeller, since_dry_dock_s))
     drag = rough - _section_drag(propeller, np.asarray(propeller.roughness_m))
@@ -87,11 +95,12 @@ def propeller_change(growth: Growth, propeller: Propeller, since_dry_dock_s: Vec
 def wake_fraction(clean: Vector, thrust_deduction: Vector, viscous_increase: Vector) -> Vector:
     """Wake fraction behind a fouled hull, [N]: its viscous part grows as the viscous resistance does.
 
-    w + (w - t - 0.04) · increase: the ITTC's scaling of a wake with friction (7.5-02-03-01.4, 1978), from the clean to
-    the fouled hull; where w < t + 0.04 there is no viscous part to grow. The thrust deduction stays as it is. That
-    fouling thickens the wake, which gives back a little of what it costs, is what Farkas, Song, Degiuli, Martić &
-    Demirel computed (Impact of biofilm on the ship propulsion characteristics and the speed reduction, Ocean
-    Engineering 199, 2020); the size here is the ITTC's, not theirs.
+    w + (w - t - 0.04) · increase: the ITTC's scaling of a wake with friction (7.5-02-03-01.4, 1978), there from
+    model to ship, here from the clean to the fouled hull, which is our extension; where w < t + 0.04 there is no
+    viscous part to grow. The thrust deduction stays as it is. That fouling thickens the wake, which gives back a
+    little of what it costs, is what Farkas, Song, Degiuli, Martić & Demirel computed (Impact of biofilm on the ship
+    propulsion characteristics and the speed reduction, Ocean Engineering 199, 2020); nothing of theirs enters the
+    formula, and its size was not compared with theirs.
 
     Args:
         clean: [N] wake fraction of the clean hull. thrust_deduction: [N].

@@ -1,7 +1,8 @@
 """How hull and propeller act on each other: wake, thrust deduction, relative rotative efficiency, single screw.
 
 Holtrop & Mennen 1982 and Holtrop 1984 as in `calm_water`; for tankers and other full ships H. O. Kristensen and
-M. Lützen, "Prediction of resistance and propulsion power of ships" (2013), who correct Harvald's diagrams.
+M. Lützen, "Prediction of resistance and propulsion power of ships" (2013), who correct Harvald's diagrams. All are for
+a clean hull: what fouling does to the wake is `fouling.wake_fraction`.
 """
 
 from __future__ import annotations

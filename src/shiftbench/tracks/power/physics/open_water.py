@@ -14,10 +14,8 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
-from shiftbench.tracks.power.physics.ship import Propeller
+from shiftbench.tracks.power.physics.ship import AREA_RATIOS, Propeller
 
-# Blade area ratios that were tested, by the number of blades (Bernitsas, Ray & Kinley 1981, Table 3).
-AREA_RATIOS = {2: (0.30, 0.38), 3: (0.35, 0.80), 4: (0.40, 1.00), 5: (0.45, 1.05), 6: (0.50, 0.80), 7: (0.55, 0.85)}
 PITCH_RATIOS = (0.5, 1.4)
 REYNOLDS = (2e6, 2e9)  # the polynomials hold at the first; the corrections reach to the second
 BELOW_ZERO = 0.02  # thrust coefficient below zero down to which a curve is followed

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.tracks.power.physics import (
     calm_water,
     drafts,
@@ -24,7 +24,7 @@ from shiftbench.tracks.power.physics.fouling import HEAVY_SLIME, Growth
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.operating_point import Codes, OperatingPoint
 from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.water import SEA_WATER, Water
+from shiftbench.tracks.power.physics.water import GRAVITY, SEA_WATER, Water
 
 BLOCK = 16_384  # records at a time: what they need stays in the cache
 EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
@@ -47,7 +47,8 @@ class Powering:
     advance_ratio, kt, kq, revolutions_per_s, torque_Nm: of the propeller, see `OperatingPoint`; the torque is that
     behind the hull. efficiency: in open water.
     problem: a code of `PROBLEMS`, 0 where there is none; of several the gravest, which is the highest. Power and all
-    else are NaN where it is `NO_FORM` or `NO_POWER`, and only there.
+    that follows from it are NaN where it is `NO_FORM` or `NO_POWER`, and only there.
+    draft_aft_m, draft_fore_m: as they were asked for. floats_m: the drafts from which to which the ship has a form.
     """
 
     power_kw: Vector
@@ -73,6 +74,9 @@ class Powering:
     torque_Nm: Vector
     efficiency: Vector
     problem: Codes
+    draft_aft_m: Vector
+    draft_fore_m: Vector
+    floats_m: tuple[float, float]
 
     def __len__(self) -> int:
         return len(self.power_kw)
@@ -83,7 +87,7 @@ def shaft_power(
 ) -> Powering:
     """Power at the shaft of N records: P = 2π n Q / (η_R η_S), after the thrust R/(1 - t) at the speed V (1 - w).
 
-    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by Townsin, Seo and the ITTC, inertia
+    Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by the ITTC (hull: Townsin), inertia
     of the ship and the water that she takes along, the propeller of the Wageningen B-series. A record that the physics
     cannot answer as asked gets a code in `Powering.problem`; `describe` puts it into words.
 
@@ -101,30 +105,45 @@ def shaft_power(
     given = conditions.checked()
     n = len(given)
     made: dict[str, Any] = {
-        field.name: np.empty(n, np.uint8 if field.name == "problem" else np.float64) for field in fields(Powering)
+        field.name: np.empty(n, np.uint8 if field.name == "problem" else np.float64)
+        for field in fields(Powering)
+        if field.name != "floats_m"
     }
     for start in range(0, n, BLOCK):
         place = slice(start, min(start + BLOCK, n))
         for name, values in _block(ship, given[place], water, growth).items():
             made[name][place] = values
-    return Powering(**made)
+    return Powering(**made, floats_m=drafts.drafts_m(ship))
 
 
 def validity(ship: Ship, conditions: Conditions) -> list[str]:
     """Where records leave the ranges that the regressions were made from: range, how many records, which is the first.
 
-    Such powers are extrapolated, not wrong by themselves. Records that get the code `NO_FORM` count as at design draft.
+    Such powers are extrapolated, not wrong by themselves. Records that get the code `NO_FORM` have no power, and are
+    left out.
 
     Raises:
         ArrayError: as `shaft_power` does.
     """
     given = conditions.checked()
-    loading, _ = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
+    loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
     speed = np.maximum(given.speed_through_water_m_s, 0)
-    of_waves = waves.validity(
-        ship.hull, given.sea, speed, draft_m=loading.draft_m, block_coefficient=loading.block_coefficient
+    unknown = {field.name: np.where(formless, np.nan, getattr(loading, field.name)) for field in fields(Loading)}
+    return [*calm_water.validity(ship, Loading(**unknown), speed), *_of_waves(ship, loading, given, formless)]
+
+
+def _of_waves(ship: Ship, loading: Loading, given: Conditions, formless: Flags) -> tuple[str, ...]:
+    """Where waves leave their ranges; a ship without form [N] counts as one in their midst, in a calm."""
+    hull, sea = ship.hull, given.sea
+    calm = replace(sea, height_m=np.where(formless, 0, sea.height_m), angle_rad=np.where(formless, 0, sea.angle_rad))
+    midst = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
+    return waves.validity(
+        hull,
+        calm,
+        np.where(formless, midst, np.maximum(given.speed_through_water_m_s, 0)),
+        draft_m=np.where(formless, hull.beam_m / 4, loading.draft_m),
+        block_coefficient=np.where(formless, 0.6, loading.block_coefficient),
     )
-    return [*calm_water.validity(ship, loading, speed), *of_waves]
 
 
 def describe(powering: Powering) -> list[str]:
@@ -134,9 +153,15 @@ def describe(powering: Powering) -> list[str]:
         places = np.flatnonzero(powering.problem == code)
         if len(places):
             power = powering.power_kw[places[0]]
-            value = "" if np.isnan(power) else f", {power:,.0f} kW"
+            value = _drafts(powering, places[0]) if code == NO_FORM else "" if np.isnan(power) else f", {power:,.0f} kW"
             found.append(f"{len(places):,} of {len(powering):,} records (first: {places[0]}{value}): {PROBLEMS[code]}.")
     return found
+
+
+def _drafts(powering: Powering, place: int) -> str:
+    """At which drafts a record asks for the ship, and at which she has a form."""
+    aft, fore, (low, high) = powering.draft_aft_m[place], powering.draft_fore_m[place], powering.floats_m
+    return f", drafts of {aft:.3g} m aft and {fore:.3g} m fore, from {low:.3g} to {high:.3g} m are possible"
 
 
 def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[str, Vector | Codes]:
@@ -170,6 +195,7 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
         NO_FORM: formless,
         NO_POWER: undefined,
     }
+    made |= {"draft_aft_m": given.draft_aft_m, "draft_fore_m": given.draft_fore_m}
     return {**made, "problem": np.maximum.reduce([point.problem, *(np.uint8(c) * where for c, where in found.items())])}
 
 

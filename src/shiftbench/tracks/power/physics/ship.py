@@ -23,6 +23,8 @@ from shiftbench.tracks.power.physics.calibration import (
 
 KINDS = ("container", "tanker")
 SHIPS = ("container", "tanker")
+# Blade area ratios that were tested, by the number of blades (Bernitsas, Ray & Kinley 1981, Table 3).
+AREA_RATIOS = {2: (0.30, 0.38), 3: (0.35, 0.80), 4: (0.40, 1.00), 5: (0.45, 1.05), 6: (0.50, 0.80), 7: (0.55, 0.85)}
 
 
 @dataclass(frozen=True)
@@ -176,16 +178,17 @@ def _ship(values: Mapping[str, Any], source: str) -> Ship:
         value = values.get(name)
         if not isinstance(value, str) or not value or (known and value not in known):
             problems.append(f"{name}: expected {' or '.join(known) if known else 'text'}, found {value!r}.")
+    parts: dict[str, Any] = {}
     for name, of in PARTS.items():
-        problems += _part_problems(name, values.get(name), of)
+        if found := _part_problems(name, values.get(name), of):
+            problems += found
+        else:
+            parts[name] = of(**values[name])
     problems += _resistance_problems(resistance := values.get("resistance", {}))
-    if not problems:
-        parts = {name: of(**values[name]) for name, of in PARTS.items()}
-        made = Ship(values["name"], values["kind"], **parts, resistance=_resistance(resistance))
-        problems = _contradictions(made)
+    problems += _contradictions(parts)
     if problems:
         raise SettingsError(*(f"{source}: {problem}" for problem in problems))
-    return made
+    return Ship(values["name"], values["kind"], **parts, resistance=_resistance(resistance))
 
 
 def _resistance(values: Mapping[str, Any]) -> Resistance:
@@ -225,10 +228,15 @@ def _part_problems(name: str, values: Any, of: type[Any]) -> list[str]:
     return problems
 
 
-def _contradictions(made: Ship) -> list[str]:
-    """What cannot be true of one ship together."""
-    rules = _hull_rules(made.hull) + _propeller_rules(made.hull, made.propeller)
-    rules += _topsides_rules(made.topsides) + _size_rules(made.hull, made.topsides)
+def _contradictions(parts: Mapping[str, Any]) -> list[str]:
+    """What cannot be true of one ship together, as far as its parts, by name, are there."""
+    hull, propeller, topsides = (parts.get(name) for name in ("hull", "propeller", "topsides"))
+    rules: list[Rule] = []
+    rules += _hull_rules(hull) if hull else []
+    rules += _series_rules(propeller) if propeller else []
+    rules += _propeller_rules(hull, propeller) if hull and propeller else []
+    rules += _topsides_rules(topsides) if topsides else []
+    rules += _size_rules(hull, topsides) if hull and topsides else []
     return [f"expected {wanted}, found {found}. Correct one of them." for holds, wanted, found in rules if not holds]
 
 
@@ -257,6 +265,13 @@ def _hull_rules(hull: Hull) -> list[Rule]:
         ),
         (hull.transom_width_m <= hull.beam_m, "hull.transom_width_m <= hull.beam_m", beams),
     ]
+
+
+def _series_rules(propeller: Propeller) -> list[Rule]:
+    """What was tested with so many blades."""
+    low, high = AREA_RATIOS[propeller.blades]
+    wanted = f"propeller.area_ratio from {low:g} to {high:g}, as the B-series was tested with {propeller.blades} blades"
+    return [(low <= propeller.area_ratio <= high, wanted, f"{propeller.area_ratio:g}")]
 
 
 def _propeller_rules(hull: Hull, propeller: Propeller) -> list[Rule]:

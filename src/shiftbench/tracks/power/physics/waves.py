@@ -22,6 +22,16 @@ TIMES = np.arange(0.4, 10.0, STEP)  # logarithms of ω T_1: below there is no en
 DEEP = 30.0  # 1.5 k T from which a hull reflects all but 10⁻⁵⁰ of a wave
 VALID_HEIGHT = 2.25  # H_S <= 2.25 √(L_PP/100)
 
+RANGES = {
+    "length between perpendiculars in m": (75.0, 350.0),
+    "length over beam": (4.0, 9.0),
+    "beam over draft": (2.2, 5.5),
+    "Froude number": (0.1, 0.3),
+    "block coefficient": (0.39, 0.9),
+    "degrees off the bow that the waves come from": (0.0, 45.0),
+}
+"""The ranges of STAWAVE-2 (ISO 15016:2015, Annex D); the last is that of STAWAVE-1, too."""
+
 
 def stawave1(hull: Hull, sea: Sea, *, density: float = DENSITY) -> Vector:
     """Added resistance in N [N] of short waves that the bow turns back: (1/16) ρ g H² B √(B/L_BWL).
@@ -79,6 +89,23 @@ def direction(angle_rad: Vector) -> Vector:
     return np.asarray(np.clip((1 + 2 * np.cos(angle_rad)) / (1 + 2 * np.cos(SECTOR)), 0, 1))
 
 
+def quantities(
+    hull: Hull, speed_m_s: Vector, *, angle_rad: Vector, draft_m: Vector, block_coefficient: Vector
+) -> dict[str, Vector]:
+    """What `RANGES` are ranges of: name → [N]."""
+    beam, length = hull.beam_m, hull.length_between_perpendiculars_m
+    every = np.ones_like(speed_m_s)
+    values = (
+        length * every,
+        length / beam * every,
+        beam / draft_m,
+        speed_m_s / np.sqrt(GRAVITY * length),
+        block_coefficient,
+        np.degrees(np.arccos(np.cos(angle_rad))).round(9),
+    )
+    return dict(zip(RANGES, values, strict=True))
+
+
 def validity(hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_coefficient: Vector) -> tuple[str, ...]:
     """What lies outside the ranges of the methods, in words, with how many records and the first; () if nothing.
 
@@ -91,19 +118,11 @@ def validity(hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_
     height, _, angle, speed, draft, block = _checked(
         sea, speed_m_s=speed_m_s, draft_m=draft_m, block_coefficient=block_coefficient
     )
-    beam, length = hull.beam_m, hull.length_between_perpendiculars_m
-    every = np.ones_like(speed)
-    off_the_bow: Vector = np.degrees(np.arccos(np.cos(angle))).round(9)
-    found: tuple[tuple[str, Vector, float, float], ...] = (
-        ("STAWAVE-2: length between perpendiculars in m", length * every, 75, 350),
-        ("STAWAVE-2: length over beam", length / beam * every, 4, 9),
-        ("STAWAVE-2: beam over draft", beam / draft, 2.2, 5.5),
-        ("STAWAVE-2: Froude number", speed / np.sqrt(GRAVITY * length), 0.1, 0.3),
-        ("STAWAVE-2: block coefficient", block, 0.39, 0.9),
-        ("STAWAVE: degrees off the bow that the waves come from", off_the_bow, 0, 45),
-        ("STAWAVE-1: significant height in m", height, 0, VALID_HEIGHT * np.sqrt(length / 100)),
-    )
-    return tuple(message for what, values, low, high in found for message in _outside(what, values, low, high))
+    values = quantities(hull, speed, angle_rad=angle, draft_m=draft, block_coefficient=block)
+    found = [(f"STAWAVE-2: {what}", values[what], *ends) for what, ends in RANGES.items()]
+    highest = VALID_HEIGHT * np.sqrt(hull.length_between_perpendiculars_m / 100)
+    found.append(("STAWAVE-1: significant height in m", height, 0.0, highest))
+    return tuple(message for what, given, low, high in found for message in _outside(what, given, low, high))
 
 
 def motion_shape(frequency: Vector, length_over_beam: float) -> Vector:

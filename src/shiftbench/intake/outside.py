@@ -1,0 +1,77 @@
+"""How many example records lie outside the ranges that their labels rest on, told in the metadata of Parquet files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shiftbench import tables
+
+KEY = "shiftbench.outside"
+
+
+class Tally:
+    """Counts records outside of ranges, block by block."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.counts: dict[str, int] = {}
+
+    def add(self, flags: Mapping[str, Any]) -> None:
+        """Count a block: range → flags [N]."""
+        for name, outside in flags.items():
+            self.counts[name] = self.counts.get(name, 0) + int(np.count_nonzero(outside))
+        self.records += max((len(outside) for outside in flags.values()), default=0)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Range → share of the records outside of it, to six digits."""
+        return {name: round(count / self.records, 6) for name, count in self.counts.items()}
+
+
+def metadata(shares: Mapping[str, float]) -> dict[str, str]:
+    """What a Parquet file says of its records in its metadata."""
+    return {KEY: json.dumps(shares, ensure_ascii=False)}
+
+
+def told(path: Path) -> dict[str, dict[str, float]]:
+    """Name of each Parquet file that says something, without ending → range → share; `path` is such a file or a folder.
+
+    Raises:
+        TableError: if a file cannot be read.
+    """
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path] * (path.suffix == ".parquet")
+    said = {file.stem: tables.read_metadata(file).get(KEY) for file in files}
+    return {name: json.loads(text) for name, text in said.items() if text}
+
+
+def lines(shares: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A table for a terminal, a column a file; ranges that no record leaves are left out. Empty where nothing is told.
+
+    shares: as `told` gives them.
+    """
+    every = dict.fromkeys(name for each in shares.values() for name in each)
+    ranges = [name for name in every if any(each.get(name) for each in shares.values())]
+    if not ranges:
+        return []
+    widest = max(map(len, ranges))
+    heads = "".join(f"{name:>{_width(name)}}" for name in shares)
+    rows = [
+        f"{name:<{widest}}" + "".join(f"{_percent(each.get(name)):>{_width(head)}}" for head, each in shares.items())
+        for name in ranges
+    ]
+    return [" " * widest + heads, *rows]
+
+
+def _width(head: str) -> int:
+    return max(len(head), 7) + 2
+
+
+def _percent(share: float | None) -> str:
+    if not share:
+        return "–"
+    return "< 0.1 %" if share < 5e-4 else f"{100 * share:.1f} %"

@@ -1,0 +1,79 @@
+"""One recording of an import: read, its scenes written, and a note of what came of it.
+
+What is to be imported stands in a plan, so that other processes can do it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from shiftbench import files
+from shiftbench.executor import Job
+from shiftbench.tracks.motion.argoverse2.reading import Settings, scenes_of
+from shiftbench.tracks.motion.argoverse2.sources import Source
+from shiftbench.tracks.motion.scenes.scene import Scene, write_scene
+
+WORK = f"{__name__}:make"
+PART = "eval"
+BEGUN = ".importing"  # holds the plan and the notes, as long as an import is at work
+PLAN = "plan.json"
+
+
+def job_of(folder: Path, recordings: Sequence[Source], settings: Settings) -> Job:
+    """Write the plan of an import into a folder: the work of an executor, an item a recording."""
+    listed = [
+        {name: str(path.absolute()) for name, path in vars(each).items() if path is not None} for each in recordings
+    ]
+    plan = files.write_json(folder / BEGUN / PLAN, {"settings": settings.to_dict(), "recordings": listed})
+    return Job(WORK, f"{files.sha256(plan)} {folder.absolute()}", len(recordings))
+
+
+def make(argument: str, number: int) -> None:
+    """Write the scenes of a recording of the plan, and then its note.
+
+    Raises:
+        ShiftbenchError: with all that is wrong with the recording; none of its scenes is written then.
+        MissingExtraError: if protobuf is not installed.
+    """
+    folder, settings, recordings = _plan(argument)
+    source = recordings[number]
+    cut = scenes_of(source, settings=settings)
+    _write(cut.scenes, folder / PART)
+    note = {
+        "recording": source.id,
+        "scenes": [scene.id for scene in cut.scenes],
+        "requests": sum(len(scene.requests) for scene in cut.scenes),
+        "left_out": dict(sorted(cut.left_out.items())),
+    }
+    files.write_text(folder / BEGUN / f"{source.id}.jsonl", json.dumps(note) + "\n")
+
+
+def notes(folder: Path) -> Iterator[str]:
+    """The lines of the notes in a folder, in no order."""
+    for path in (folder / BEGUN).glob("*.jsonl"):
+        yield path.read_text("utf-8", errors="replace")
+
+
+@lru_cache(maxsize=1)
+def _plan(argument: str) -> tuple[Path, Settings, tuple[Source, ...]]:
+    """Folder, settings and recordings; read once a process, for the argument begins with the hash of the plan."""
+    folder = Path(argument.partition(" ")[2])
+    read: dict[str, Any] = json.loads((folder / BEGUN / PLAN).read_text("utf-8"))
+    recordings = (Source(**{name: Path(path) for name, path in each.items()}) for each in read["recordings"])
+    return folder, Settings(**read["settings"]), tuple(recordings)
+
+
+def _write(scenes: Sequence[Scene], folder: Path) -> None:
+    """Write all scenes, or none if one of them cannot be written."""
+    paths = [folder / f"{scene.id}.pb" for scene in scenes]
+    try:
+        for scene, path in zip(scenes, paths, strict=True):
+            write_scene(scene, path)
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,92 @@
+"""The folder in which a preparation is at work: held by one at a time, begun in one way, cleared when all is done."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import FetchError, TableError
+from shiftbench.fetch import record
+from shiftbench.tracks.motion.maps.map_settings import MapSettings
+from shiftbench.tracks.motion.prepared.manifest import MANIFEST
+from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, SCENES_PER_SHARD, Begun, Plan, read_json
+
+REQUESTS = "requests.parquet"
+UNPACKED = ".unpacked"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, which is made if need be: two preparations at once would take away each other's files.
+
+    Raises:
+        TableError: if another process holds it, or it is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        try:
+            held.enter_context(record.locked(folder))
+        except FetchError:
+            raise TableError(
+                f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
+                "end, or name another folder."
+            ) from None
+        try:
+            yield
+        finally:
+            held.close()
+            with suppress(OSError):
+                (folder / record.LOCK).unlink()
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def require_free(source: Path, folder: Path) -> None:
+    """Refuse folders with anything in them that no preparation wrote, and to prepare what is prepared.
+
+    Raises:
+        TableError: naming what was found.
+    """
+    if (source / MANIFEST).is_file() and (source / REQUESTS).is_file():
+        raise TableError(f"{source}: expected scenes to prepare, found a folder that is prepared already.")
+    ours = (MANIFEST, BEGUN, UNPACKED)
+    others = [path for path in folder.iterdir() if path.name != record.LOCK]
+    if others and not any((folder / name).exists() for name in ours):
+        names = ", ".join(sorted(path.name for path in others)[:3])
+        raise TableError(f"{folder}: expected a new folder, found one with {names}. Choose another name.")
+
+
+def discard_other(folder: Path, *, experiment: str = "canonical", settings: MapSettings | None = None) -> None:
+    """Remove what an unfinished preparation has left in a folder, if it was begun in another way than this one.
+
+    Raises:
+        TableError: if another process is at work in the folder, or it is a file.
+    """
+    if not (folder / BEGUN).is_file():
+        return
+    with alone(folder):
+        try:
+            said = read_json(folder / BEGUN)
+        except TableError:
+            said = None  # damaged: of no use to anybody
+        if Begun.of("", experiment, settings or MapSettings(), SCENES_PER_SHARD).different(said, scenes=False):
+            for entry in (Plan(folder).shard(0).parent, Plan(folder).unfinished):
+                shutil.rmtree(entry, ignore_errors=True)
+            (folder / BEGUN).unlink()  # last: a kill before leaves a folder that is still known as begun
+
+
+def clear(folder: Path, manifest: dict[str, Any]) -> None:
+    """Remove from a finished folder what was only needed on the way."""
+    listed = {folder / str(shard["file"]) for shard in manifest["shards"]}
+    for surplus in set((folder / "shards").glob("*.shard")) - listed:  # of scenes that went while shards were made
+        surplus.unlink()
+    for name in (Plan(folder).unfinished, folder / UNPACKED):
+        shutil.rmtree(name, ignore_errors=True)
+    for rest in (folder / BEGUN, *folder.rglob(".*.part")):  # parts of files are what a kill leaves
+        rest.unlink(missing_ok=True)

@@ -1,0 +1,227 @@
+"""Whether the vessel's columns lie where their units say: each by itself, beside the others, and all of one unit.
+
+A column is refused where it is certain that its unit is another: too many values that no ship has, or other columns
+that say so, too (`consistency`). A median that is only unusual, as in a harbour, is kept and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from shiftbench.intake import units
+from shiftbench.intake.units import Count, Doubts, Mistake, Range
+from shiftbench.partition.settings import SHIFTED
+from shiftbench.tables import problem
+from shiftbench.tracks.power import consistency, schema
+from shiftbench.tracks.power.schema import (
+    CURRENT_ALONG,
+    POWER,
+    SINCE_DRY_DOCK,
+    SPEED,
+    WAVE_HEIGHT,
+    WIND_ACROSS,
+    WIND_ALONG,
+)
+from shiftbench.tracks.power.units import FEET, METRES_PER_SECOND, MISTAKES, base
+
+MOST_WIDTHS = 10  # of a range, that a slip lies off it: what is further off was never measured
+FEWEST_FOR_MEDIAN = 20  # minutes; the median of fewer may be that of one stormy hour
+SLOWEST = -2.0  # kn through water, of a ship that still answers her engine
+ROUGH_M = 4.5  # median height that is worth a word
+DROP = "Correct or drop these rows."
+KEPT = "Kept, as no other column says that its unit is wrong."
+WINDS = (WIND_ALONG, WIND_ACROSS)
+WEAK = (WIND_ACROSS, CURRENT_ALONG, consistency.CURRENT_ACROSS)
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """What is odd about a column; whether it is certain that it is wrong, and which unit it is then in."""
+
+    column: str
+    said: str
+    certain: bool = True
+    unit: Mistake | None = None
+
+
+def check_units(
+    frame: pl.DataFrame,
+    *,
+    label: str,
+    partition: str = "",
+    voyage: bool = True,
+    but: Sequence[str] = (),
+    settled: Sequence[str] = (),
+) -> Doubts:
+    """Compare the columns of a table [N] with their ranges and with each other, missing values left out.
+
+    Args:
+        frame: the inputs and the power.
+        label: what sentences call the table.
+        partition: the one that it is, if any: it says which true winds there are, and the shifted ones were chosen for
+            theirs, whose median then tells nothing.
+        voyage: whether its records are minutes at sea, rather than drawn or chosen by somebody.
+        but: columns that are left out.
+        settled: columns whose unit is known, so that their median does not matter.
+    """
+    silent = (*settled, *(WINDS if partition in SHIFTED else ()))
+    names = [name for name in schema.RANGES if name not in but]
+    doubts = list(_by_themselves(frame, names, silent))
+    wrong = {doubt.column for doubt in doubts if doubt.certain}
+    beside = list(_waves(frame, voyage=voyage))
+    if SPEED not in wrong:  # against which winds are held
+        beside += _winds(frame, partition, voyage=voyage)
+    doubts += [doubt for doubt in beside if doubt.column not in wrong]
+    doubts = list({(doubt.column, doubt.certain): doubt for doubt in doubts}.values())
+    certain = [doubt for doubt in doubts if doubt.certain]
+    told = [*(doubt.said for doubt in certain), *_likewise(certain)]
+    kept = [doubt.said for doubt in doubts if not doubt.certain]
+    return Doubts(tuple(f"{label}: {said}" for said in told), tuple(f"{label}: {said}" for said in kept))
+
+
+def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[str]) -> Iterator[_Doubt]:
+    """Doubts about columns that lie elsewhere, power and speed first, since others are judged by them."""
+    rate, speed_unit = consistency.rate(frame), None
+    for name in sorted(names, key=(POWER, SPEED, *names).index):
+        values, expected = frame[name], schema.RANGES[name]
+        count = Count(**frame.select(**units.counted(pl.col(name), expected)).row(0, named=True))
+        misplaced = name not in silent and count.all >= FEWEST_FOR_MEDIAN and count.misplaced
+        found, certain = None, False
+        if misplaced or count.outside_too_often:
+            found = units.mistake(MISTAKES.get(schema.UNITS[name], ()), expected, units.quantiles(values.drop_nulls()))
+            certain = _certain(frame, name, count, found=found, rate=rate, speed_unit=speed_unit)
+        if name == POWER and certain and found and rate is not None:
+            rate *= found.factor
+        if name == SPEED and certain:
+            speed_unit = found = found or consistency.speed_unit(rate)
+        if misplaced or count.outside:
+            yield _by_itself(values, count, misplaced=misplaced, certain=certain, found=found)
+
+
+def _by_itself(values: pl.Series, count: Count, *, misplaced: bool, certain: bool, found: Mistake | None) -> _Doubt:
+    """What is odd about a column: its unit, single values that no ship has, an unusual median, or slips."""
+    name, expected = values.name, schema.RANGES[values.name]
+    if certain:
+        signed = name == WIND_ACROSS and found is None and units.quantiles(values.drop_nulls())[0] < expected.low
+        end = ": it looks signed. Take its absolute value." if signed else units.looks(found)
+        return _Doubt(name, _elsewhere(values, expected, count, misplaced, end), unit=found)
+    if (far := _far(values, expected)).any():
+        return _Doubt(name, _impossible(values, expected, far))
+    end = _kept(found) if misplaced or count.outside_too_often else "."
+    return _Doubt(name, _elsewhere(values, expected, count, misplaced, end), certain=False)
+
+
+def _certain(
+    frame: pl.DataFrame,
+    name: str,
+    count: Count,
+    *,
+    found: Mistake | None,
+    rate: float | None,
+    speed_unit: Mistake | None,
+) -> bool:
+    """Whether a column that lies elsewhere is wrong for certain, and not of an unusual hour."""
+    if name == SPEED:
+        return _speed_is_wrong(frame[SPEED], count, rate)
+    if count.outside_too_often:
+        return True
+    if name == POWER:
+        least, most = consistency.POWER_RATES
+        return found is not None if rate is None else not least <= rate <= most
+    if name == WIND_ALONG and found:
+        return consistency.wind_like_speed(frame) if speed_unit == found else consistency.wind_along_in_m_s(frame)
+    return name == SINCE_DRY_DOCK and found is not None and found.unit == "days"  # hours may be minutes of a new coat
+
+
+def _speed_is_wrong(values: pl.Series, count: Count, rate: float | None) -> bool:
+    """Whether a speed is wrong, rather than that of a harbour; `rate` is `consistency.rate`, of a power in kW."""
+    low = 2 * count.under > count.all
+    beyond = int(((values < SLOWEST) | (values > schema.RANGES[SPEED].high)).sum())
+    if beyond >= units.FEWEST_OUTSIDE and beyond > units.MOST_OUTSIDE * count.all:
+        return True
+    if rate is None:
+        return count.outside_too_often
+    least, most = consistency.SPEED_RATES
+    return rate > most if low or count.outside_too_often else rate < least
+
+
+def _winds(frame: pl.DataFrame, partition: str, *, voyage: bool) -> Iterator[_Doubt]:
+    """Doubts about winds and currents that lie in their own ranges, but not beside the others."""
+    for name in consistency.columns_of_true_wind(frame, partition):
+        found = f"true winds that are none of {partition} but with it in knots"
+        yield _Doubt(name, _beside(name, "kn", found, units.looks(METRES_PER_SECOND)), unit=METRES_PER_SECOND)
+    if consistency.wind_across_is_weak(frame):
+        yield from _weak(sure=voyage and consistency.currents_are_weak(frame))
+
+
+def _waves(frame: pl.DataFrame, *, voyage: bool) -> Iterator[_Doubt]:
+    """A doubt about seas that are high in any wind, or very high."""
+    height = float(frame.select(pl.col(WAVE_HEIGHT).median()).item() or 0.0)
+    found = f"a median of {height:.3g} m"
+    if voyage and consistency.waves_in_feet(frame):
+        found += ", and high seas in light winds"
+        yield _Doubt(WAVE_HEIGHT, _beside(WAVE_HEIGHT, "m", found, units.looks(FEET)), unit=FEET)
+    elif height > ROUGH_M:
+        end = ": it may be in feet. Kept, as there are such seas."
+        yield _Doubt(WAVE_HEIGHT, _beside(WAVE_HEIGHT, "m", found, end), certain=False)
+
+
+def _weak(*, sure: bool) -> Iterator[_Doubt]:
+    """Doubts about a weak wind across, and (if sure) about the currents, which are weak as well."""
+    found = "a wind far weaker than that along, less the ship's own speed"
+    if not sure:
+        end = ": it may be in m/s. Kept, as there are such routes."
+        yield _Doubt(WIND_ACROSS, _beside(WIND_ACROSS, "kn", found, end), certain=False)
+        return
+    for name in WEAK:
+        weak = found if name == WIND_ACROSS else "a current that varies far less than the known one"
+        yield _Doubt(name, _beside(name, "kn", weak, units.looks(METRES_PER_SECOND)), unit=METRES_PER_SECOND)
+
+
+def _likewise(certain: Sequence[_Doubt]) -> Iterator[str]:
+    """A sentence for each unit that columns are in by mistake: the others of their unit, of which nothing is known."""
+    wrong = {doubt.column for doubt in certain}
+    for unit in dict.fromkeys(doubt.unit for doubt in certain if doubt.unit):
+        named = [doubt.column for doubt in certain if doubt.unit == unit]
+        known = {base(schema.UNITS[name]) for name in named}
+        others = [name for name in schema.RANGES if base(schema.UNITS[name]) in known and name not in wrong]
+        if others:
+            columns = f"column{'s' * (len(others) > 1)} {', '.join(map(repr, others))}"
+            yield (
+                f"{columns}: expected {known.pop()} as well, found nothing that tells. Where one column is in "
+                f"{unit.unit}, others often are: look before you convert {', '.join(map(repr, named))} alone."
+            )
+
+
+def _far(values: pl.Series, expected: Range) -> pl.Series:
+    """Where values [N] are too far off their range for slips."""
+    reach = MOST_WIDTHS * (expected.high - expected.low)
+    return ((values < expected.low - reach) | (values > expected.high + reach)).fill_null(False)
+
+
+def _impossible(values: pl.Series, expected: Range, far: pl.Series) -> str:
+    return (
+        f"column {values.name!r}: expected values from {expected.low:,g} to {expected.high:,g} "
+        f"{schema.UNITS[values.name]}, found {values[far.arg_max() or 0]:,g} in {problem.rows(far)}, which no ship "
+        f"can have. {DROP}"
+    )
+
+
+def _kept(found: Mistake | None) -> str:
+    return f": it may be in {found.unit}. {KEPT}" if found else f". {KEPT}"
+
+
+def _beside(name: str, unit: str, found: str, end: str) -> str:
+    return f"column {name!r}: expected {unit} as in the other columns, found {found}{end}"
+
+
+def _elsewhere(values: pl.Series, expected: Range, count: Count, misplaced: bool, end: str) -> str:
+    """What is odd about a column whose median or many values lie elsewhere."""
+    unit = schema.UNITS[values.name]
+    if misplaced:
+        median = units.quantiles(values.drop_nulls())[1]
+        return units.median_elsewhere(values.name, unit, expected, median, end=end)
+    return units.values_outside(values.name, unit, expected, count, end=end)

@@ -1,0 +1,162 @@
+"""`shiftbench prepare` of a track that tells its own work again: settings in words, and nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiftbench import executor
+from shiftbench.tracks.motion.maps.map_settings import MapSettings
+from shiftbench.tracks.motion.prepared import preparation
+from shiftbench.tracks.motion.prepared.store import Store
+from tests.cli.conftest import Shiftbench
+from tests.tracks.motion import made_parts
+from tests.tracks.motion.made_parts import tree
+
+FINE = ("--set", "size=40,50", "--set", "metres_per_pixel=0.5", "--set", "channels=vehicles.yaw,15",
+        "--set", "history=4,0", "--set", "yaw_frame=agent", "--set", "interpolation=exact")  # fmt: skip
+SETTINGS = MapSettings.of(
+    size=(40, 50), metres_per_pixel=0.5, channels=("vehicles.yaw", 15), history=(4, 0), yaw_frame="agent",
+    interpolation="exact",
+)  # fmt: skip
+SERIAL = ("--executor", "serial")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_parts.write(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def source(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "source")
+
+
+@pytest.fixture(scope="module")
+def fine(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the function makes with the settings that `FINE` has in words."""
+    folder = tmp_path_factory.mktemp("fine") / "prepared"
+    return preparation.prepare(made, folder, executor="serial", settings=SETTINGS).folder
+
+
+def data_of(folder: Path) -> dict[str, str]:
+    return {name: sha for name, sha in tree(folder).items() if name != "scenes.json"}
+
+
+def interrupted(job: executor.Job, workers: int | None, address: str | None) -> Iterator[Any]:
+    yield next(executor.serial.replies(job, workers, address))
+    raise KeyboardInterrupt
+
+
+def times(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.shard")}
+
+
+# --- settings in words ------------------------------------------------------------------------------------------------
+
+
+def test_settings_in_words_are_those_of_the_function(shiftbench: Shiftbench, source: Path, fine: Path) -> None:
+    said = shiftbench("prepare", "motion", source, "--out", "p", *SERIAL, *FINE)
+    assert said.code == 0, said.err
+    assert data_of(Path("p")) == data_of(fine)
+    assert Store.open(Path("p")).map_settings == SETTINGS
+    assert Store.open(Path("p")).maps([0]).shape == (1, 3, 40, 50)
+
+
+def test_an_array_is_told_the_settings_and_names_the_command_that_ends_it(
+    shiftbench: Shiftbench, source: Path, fine: Path
+) -> None:
+    words = ("prepare", "motion", source, "--out", "p", *FINE)
+    said = shiftbench(*words, "--executor", "slurm", "--workers", 1)
+    assert said.code == 0, said.err
+    script, then = (said.out.splitlines()[line].partition(": ")[2].strip() for line in (0, 2))
+    assert then.endswith(f"--experiment canonical {' '.join(FINE)}")
+    environment = {**os.environ, "SLURM_ARRAY_TASK_ID": "0"}
+    subprocess.run(["bash", script], env=environment, check=True, capture_output=True)
+    made = sorted(times(Path()).values())
+    assert shiftbench(*then.split()[1:], *SERIAL).code == 0
+    assert sorted(times(Path()).values()) == made
+    assert data_of(Path("p")) == data_of(fine)
+
+
+def test_all_words_that_are_no_settings_are_named_before_anything_is_done(shiftbench: Shiftbench, source: Path) -> None:
+    wrong = ("sise=3", "size", "history=1,x", "history=2", "metres_per_pixel=0", "=4")
+    said = shiftbench("prepare", "motion", source, "--out", "p", *(each for one in wrong for each in ("--set", one)))
+    assert said.code == 2
+    for told in (
+        "Unknown map setting 'sise'. Did you mean 'size'?",
+        "expected NAME=VALUE, found 'size'",
+        "history: expected it once, found it 2 times",
+        "metres_per_pixel: expected a number from 0.001 to 1000, found 0",
+        "Unknown map setting ''",
+    ):
+        assert told in said.err
+    assert not Path("p").exists()
+
+
+def test_settings_are_for_tracks_that_have_use_for_them(shiftbench: Shiftbench) -> None:
+    Path("x.parquet").touch()
+    said = shiftbench("prepare", "weather", "x.parquet", "--out", "p", "--set", "size=3")
+    assert (said.code, "--set: expected none for weather" in said.err) == (2, True), said.err
+    assert not Path("p").exists()
+
+
+# --- nothing is done twice --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [SERIAL, ("--executor", "slurm")], ids=["serial", "slurm"])
+def test_what_is_there_is_not_made_again(
+    shiftbench: Shiftbench, source: Path, fine: Path, where: tuple[str, ...]
+) -> None:
+    shutil.copytree(fine, "p")
+    before, made = tree(Path("p")), times(Path("p"))
+    said = shiftbench("prepare", "motion", source, "--out", "p", *where, *FINE)
+    assert said.code == 0, said.err
+    assert "already there, made of the same data in the same way: nothing to do" in said.err
+    assert "next: shiftbench run motion --data p" in said.out
+    assert (tree(Path("p")), times(Path("p"))) == (before, made)
+
+
+def test_another_way_and_other_data_are_refused_with_what_differs(
+    shiftbench: Shiftbench, source: Path, fine: Path
+) -> None:
+    shutil.copytree(fine, "p")
+    before = tree(Path("p"))
+    words = ("prepare", "motion", source, "--out", "p")
+    exchanged = (source / "dev/a.pb").read_bytes().replace(b"dev-a.pb", b"dev-z.pb")
+    for told, act in {
+        "begun with the same map settings, found": lambda: words,
+        "begun with the same experiment, found": lambda: (*words, *FINE, "--experiment", "published"),
+        "in 1 of its 3 shards (the first: dev/a.pb to dev/b.pb)": (
+            lambda: (source / "dev/a.pb").write_bytes(exchanged) and (*words, *FINE)
+        ),
+        "begun with the same scenes, found": lambda: (source / "eval/c.pb").write_bytes(exchanged) and (*words, *FINE),
+    }.items():
+        (source / "eval_tags.txt").unlink(missing_ok=True)
+        said = shiftbench(*act())
+        assert (said.code, told in said.err) == (2, True), said.err
+        assert "found an earlier result. Choose another --out, or --overwrite." in said.err
+    assert tree(Path("p")) == before
+
+
+def test_overwriting_discards_what_was_begun_in_another_way_and_goes_on_in_the_same(
+    shiftbench: Shiftbench, source: Path, fine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("prepare", "motion", source, "--out", "p", *SERIAL)
+    with monkeypatch.context() as patch:
+        patch.setitem(executor.EXECUTORS, "serial", interrupted)
+        assert shiftbench(*words).code == 130
+        assert len(times(Path("p"))) == 1
+        refused = shiftbench(*words, *FINE)
+        assert (refused.code, "begun with the same map settings" in refused.err) == (2, True)
+        assert shiftbench(*words, *FINE, "--overwrite").code == 130
+        (made,) = times(Path("p")).values()
+    assert shiftbench(*words, *FINE, "--overwrite").code == 0
+    assert data_of(Path("p")) == data_of(fine)
+    assert made in times(Path("p")).values()

@@ -1,0 +1,37 @@
+"""Shares of records outside of ranges: counted in blocks, told in metadata, shown side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shiftbench.intake import outside
+from shiftbench.intake.outside import Tally
+
+
+def test_shares_are_those_of_all_blocks_together() -> None:
+    tally = Tally()
+    tally.add({"speed": np.array([True, False]), "draft": np.array([False, False])})
+    tally.add({"speed": np.array([True] * 6), "draft": np.array([True] + [False] * 5)})
+    assert (tally.records, tally.shares) == (8, {"speed": 0.875, "draft": 0.125})
+
+
+def test_files_tell_what_was_written_of_them(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"x": [1]})
+    frame.write_parquet(tmp_path / "b.parquet", metadata=outside.metadata({"L/B ≤ 7": 0.25}))
+    frame.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "c.csv").write_text("x\n1\n")
+    assert outside.told(tmp_path) == outside.told(tmp_path / "b.parquet") == {"b": {"L/B ≤ 7": 0.25}}
+    assert outside.told(tmp_path / "a.parquet") == outside.told(tmp_path / "c.csv") == {}
+
+
+def test_lines_leave_out_ranges_that_no_record_leaves() -> None:
+    shares = {"records": {"speed": 0.7144, "beam": 0.0, "draft": 0.0002}, "others": {"speed": 1.0, "draft": 0.0}}
+    assert outside.lines(shares) == [
+        "       records   others",
+        "speed   71.4 %  100.0 %",
+        "draft  < 0.1 %        –",
+    ]
+    assert outside.lines({"records": {"beam": 0.0}}) == outside.lines({}) == []
