@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from shiftbench.intake.outside import Tally
+from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power.example import generalization, writing
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.fouling import YEAR_S
@@ -61,7 +61,7 @@ def cpu_seconds(act: Callable[[], object]) -> float:
 
 def generalization_set(folder: Path) -> None:
     """The whole set of the paper's size, as the command writes it."""
-    tally = Tally()
+    tally = RangeTally()
     drawn, _ = generalization.drawn(RECORDS, 0, tally=tally)
     writing.write_frame(folder / writing.GENERALIZATION, drawn, "benchmark", tally.shares)
 

@@ -33,7 +33,7 @@ class CheckTestSet(Protocol):
 def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> RunTask:
     """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name.
 
-    check: held against each test set that a user names, before anything is trained; None: `run`'s own checks do.
+    check: looks at each test set that a user names, before anything is trained; None: the checks of `run` are enough.
     """
 
     def run(

@@ -129,15 +129,16 @@ class AssessFiles(Protocol):
 
 
 WriteExample = Callable[[Path, int | None, int, Progress | None], Path]
+"""(path, rows, seed, progress) → where the example data were written; rows is None if nobody says."""
 
 
 @dataclass(frozen=True)
 class Example:
     """Made-up data of the official form.
 
-    write: (path, rows, seed, progress) writes them; rows is None if nobody says. name: of the file or folder if nobody
-    says. unit: what `rows` counts. holds: patterns of all that a folder of them holds, none if they are a file.
-    with_ship: `write` for a ship by name or file, where the data are a ship's; None: they are not.
+    write: makes them. name: of the file or folder if nobody says. unit: what `rows` counts. holds: patterns of all that
+    a folder of them holds, none if they are a file.
+    with_ship: (name or TOML file of a ship) → `write` with that ship; None: the data are of no ship.
     """
 
     write: WriteExample
@@ -156,13 +157,14 @@ class Track:
     open_prepared: what a prepared folder holds.
     assess: of predictions in the track's own form; None: they are tables, which need no track.
     resumes: whether `prepare` goes on in a folder where it was cut off.
-    with_climates: `prepare` that takes climates from a table, where records can lack them; None: they have none.
-    with_executor: `prepare` on an executor (its name) with so many workers; None: it is one process.
-    settings: of how inputs are made, from words NAME=VALUE; `prepare` takes what it gives as `settings`. None: they are
-    made in one way.
-    discard_other: (folder, experiment, settings) removes from a folder what was begun in another way.
+    with_climates: (table) → `prepare` that takes climates from it, where records lack them; None: they have none.
+    with_executor: (name of an executor, workers) → `prepare` on it; None: it is one process.
+    settings: (words NAME=VALUE) → how inputs are made, checked; `prepare` takes it as `settings`, the next two as their
+    last argument. None: inputs are made in one way.
+    discard_other: (folder, experiment, settings) removes what a preparation that was cut off has begun in another way;
+    None: nothing of one is ever gone on with.
     job_script: (source, folder, experiment, tasks, settings) writes the script of a Slurm array that does the work of
-    `prepare`, which then puts all together.
+    `prepare`, which then puts all together; its path, or None if there is nothing left to do.
     """
 
     name: str

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from shiftbench.intake import outside
-from shiftbench.intake.outside import Tally
+from shiftbench.intake.outside import RangeTally
 
 
 def test_shares_are_those_of_all_blocks_together() -> None:
-    tally = Tally()
+    tally = RangeTally()
     tally.add({"speed": np.array([True, False]), "draft": np.array([False, False])})
     tally.add({"speed": np.array([True] * 6), "draft": np.array([True] + [False] * 5)})
     assert (tally.records, tally.shares) == (8, {"speed": 0.875, "draft": 0.125})

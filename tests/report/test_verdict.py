@@ -131,6 +131,14 @@ def test_a_paired_test_that_separates_nothing_overrules_the_values():
     assert "net cannot be told apart from the baseline raw" in against(baseline(1.9, 1.8, 2.0), comparisons=(found,))
 
 
+@pytest.mark.parametrize(("replicates", "told"), [(10, "The baseline raw beats net"), (1000, "cannot be told apart")])
+def test_a_test_that_replicates_are_too_few_for_is_not_asked(replicates, told):
+    """The intervals of 1.9 and 2.6 are far from each other; a p of ten replicates could never be below 0.05."""
+    found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, -0.1, 1.7, 0.09, 0.09)
+    recipe = {"intervals": {"level": 0.95, "replicates": replicates, "used": {"eval": "percentile"}}}
+    assert told in against(baseline(1.9, 1.8, 2.0), comparisons=(found,), recipe=recipe)
+
+
 def test_the_level_of_the_recipe_decides_what_is_told_apart():
     found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, 0.1, 1.7, 0.04, 0.08)
     told = against(baseline(1.9, 1.8, 2.0), comparisons=(found,), recipe={"intervals": {"level": 0.9}})

@@ -45,16 +45,7 @@ def example(
     chosen = None if what == "table" else track(what)
     make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
-    if path.is_dir():
-        _only_example(path, chosen.example.holds if chosen else ())
-        if overwrite:
-            shutil.rmtree(path)
-        elif any(path.iterdir()):
-            raise SettingsError(
-                f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
-            )
-    elif path.exists() and not overwrite:
-        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    _clear(path, chosen.example.holds if chosen else (), overwrite=overwrite)
     if make is None:
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
@@ -84,6 +75,20 @@ def _say_outside(path: Path) -> None:
         say("records outside the ranges that the formulas of their labels rest on, where these extrapolate:")
         for line in lines:
             say(f"  {line}")
+
+
+def _clear(path: Path, holds: tuple[str, ...], *, overwrite: bool) -> None:
+    """Refuse what is there already; an earlier example in a folder goes if it may be overwritten."""
+    if path.is_dir():
+        _only_example(path, holds)
+        if overwrite:
+            shutil.rmtree(path)
+        elif any(path.iterdir()):
+            raise SettingsError(
+                f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+            )
+    elif path.exists() and not overwrite:
+        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
 
 
 def _only_example(folder: Path, holds: tuple[str, ...]) -> None:

@@ -35,7 +35,7 @@ def import_data(
     """Make recordings of another benchmark into scenes of the motion track; goes on where it was stopped."""
     from shiftbench.executor import EXECUTORS
     from shiftbench.tracks.motion.argoverse2 import import_scenes
-    from shiftbench.tracks.motion.argoverse2.importing import ORIGIN
+    from shiftbench.tracks.motion.prepared.sources import ORIGIN
 
     if form not in FORMATS:
         raise UnknownNameError("format", form, FORMATS)

@@ -47,14 +47,14 @@ Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Workers o
 class Way:
     """How a user wants data to be prepared; None and nothing where the track decides.
 
-    climates: a table of them. executor, workers: where it is done. said: settings of the track's own as NAME=VALUE.
-    overwrite: whether what is there, or was begun in another way, may go.
+    climates: a table of them. executor, workers: where it is done, and by how many. settings: of how inputs are made,
+    each as NAME=VALUE. overwrite: whether what is there, or was begun in another way, may go.
     """
 
     climates: Path | None = None
     executor: str | None = None
     workers: int | None = None
-    said: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     overwrite: bool = False
 
 
@@ -77,9 +77,9 @@ def prepare(
     folder = out or Path(f"shiftbench-{name}-data")
     require_outside(source, folder)
     array = executor == SLURM and chosen.job_script is not None
-    where = (None, None) if array else (executor, workers)
+    where = (None, None) if array else (executor, workers)  # the script of an array takes their place
     way = Way(climate, *where, tuple(setting or ()), overwrite)
-    act = _preparing(chosen, way)  # says what this track has no use for
+    act = _preparing(chosen, way)  # before anything else: it refuses what this track has no use for
     if (folder / MANIFEST).exists() and chosen.resumes and not overwrite:
         _say_prepared(name, _made_before(act, source, folder, experiment=wanted))
         return
@@ -118,7 +118,7 @@ def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, ta
         settings = _discard_other(track, part, experiment, way)
         script = track.job_script(source, part, experiment, tasks, settings)
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
-    then += [word for each in way.said for word in ("--set", each)]
+    then += [word for each in way.settings for word in ("--set", each)]
     if script is None:  # a kill came between the last shard and the move: there is nothing left to do in an array
         say("all is made already; only this is left:")
     else:
@@ -128,7 +128,7 @@ def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, ta
 
 def _discard_other(track: Track, part: Path, experiment: str, way: Way) -> Any:
     """The track's settings, if it has any. Where it may be overwritten, remove what was begun in another way."""
-    settings = track.settings(way.said) if track.settings else None
+    settings = track.settings(way.settings) if track.settings else None
     if track.discard_other and way.overwrite:
         track.discard_other(part, experiment, settings)
     return settings
@@ -156,10 +156,10 @@ def _preparing(track: Track, way: Way) -> Prepare:
     act = track.prepare
     if way.climates is not None and track.with_climates:
         act = track.with_climates(way.climates)
-    if (way.executor or way.workers) is not None and track.with_executor:
+    if (way.executor, way.workers) != (None, None) and track.with_executor:
         act = track.with_executor(way.executor or "processes", way.workers)
     settled: Callable[..., Prepared] = act  # a track with settings takes them, too
-    return partial(settled, settings=track.settings(way.said)) if track.settings and way.said else act
+    return partial(settled, settings=track.settings(way.settings)) if track.settings and way.settings else act
 
 
 def _useless(track: Track, way: Way) -> Iterator[str]:
@@ -169,10 +169,11 @@ def _useless(track: Track, way: Way) -> Iterator[str]:
             f"--climate: expected no table of climates for {track.name}, whose records have none, "
             f"found {way.climates}. Drop the option."
         )
-    if (way.executor or way.workers) is not None and track.with_executor is None:
+    if (way.executor, way.workers) != (None, None) and track.with_executor is None:
         yield f"--executor and --workers: {track.name} is prepared by one process, found one of them. Drop it."
-    if way.said and track.settings is None:
-        yield f"--set: expected none for {track.name}, whose inputs are made in one way, found {way.said[0]}. Drop it."
+    if way.settings and track.settings is None:
+        found = f"found {way.settings[0]}"
+        yield f"--set: expected none for {track.name}, whose inputs are made in one way, {found}. Drop it."
 
 
 def prepared_whole(

@@ -14,7 +14,7 @@ from shiftbench import tables
 KEY = "shiftbench.outside"
 
 
-class Tally:
+class RangeTally:
     """Counts records outside of ranges, block by block."""
 
     def __init__(self) -> None:

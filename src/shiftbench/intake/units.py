@@ -9,6 +9,7 @@ import polars as pl
 
 MOST_OUTSIDE = 0.05  # of a column's values: more are no slips
 FEWEST_OUTSIDE = 2
+FEWEST_FOR_MEDIAN = 20  # records; the median of fewer may be that of one stormy hour
 
 Quantiles = tuple[float, float, float]
 """The 5 %, 50 % and 95 % quantiles of a column as it was found."""

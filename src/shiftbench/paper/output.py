@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from shiftbench import files
 from shiftbench.paper import text
 from shiftbench.paper.table import Table
 from shiftbench.report.content import Report
+
+TABLES = "tables.md"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Paper:
     def write(self, reports: Sequence[Report], folder: str | Path) -> dict[str, Path]:
         """Write every table and figure into `folder`, each file whole or not at all.
 
+        Pictures that an earlier `tables.md` there shows and that are not drawn any more are removed.
+
         Returns:
             The paths by what they hold: `markdown` (`tables.md`, which shows the pictures), `csv` (`tables.csv`), and
             `figures`, a folder.
@@ -44,8 +49,19 @@ class Paper:
         target = Path(folder)
         tables, pictures = self.tables(reports), self.figures(reports, target / "figures")
         shown = [path.relative_to(target).as_posix() for path in pictures if path.suffix == ".png"]
+        _remove_pictures(target, kept=pictures)
         return {
-            "markdown": files.write_text(target / "tables.md", self.markdown(tables, pictures=shown)),
+            "markdown": files.write_text(target / TABLES, self.markdown(tables, pictures=shown)),
             "csv": files.write_text(target / "tables.csv", text.csv(tables)),
             "figures": target / "figures",
         }
+
+
+def _remove_pictures(folder: Path, *, kept: Sequence[Path]) -> None:
+    """Remove the pictures that the tables of a folder show, as PNG and SVG, but for some."""
+    page = folder / TABLES
+    told = page.read_text("utf-8", errors="replace") if page.is_file() else ""
+    for name in re.findall(r"\]\(figures/([\w.-]+)\.png\)", told):
+        for path in (folder / "figures" / f"{name}{ending}" for ending in (".png", ".svg")):
+            if path not in kept:
+                path.unlink(missing_ok=True)

@@ -14,6 +14,8 @@ from shiftbench.errors import PartitionError, UnknownNameError
 PARTITIONS = ("train", "dev_in", "dev_out", "eval_in", "eval_out")
 IN_DOMAIN = ("train", "dev_in", "eval_in")
 SHIFTED = ("dev_out", "eval_out")
+SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
+"""Split → its partitions, the shifted one last."""
 POPULATIONS = ("in_domain", *SHIFTED)  # what the rules carve out; in_domain is then sampled
 
 Moment = str | float | None  # an ISO date or time, a number where the time column holds numbers, or open

@@ -30,6 +30,7 @@ from shiftbench.report.view import (
     separated,
     split_title,
     subsets_of,
+    testable,
 )
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
@@ -314,6 +315,7 @@ def _without_empty(grid: Grid) -> Grid:
 
 def _comparisons(report: Report, split: str) -> Grid:
     rows = []
+    open_ended = "cannot be told apart" if testable(report, split) else "too few replicates to tell"
     for entry in report.comparisons:
         if entry.split != split:
             continue
@@ -327,7 +329,7 @@ def _comparisons(report: Report, split: str) -> Grid:
             Cell(*digits.cell(entry.difference, low=entry.low, high=entry.high)),
             Cell(p_text(entry.p)),
             Cell(p_text(entry.p_adjusted)),
-            Cell(f"{winner} is better" if separated(report, entry) else "cannot be told apart"),
+            Cell(f"{winner} is better" if separated(report, entry) else open_ended),
         )
         rows.append(Row(f"{first} − {second}", cells))
     columns = (

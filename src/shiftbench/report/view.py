@@ -116,6 +116,17 @@ def level(report: Report) -> float:
     return named if isinstance(named, float) and 0 < named < 1 else LEVEL
 
 
+def testable(report: Report, split: str) -> bool:
+    """Whether so many replicates could tell any two systems apart; else no adjusted p can be small enough."""
+    made = report.recipe.get("intervals")
+    made = made if isinstance(made, dict) else {}
+    used, replicates = made.get("used"), made.get("replicates")
+    if not isinstance(replicates, int) or (isinstance(used, dict) and used.get(split) == "normal"):
+        return True
+    pairs = len({frozenset((entry.a, entry.b)) for entry in report.comparisons if entry.split == split})
+    return pairs / (replicates + 1) < 1 - level(report)
+
+
 def separated(report: Report, comparison: Comparison) -> bool:
     """Whether a paired comparison tells its two systems apart: by its adjusted p, or by its interval."""
     if finite(comparison.p_adjusted):
@@ -136,9 +147,9 @@ def paired(report: Report, place: Key, other: str) -> Comparison | None:
 
 
 def duel(report: Report, first: Score, second: Score) -> Duel:
-    """Who is better at one place: by the paired test if there is one, else only if intervals do not overlap."""
+    """Who is better at one place: by the paired test if one can tell, else only if intervals do not overlap."""
     # The mean error ranks as the headline metric does, so its test stands in for a missing one.
-    for name in (first.metric, "mean_error"):
+    for name in (first.metric, "mean_error") if testable(report, first.split) else ():
         found = paired(report, (first.system, first.split, first.subset, name), second.system)
         if found is not None:
             first_wins = (found.difference < 0) == (METRICS[name].better == "min")
@@ -165,14 +176,14 @@ def _ends(score: Score) -> tuple[float, float]:
 def best(report: Report, scores: list[Score]) -> set[str]:
     """The systems that no other beats at one place; empty where nobody stands out.
 
-    By the shared ranks if the report holds any for this place, else by overlapping intervals.
+    By the shared ranks if the report holds any for this place that say something, else by overlapping intervals.
     """
     scores = [score for score in scores if finite(score.value)]
     if len(scores) < 2:
         return set()
     place = (scores[0].split, scores[0].subset, scores[0].metric)
     ranks = {rank.system: rank.rank for rank in report.ranks if (rank.split, rank.subset, rank.metric) == place}
-    if ranks:
+    if ranks and testable(report, scores[0].split):
         leaders = {system for system, rank in ranks.items() if rank == min(ranks.values())}
         return leaders if len(leaders) < len(ranks) else set()
     choose = min if METRICS[scores[0].metric].better == "min" else max

@@ -16,13 +16,13 @@ from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import MethodModule
 from shiftbench.partition import Partition
+from shiftbench.partition.settings import SPLITS
 from shiftbench.run.data import with_target
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.scored_table import cluster_codes, meet, slice_labels
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
 
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 EVALUATED = [name for names in SPLITS.values() for name in names]
 
 FEATURES = ("numeric", "categorical", "dates")

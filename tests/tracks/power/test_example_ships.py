@@ -13,7 +13,7 @@ import pytest
 
 from shiftbench.errors import SettingsError
 from shiftbench.intake import outside
-from shiftbench.intake.outside import Tally
+from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import generalization, labels, writing
 from shiftbench.tracks.power.example.likeness import (
@@ -112,13 +112,13 @@ def test_files_name_the_ship_and_tell_the_shares_outside(tmp_path: Path) -> None
 
 
 def test_shares_of_the_container_ship_are_those_of_the_documentation() -> None:
-    tally = Tally()
+    tally = RangeTally()
     example.table(20_000, tally=tally)
     assert tally.records == 20_000
     assert tally.shares["calm water: any of its ranges"] == pytest.approx(0.71, abs=0.03)
     assert tally.shares["calm water: prismatic coefficient 0.55 to 0.67"] == pytest.approx(0.52, abs=0.03)
     assert tally.shares["engine: above its rating, 40,040 kW"] == pytest.approx(0.01, abs=0.004)
-    everywhere = Tally()
+    everywhere = RangeTally()
     generalization.drawn(20_000, 0, tally=everywhere)
     assert everywhere.records == 20_000, "records drawn again are not counted"
     assert everywhere.shares["calm water: any of its ranges"] == pytest.approx(0.56, abs=0.02)

@@ -21,8 +21,9 @@ from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.evaluation import Evaluation, evaluation
+from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame
 from shiftbench.tracks.motion.submissions.submission import Reading, reading
-from shiftbench.tracks.motion.submissions.submitted import Requests, Submission, key_frame
+from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import Truth, together
 
 
@@ -129,7 +130,7 @@ def _lined_up(
 def _meet(requests: Requests, truth: Truth) -> bool:
     """Whether there is a prediction for any request of a truth."""
     given, asked = key_frame(requests.scene_ids, requests.track_ids), key_frame(truth.scene_ids, truth.track_ids)
-    return not asked.join(given, on=["scene", "track"], how="semi").is_empty()
+    return not asked.join(given, on=KEY, how="semi").is_empty()
 
 
 def _strangers(data: Path, held: Evaluation) -> str:

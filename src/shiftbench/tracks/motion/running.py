@@ -12,6 +12,7 @@ from typing import Any
 from shiftbench import files
 from shiftbench.assessment import build
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.partition.settings import SPLITS
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
@@ -28,7 +29,6 @@ from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
 
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 CLAIM = "run.json"
 PLANNING = "every number of members and aggregation"
 

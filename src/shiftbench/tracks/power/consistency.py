@@ -116,7 +116,7 @@ def waves_in_feet(frame: pl.DataFrame) -> bool:
 def columns_of_true_wind(frame: pl.DataFrame, partition: str) -> tuple[str, ...]:
     """The columns that, taken to be in m/s, bring the true winds of a partition into its bounds.
 
-    None where they lie there as they are, or not even so.
+    None of them where the winds lie there as they are, or not even so.
     """
     if partition not in BOUNDS_KN:
         return ()

@@ -28,7 +28,6 @@ from shiftbench.tracks.power.schema import (
 from shiftbench.tracks.power.units import FEET, METRES_PER_SECOND, MISTAKES, base
 
 MOST_WIDTHS = 10  # of a range, that a slip lies off it: what is further off was never measured
-FEWEST_FOR_MEDIAN = 20  # minutes; the median of fewer may be that of one stormy hour
 SLOWEST = -2.0  # kn through water, of a ship that still answers her engine
 ROUGH_M = 4.5  # median height that is worth a word
 DROP = "Correct or drop these rows."
@@ -88,7 +87,7 @@ def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[s
     for name in sorted(names, key=(POWER, SPEED, *names).index):
         values, expected = frame[name], schema.RANGES[name]
         count = Count(**frame.select(**units.counted(pl.col(name), expected)).row(0, named=True))
-        misplaced = name not in silent and count.all >= FEWEST_FOR_MEDIAN and count.misplaced
+        misplaced = name not in silent and count.all >= units.FEWEST_FOR_MEDIAN and count.misplaced
         found, certain = None, False
         if misplaced or count.outside_too_often:
             found = units.mistake(MISTAKES.get(schema.UNITS[name], ()), expected, units.quantiles(values.drop_nulls()))

@@ -15,7 +15,6 @@ from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.schema import Column, Range
 from shiftbench.tracks.weather.units import MISTAKES
 
-FEWEST_FOR_MEDIAN = 20  # records; the median of fewer may be that of a stormy hour
 FEWEST_FOR_PEAK = 1000  # values; the highest hundredth of fewer says little
 COLUMNS = {column.name: column for column in schema.COLUMNS if column.name in schema.RANGES}
 MODELS = ("cmc", "gfs", "wrf")
@@ -55,7 +54,7 @@ def _doubts(table: pl.LazyFrame, columns: Mapping[str, Column], *, label: str, c
         count = _count(column, expected, table)
         if count.misplaced or count.outside_too_often:
             said, known = _whole(column, expected, count, table)
-            sure = expected.known and not (chosen and (known is None or count.all < FEWEST_FOR_MEDIAN))
+            sure = expected.known and not (chosen and (known is None or count.all < units.FEWEST_FOR_MEDIAN))
             (wrong if sure else odd).append(f"{label}: {said}")
         elif count.outside:
             odd.append(f"{label}: {units.values_outside(name, column.unit, expected, count)}")

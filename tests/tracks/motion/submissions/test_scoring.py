@@ -14,9 +14,9 @@ from shiftbench.intervals import Settings
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, valid_requests
 from shiftbench.tracks.motion.schema import City, Maneuver, Precipitation, SceneTags
+from shiftbench.tracks.motion.submissions.requests import Requests
 from shiftbench.tracks.motion.submissions.scoring import line_up, misfits, options, scored_submission, scores
 from shiftbench.tracks.motion.submissions.submission import Submission, read_submission
-from shiftbench.tracks.motion.submissions.submitted import Requests
 from shiftbench.tracks.motion.submissions.truth import Truth, is_shifted, truth_of_scenes, truth_of_submission
 from tests.tracks.motion.made_scene import GOLDEN
 
@@ -246,7 +246,7 @@ def test_all_that_does_not_fit_the_truth_is_reported_together(submission, truth)
     with pytest.raises(PredictionsError) as caught:
         line_up(spoilt(submission, scene_ids=scenes, track_ids=tracks), truth)
     text = str(caught.value)
-    assert "expected a prediction for each request, found none for scene0/12, scene11/11. Predict them." in text
+    assert "expected a prediction for each request, found none for scene0/12, scene11/11. Predict them;" in text
     assert "expected scenes of the ground truth, found 1 others (moon)" in text
     assert "found scene0/99 besides" in text
 

@@ -23,10 +23,8 @@ from shiftbench.executor import Job
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, job_of, notes
 from shiftbench.tracks.motion.argoverse2.sources import sources
+from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
 from shiftbench.tracks.motion.prepared.workplace import alone
-
-ORIGIN = "origin.toml"
-DONE = "imported.jsonl"
 
 Progress = Callable[[str, int, int], None]
 
@@ -134,20 +132,20 @@ def _claimed(folder: Path, settings: Settings) -> Iterator[None]:
 def _settle(folder: Path) -> None:
     """Gather the notes into one file and take away what was only needed on the way."""
     done, scenes = _done(folder), folder / PART
-    files.write_text(folder / DONE, "".join(json.dumps(done[name]) + "\n" for name in sorted(done)))
+    files.write_text(folder / IMPORTED, "".join(json.dumps(done[name]) + "\n" for name in sorted(done)))
     shutil.rmtree(folder / BEGUN, ignore_errors=True)
     for rest in scenes.glob(".*.part"):  # what a kill leaves
         rest.unlink()
     if scenes.is_dir() and not any(scenes.iterdir()):
         scenes.rmdir()
     if not done and not scenes.exists():
-        for name in (ORIGIN, DONE):
+        for name in (ORIGIN, IMPORTED):
             (folder / name).unlink()
 
 
 def _done(folder: Path) -> dict[str, dict[str, Any]]:
     """The lines of recordings whose scenes are all there; a line that a kill cut off is dropped."""
-    path = folder / DONE
+    path = folder / IMPORTED
     before = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []
     kept: dict[str, dict[str, Any]] = {}
     for text in (*before, *notes(folder)):

@@ -13,6 +13,7 @@ from shiftbench.track import Progress
 from shiftbench.tracks.motion.example import conditions, writing
 from shiftbench.tracks.motion.example.encoding import encoded
 from shiftbench.tracks.motion.example.scenes import scenes
+from shiftbench.tracks.motion.prepared.sources import ORIGIN
 from shiftbench.tracks.motion.scenes import tag_files
 
 __all__ = ["FEWEST_ROWS", "MOST_ROWS", "ROWS", "scenes", "write"]
@@ -56,7 +57,7 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
                 if progress is not None:
                     progress(STAGE, done, rows)
             tag_files.write_tags(tags, aside / f"{part}_tags.txt")
-        files.write_text(aside / writing.ORIGIN, f'origin = "made-up towns, {rows} scenes, seed {seed}"\n')
+        files.write_text(aside / ORIGIN, f'origin = "made-up towns, {rows} scenes, seed {seed}"\n')
     return folder
 
 

@@ -59,22 +59,18 @@ def _stacked(arrays: Sequence[Values], fill: Any) -> Values:
     return found
 
 
+FILLS = {
+    "lanes": -1, "starts": np.inf, "end": -FAR, "at": 0.0, "allowed": 1.0, "dared": 1.0, "offset": np.nan, "signal": -1,
+}  # fmt: skip
+"""What stands for a vehicle or lane that a scene does not have; 0 in all other arrays of a `Course`."""
+
+
 class _World:
     """B scenes of at most V vehicles and L lanes; arrays are [B, V] unless said otherwise."""
 
     def __init__(self, scenes: Sequence[Course]) -> None:
-        fills = {
-            "lanes": -1,
-            "starts": np.inf,
-            "end": -FAR,
-            "at": 0.0,
-            "allowed": 1.0,
-            "dared": 1.0,
-            "offset": np.nan,
-            "signal": -1,
-        }
         made = {
-            each.name: _stacked([getattr(scene, each.name) for scene in scenes], fills.get(each.name, 0))
+            each.name: _stacked([getattr(scene, each.name) for scene in scenes], FILLS.get(each.name, 0))
             for each in fields(Course)
             if each.name != "drivers"
         }

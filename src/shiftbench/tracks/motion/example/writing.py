@@ -7,9 +7,9 @@ from pathlib import Path
 
 from shiftbench.errors import TableError
 from shiftbench.intake import example_folder
+from shiftbench.tracks.motion.prepared.sources import ORIGIN
 from shiftbench.tracks.motion.schema import PARTS
 
-ORIGIN = "origin.toml"
 HOLDS = (ORIGIN, *PARTS, *(f"{part}_tags.txt" for part in PARTS))
 """All that the folder of an example holds."""
 SCENE_BYTES = 250_000  # rather too many

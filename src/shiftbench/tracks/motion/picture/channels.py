@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ _KINDS: dict[str, tuple[str, str, tuple[float, float] | None]] = {
 
 
 def feature_map_figure(scene: Scene, request: int, *, settings: MapSettings | None = None) -> Figure:
-    """The feature map of a request at T = 0, a panel a channel; where a channel is 0 nothing is drawn.
+    """The feature map of a request at T = 0, a panel a channel; where nothing is, nothing is drawn.
 
     Args:
         scene: the scene.
@@ -55,8 +56,9 @@ def feature_map_figure(scene: Scene, request: int, *, settings: MapSettings | No
     with canvas.settings():
         figure = Figure(figsize=(2.05 * _ACROSS, 2.3 * down + 0.65), layout="constrained")
         panels = figure.subplots(down, min(_ACROSS, len(names)), squeeze=False).ravel().tolist()
-        for axes, name, plane in zip(panels, names, values, strict=False):
-            _draw(figure, axes, name, plane, settings.metres_per_pixel)
+        planes = dict(zip(names, values, strict=True))
+        for axes, name in zip(panels, names, strict=False):
+            _draw(figure, axes, name, _seen(name, planes), settings.metres_per_pixel)
         for spare in panels[len(names) :]:
             spare.set_axis_off()
         rows, columns = settings.size
@@ -83,16 +85,28 @@ def upright(plane: Map) -> Map:
     return plane.T[::-1, ::-1]
 
 
-def _draw(figure: Figure, axes: Any, name: str, plane: Map, metres_per_pixel: float) -> None:
+def _seen(name: str, planes: Mapping[str, Map]) -> Any:
+    """A channel, masked where nothing is: where its actors or lanes are not, if that is a channel, too, or it is 0.
+
+    A lane that leads along the first axis has the direction 0, and a vehicle at rest the velocity 0.
+    """
+    group, _, channel = name.partition(".")
+    there = planes.get(f"{group}.lane_occupancy" if channel.startswith("lane") else f"{group}.occupancy")
+    plane = planes[name]
+    of_angle_or_motion = any(kind in channel for kind in ("velocity", "acceleration", "yaw", "direction"))
+    return np.ma.masked_array(plane, there == 0 if there is not None and of_angle_or_motion else plane == 0)
+
+
+def _draw(figure: Figure, axes: Any, name: str, plane: Any, metres_per_pixel: float) -> None:
     group, _, channel = name.partition(".")
     kind = next(kind for kind in _KINDS if kind in channel)
     unit, colours, limits = _KINDS[kind]
     if limits is None:
-        most = float(np.abs(plane).max()) or 1.0
+        most = float(np.abs(plane.filled(0)).max()) or 1.0
         limits = (0.0, most) if colours == "viridis" else (-most, most)
     half = [side * metres_per_pixel / 2 for side in plane.shape]
     drawn = axes.imshow(
-        np.ma.masked_equal(upright(plane), 0), cmap=_colours(colours), vmin=limits[0], vmax=limits[1],
+        upright(plane), cmap=_colours(colours), vmin=limits[0], vmax=limits[1],
         interpolation="nearest", extent=(-half[0], half[0], -half[1], half[1]),
     )  # fmt: skip
     axes.set(xticks=[], yticks=[], facecolor=_NOTHING)
@@ -100,7 +114,7 @@ def _draw(figure: Figure, axes: Any, name: str, plane: Map, metres_per_pixel: fl
     for spine in axes.spines.values():
         spine.set(visible=True, color=look.KERB)
     words = channel.replace("_", " ").removeprefix("road ")
-    there = bool(plane.any())
+    there = bool(plane.count())
     axes.set_title(f"{_GROUPS[group]}: {words}" + ((f", {unit}" if unit else "") if there else ", none"), fontsize=7.5)
     if there and colours != "Greys":
         bar = figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.85, aspect=22, pad=0.02)

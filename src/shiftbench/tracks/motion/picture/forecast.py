@@ -12,7 +12,8 @@ from shiftbench.errors import ArrayError, PredictionsError, UnknownNameError
 from shiftbench.metrics.modes import Modes, weight_problems
 from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene
-from shiftbench.tracks.motion.submissions.submitted import Submission, shown
+from shiftbench.tracks.motion.submissions.requests import shown
+from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import FRAMES
 
 Floats = npt.NDArray[np.float64]

@@ -16,26 +16,26 @@ import polars as pl
 
 from shiftbench import executor as executors
 from shiftbench import files
-from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
+from shiftbench.errors import ShiftbenchError, UnknownNameError
 from shiftbench.executor import Job, slurm
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
-from shiftbench.tracks.motion.prepared import comparison, sources, workplace
+from shiftbench.tracks.motion.prepared import identity, places, sources, workplace
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest
 from shiftbench.tracks.motion.prepared.request_table import with_recordings
 from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
+from shiftbench.tracks.motion.prepared.sources import Found
 from shiftbench.tracks.motion.prepared.totals import Totals, compared, totals
 from shiftbench.tracks.motion.prepared.workplace import alone
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import PARTITIONS
 
-__all__ = ["EXPERIMENTS", "open_prepared", "prepare", "scene_file", "slurm_script"]
+__all__ = ["EXPERIMENTS", "open_prepared", "prepare", "slurm_script"]
 
 EXPERIMENTS = RULES
-PLACES = "scenes.json"
 ROW_GROUP = 2**16
 PACKED = 2  # bytes of a prepared folder for each byte of scenes, at 128 px; measured on genuine scenes
 UNKNOWN_ORIGIN = "scenes of unknown origin"
@@ -107,7 +107,7 @@ def _naming_copies(work: _Work) -> Iterator[None]:
     try:
         yield
     except ShiftbenchError as error:
-        if isinstance(error, ImportError) or not (copies := comparison.copies_noted(work.plan, work.shards)):
+        if isinstance(error, ImportError) or not (copies := identity.copies_noted(work.plan, work.shards)):
             raise
         raise ShiftbenchError(*error.problems, *copies) from None
 
@@ -157,24 +157,6 @@ def open_prepared(folder: Path) -> Prepared:
     return Prepared(folder, manifest["origin"], counts, tuple(manifest["notes"]), dict(manifest["unused"]))
 
 
-def scene_file(folder: Path, file: str) -> Path:
-    """Where a scene of a prepared folder lies; `file` is what its table of requests calls it.
-
-    Raises:
-        TableError: if that is not known, since the scenes came in an archive, or it is there no more.
-    """
-    part, _, rest = file.partition("/")
-    places = read_json(folder / PLACES) if (folder / PLACES).is_file() else {}
-    if not isinstance(places, dict) or not isinstance(places.get(part, ""), str):
-        raise TableError(f"{folder / PLACES}: expected where the parts lie, found others. Prepare the data again.")
-    if part not in places:
-        raise TableError(f"{file}: expected to know where this scene lies, found data that came in an archive.")
-    path = Path(places[part]) / rest
-    if not path.is_file():
-        raise TableError(f"{path}: expected a scene of the prepared data, found nothing there. Were the scenes moved?")
-    return path
-
-
 # --- beginning -------------------------------------------------------------------------------------------------------
 
 
@@ -192,18 +174,28 @@ def _begin(
     fingerprint = found.listing() if found else sources.fingerprint(archives)
     begun = Begun.of(fingerprint, experiment, settings, scenes_per_shard)
     if (folder / MANIFEST).exists():
-        manifest = read_manifest(folder)
-        begun.require_same(folder, manifest["begun"])
-        if found:
-            comparison.require_same_scenes(folder, found, manifest, say=say)
-        return _cleaned(folder)
+        return _finished(folder, begun, found, say)
     if (folder / BEGUN).exists():
         begun.require_same(folder, read_json(folder / BEGUN), scenes=False)
-    found = found or sources.found(source, place=sources.unpacked(archives, folder / workplace.UNPACKED))
+    unpacked = None if found else sources.unpacked(archives, folder / workplace.UNPACKED)
+    return _planned(folder, begun, found or sources.found(source, place=unpacked), unpacked=unpacked is not None)
+
+
+def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) -> Prepared:
+    """What a finished folder holds, once it is known to be of the same scenes (None: in archives), made in this way."""
+    manifest = read_manifest(folder)
+    begun.require_same(folder, manifest["begun"])
+    if found:
+        identity.require_same_scenes(folder, found, manifest, say=say)
+    return _cleaned(folder)
+
+
+def _planned(folder: Path, begun: Begun, found: Found, *, unpacked: bool) -> _Work:
+    """Write the plan of what is to be done, if there is room for it."""
     plan = Plan(folder)
     missing = PACKED * found.size() - sum(path.stat().st_size for path in plan.shard(0).parent.glob("*.shard"))
     files.require_room(folder / MANIFEST, missing, what="maps and vector features")
-    parts = {} if archives else {part.name: str(part.folder.absolute()) for part in found.parts}
+    parts = {} if unpacked else {part.name: str(part.folder.absolute()) for part in found.parts}
     known = {scene: name for part in found.parts for scene, name in sources.recordings(part.folder).items()}
     return _Work(plan, begun, plan.write(begun, found), found.origin, found.notes, parts, known)
 
@@ -227,7 +219,7 @@ def _finish(work: _Work) -> Prepared:
         }
         for number, note in enumerate(notes)
     ]
-    files.write_json(folder / PLACES, work.parts)  # no part of the data: they may be moved
+    places.write(folder, work.parts)
     files.write_json(folder / MANIFEST, _manifest(work, counted) | {"shards": shards, "requests": _table(folder)})
     return _cleaned(folder)
 
@@ -238,14 +230,14 @@ def _table(folder: Path) -> dict[str, Any]:
 
 
 def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
-    comparison = compared(counted, experiment=work.begun.experiment)
+    printed = compared(counted, experiment=work.begun.experiment)
     return {
         "format": FORMAT,
         "begun": asdict(work.begun),
         "experiment": work.begun.experiment,
         "settings": work.begun.settings,
-        "origin": work.origin or ("official" if comparison.official else UNKNOWN_ORIGIN),
-        "notes": [*work.notes, *comparison.notes],
+        "origin": work.origin or ("official" if printed.official else UNKNOWN_ORIGIN),
+        "notes": [*work.notes, *printed.notes],
         "counts": {name: counted.requests[name] for name in PARTITIONS},
         "scenes": counted.partition_scenes(),
         "tags": {name: counted.partition_tags(name) for name in PARTITIONS},

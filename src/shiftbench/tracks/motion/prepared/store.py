@@ -14,7 +14,7 @@ import polars as pl
 from shiftbench.errors import ArrayError, TableError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import vector_codec
-from shiftbench.tracks.motion.prepared.preparation import scene_file
+from shiftbench.tracks.motion.prepared.places import scene_file
 from shiftbench.tracks.motion.prepared.prepared_shards import Places, PreparedShards
 from shiftbench.tracks.motion.prepared.rows import row_numbers
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
@@ -86,7 +86,7 @@ class Store:
 
     @cached_property
     def requests(self) -> pl.DataFrame:
-        """The N requests, a row each: the columns of `shard_making.REQUEST` but for the target.
+        """The N requests, a row each: the columns of `request_table.REQUEST` but for the target.
 
         Raises:
             TableError: if the table is not the one that the manifest names.

@@ -19,11 +19,11 @@ from shiftbench.errors import PredictionsError, TableError
 from shiftbench.metrics.modes import Floats, Index
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
-from shiftbench.tracks.motion.submissions.submitted import Submission, shown
+from shiftbench.tracks.motion.submissions.requests import MOST_LISTED, request_name, step_problems
+from shiftbench.tracks.motion.submissions.submitted import Submission
 
 COLUMNS = ("scene_id", "track_id", "trajectories", "weights", "uncertainty")
 Name = Callable[[int], str]
-_MOST_LISTED = 3
 
 
 def table(submission: Submission) -> pl.DataFrame:
@@ -58,8 +58,7 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
     Raises:
         PredictionsError, TableError: if the file is too large or cannot be read.
     """
-    if file.is_file() and (size := file.stat().st_size) > wire.MESSAGE_BYTES:
-        raise PredictionsError(f"expected at most {wire.MESSAGE_BYTES:,} bytes, found {size:,}. Split the requests.")
+    _require_small(file)
     frame = tables.read_table(file)
     if problems := [*_column_problems(frame, file), *_type_problems(frame)]:
         return _ids(frame), problems
@@ -67,7 +66,7 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
     ids = _ids(frame)
 
     def name(row: int) -> str:
-        return f"{shown(ids['scene_ids'][row])}/{ids['track_ids'][row]}"
+        return request_name(ids["scene_ids"][row], ids["track_ids"][row])
 
     counts = frame["trajectories"].list.len().fill_null(0).to_numpy().astype(np.intp)
     weights, problems = _weights(frame, counts, name)
@@ -82,6 +81,12 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
         "is_ood": frame["is_ood"].fill_null(False).to_numpy() if "is_ood" in frame.columns else counts < 0,
     }
     return fields, problems + wrong
+
+
+def _require_small(file: Path) -> None:
+    """Refuse what protobuf could not hold either: it would take as much memory."""
+    if file.is_file() and (size := file.stat().st_size) > wire.MESSAGE_BYTES:
+        raise PredictionsError(f"expected at most {wire.MESSAGE_BYTES:,} bytes, found {size:,}. Split the requests.")
 
 
 def _ids(frame: pl.DataFrame) -> dict[str, Any]:
@@ -103,8 +108,8 @@ def _weights(frame: pl.DataFrame, counts: Index, name: Name) -> tuple[Floats, li
         return given, []
     whole = np.repeat(1 / np.maximum(counts, 1), counts)
     whole[np.repeat(counts == weighed, counts)] = given
-    found = ", ".join(f"{weighed[row]} for {counts[row]} in {name(row)}" for row in other[:_MOST_LISTED])
-    rest = f" and {len(other) - _MOST_LISTED:,} more" if len(other) > _MOST_LISTED else ""
+    found = ", ".join(f"{weighed[row]} for {counts[row]} in {name(row)}" for row in other[:MOST_LISTED])
+    rest = f" and {len(other) - MOST_LISTED:,} more" if len(other) > MOST_LISTED else ""
     return whole, [f"weights: expected one for each mode, found {found}{rest}. Give each mode one."]
 
 
@@ -174,13 +179,10 @@ def _positions(modes: pl.Series, owner: Index, name: Name) -> tuple[Floats, list
     right = pairs & (steps == FUTURE)
     positions = np.zeros((len(lists), FUTURE, 2), dtype=np.float32 if kind == pl.Float32 else np.float64)
     positions[right] = lists.filter(pl.Series(right)).cast(shaped).to_numpy()
-    if right.all():
-        return positions, []
-    wrong = np.flatnonzero(~right).tolist()
-    found = {owner[row]: f"{steps[row]}" if pairs[row] else "points that are no pairs" for row in wrong[::-1]}
-    listed = ", ".join(f"{text} in {name(request)}" for request, text in list(found.items())[::-1][:_MOST_LISTED])
-    rest = f" and {len(found) - _MOST_LISTED:,} more requests" if len(found) > _MOST_LISTED else ""
-    return positions, [f"trajectories: expected {FUTURE} points (5 s at 5 Hz) in each mode, found {listed}{rest}."]
+    found: dict[int, str] = {}
+    for mode in np.flatnonzero(~right).tolist():
+        found.setdefault(owner[mode], f"{steps[mode]}" if pairs[mode] else "points that are no pairs")
+    return positions, step_problems(found, name)
 
 
 def _innermost(dtype: Any) -> Any:

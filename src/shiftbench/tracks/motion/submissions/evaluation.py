@@ -12,6 +12,7 @@ import numpy as np
 
 from shiftbench import files
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.partition.settings import SPLITS
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST
@@ -22,7 +23,6 @@ from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
 from shiftbench.tracks.motion.submissions.submission import reading
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests, truth_of_scenes, truth_of_submission
 
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 LEARNING = "train"  # the part that is for learning, and scored only if it is named alone
 WHOLE = "all"
 

@@ -20,11 +20,10 @@ from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.metrics.modes import Floats
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import FUTURE
-from shiftbench.tracks.motion.submissions.submitted import shown
+from shiftbench.tracks.motion.submissions.requests import MOST_LISTED, request_name, shown, step_problems
 
 _BLOCK_MODES = 1 << 15
 _POINT_TAG, _COORDINATE_TAGS = 0x0A, {"x": 0x09, "y": 0x11, "z": 0x19}
-_MOST_LISTED = 3
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -94,18 +93,27 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
             f"expected one serialised Submission message, found {len(data):,} bytes that are none ({error}). "
             "The file is truncated or of another format: write or fetch it again."
         ) from None
-    fields: dict[str, Any] = {
+    fields = _of_requests(predictions)
+    modes = chain.from_iterable(prediction.weighted_trajectories for prediction in predictions)
+    trajectories, weights, wrong = _modes(modes)
+    owner = np.repeat(np.arange(len(predictions)), fields["counts"])
+    found = {int(owner[mode]): text for mode, text in wrong.items()}
+
+    def name(place: int) -> str:
+        return request_name(predictions[place].scene_id, predictions[place].track_id)
+
+    return fields | {"trajectories": trajectories, "weights": weights}, step_problems(found, name)
+
+
+def _of_requests(predictions: Sequence[Any]) -> dict[str, Any]:
+    """The fields of a submission that hold one value for each request."""
+    return {
         "scene_ids": [prediction.scene_id for prediction in predictions],
         "track_ids": np.array([prediction.track_id for prediction in predictions], dtype=np.uint64),
         "uncertainty": np.array([prediction.uncertainty_measure for prediction in predictions], dtype=np.float64),
         "is_ood": np.array([prediction.is_ood for prediction in predictions], dtype=np.bool_),
         "counts": np.array([len(prediction.weighted_trajectories) for prediction in predictions], dtype=np.intp),
     }
-    modes = chain.from_iterable(prediction.weighted_trajectories for prediction in predictions)
-    trajectories, weights, wrong = _modes(modes)
-    names = [f"{shown(each.scene_id)}/{each.track_id}" for each in predictions] if wrong else []
-    problems = _step_problems(wrong, np.repeat(np.arange(len(predictions)), fields["counts"]), names)
-    return fields | {"trajectories": trajectories, "weights": weights}, problems
 
 
 def _require_no_scene(data: bytes) -> None:
@@ -189,15 +197,6 @@ def _by_protobuf(packed: bytes) -> Floats:
     return np.array([(point.x, point.y) for point in points])
 
 
-def _step_problems(wrong: dict[int, str], owner: npt.NDArray[np.intp], names: Sequence[str]) -> list[str]:
-    if not wrong:
-        return []
-    found = {names[owner[place]]: text for place, text in wrong.items()}
-    shown = ", ".join(f"{text} in {name}" for name, text in list(found.items())[:_MOST_LISTED])
-    rest = f" and {len(found) - _MOST_LISTED:,} more requests" if len(found) > _MOST_LISTED else ""
-    return [f"trajectories: expected {FUTURE} points (5 s at 5 Hz) in each mode, found {shown}{rest}."]
-
-
 # --- write ------------------------------------------------------------------------------------------------------------
 
 
@@ -217,9 +216,9 @@ def pack(requests: Sequence[tuple[str, int, float, bool]], counts: Any, trajecto
             f"expected at most {wire.MESSAGE_BYTES:,} bytes, the most protobuf allows, found about {size:,}. "
             "Write Parquet instead."
         )
-    large = [f"{shown(scene)}/{track}" for scene, track, uncertainty, _ in requests if abs(uncertainty) > _LARGEST]
+    large = [request_name(scene, track) for scene, track, uncertainty, _ in requests if abs(uncertainty) > _LARGEST]
     if large:
-        found = f"found {len(large):,} beyond it ({', '.join(large[:_MOST_LISTED])})"
+        found = f"found {len(large):,} beyond it ({', '.join(large[:MOST_LISTED])})"
         raise PredictionsError(f"uncertainty: expected numbers that float32 can hold, {found}. Rescale them.")
     message = _packed_submission()()
     points = np.empty(trajectories.shape[:2], dtype=_LAYOUTS["xy"])

@@ -18,7 +18,8 @@ from shiftbench.errors import PredictionsError, UnknownNameError
 from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
 from shiftbench.report.content import METRICS
 from shiftbench.scored import Records, Scored
-from shiftbench.tracks.motion.submissions.submitted import Requests, Submission, key_frame, shown
+from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame, shown
+from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import Truth
 
 
@@ -32,8 +33,6 @@ class ErrorKind:
 
 
 ERRORS = {"cnll": ErrorKind("cNLL", "nats", 25.0), "weighted_ade": ErrorKind("weightedADE", "m", 1.0)}
-
-_KEY = ["scene", "track"]
 
 # --- scores -----------------------------------------------------------------------------------------------------------
 
@@ -66,18 +65,21 @@ class _Match:
     def __init__(self, given: Submission | Requests, truth: Truth) -> None:
         keys = key_frame(given.scene_ids, given.track_ids)
         if isinstance(given, Requests):
-            keys = keys.filter(pl.col("scene") != "").unique(subset=_KEY, keep="first", maintain_order=True)
+            keys = keys.filter(pl.col("scene") != "").unique(subset=KEY, keep="first", maintain_order=True)
         self.given, self.truth, self.keys = given, truth, keys
         self.wanted = key_frame(truth.scene_ids, truth.track_ids)
-        self.rows = self.wanted.join(keys, on=_KEY, how="left", maintain_order="left")["row_right"]
+        self.rows = self.wanted.join(keys, on=KEY, how="left", maintain_order="left")["row_right"]
 
     def problems(self, extra: Literal["error", "drop"]) -> list[str]:
         problems = []
         if self.rows.null_count():
             where = named(self.rows.is_null().arg_true().to_numpy().astype(np.intp), self.truth.name)
-            problems.append(f"expected a prediction for each request, found none for {where}. Predict them.")
+            problems.append(
+                f"expected a prediction for each request, found none for {where}. Predict them; or, if they are in no "
+                "partition, name prepared data, which leave them out."
+            )
         if extra == "error":
-            surplus = self.keys.join(self.wanted, on=_KEY, how="anti", maintain_order="left")
+            surplus = self.keys.join(self.wanted, on=KEY, how="anti", maintain_order="left")
             problems += _surplus_problems(surplus, self.wanted, self.given)
         return problems + _shift_problems(self.given.is_ood, self.rows, self.truth)
 
@@ -140,8 +142,7 @@ def scored_submission(
         PredictionsError: as `line_up`.
         UnknownNameError: an error that is none.
     """
-    if error not in ERRORS:
-        raise UnknownNameError("error", error, ERRORS)
+    _kind(error)  # before all the work
     lined = line_up(submission, truth)
     found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
     # Weights that sum to a little more than 1 could take the error of a perfect prediction below 0.
@@ -158,8 +159,12 @@ def options(error: str = "cnll", **others: Any) -> Options:
     Raises:
         UnknownNameError: an error that is none.
     """
-    if error not in ERRORS:
-        raise UnknownNameError("error", error, ERRORS)
-    kind = ERRORS[error]
+    kind = _kind(error)
     own = {"threshold": kind.threshold, "target_unit": "m", "error_unit": kind.unit, "error_name": kind.title}
     return Options(**{**own, **others})
+
+
+def _kind(error: str) -> ErrorKind:
+    if error not in ERRORS:
+        raise UnknownNameError("error", error, ERRORS)
+    return ERRORS[error]

@@ -14,7 +14,8 @@ from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.submissions import columnar, packed
 from shiftbench.tracks.motion.submissions.columnar import COLUMNS
-from shiftbench.tracks.motion.submissions.submitted import Requests, Submission
+from shiftbench.tracks.motion.submissions.requests import Requests
+from shiftbench.tracks.motion.submissions.submitted import Submission
 
 __all__ = ["COLUMNS", "Reading", "Submission", "read_submission", "reading", "write_submission"]
 
@@ -55,19 +56,24 @@ def reading(path: str | os.PathLike[str]) -> Reading:
     Raises:
         MissingExtraError: if protobuf is not installed and the file is none of Parquet.
     """
-    file, fields, submission = Path(path), dict[str, Any](), None
+    file, fields, problems = Path(path), dict[str, Any](), list[str]()
+    submission = None
     try:
-        parquet = file.suffix.lower() == ".parquet"
-        fields, problems = columnar.unpack(file) if parquet else packed.unpack(wire.read_bytes(file))
-        if "trajectories" in fields:
+        fields, problems = _unpacked(file)
+        if "trajectories" in fields:  # all are there, or none but ids
             submission = Submission(**fields)
     except ImportError:
         raise
     except ShiftbenchError as error:
-        problems = [*(problems if fields else ()), *error.problems]
-    if problems:
-        return Reading(None, tuple(_of_file(file, problems)), _requests(fields))
-    return Reading(submission, (), _requests(fields))
+        problems = [*problems, *error.problems]
+    return Reading(None if problems else submission, tuple(_of_file(file, problems)), _requests(fields))
+
+
+def _unpacked(file: Path) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a submission, as far as there are any, and what is wrong with the form of its file."""
+    if file.suffix.lower() == ".parquet":
+        return columnar.unpack(file)
+    return packed.unpack(wire.read_bytes(file))
 
 
 def _requests(fields: dict[str, Any]) -> Requests | None:

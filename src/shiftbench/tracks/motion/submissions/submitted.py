@@ -9,16 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, PredictionsError
 from shiftbench.metrics.modes import FARTHEST_M, Floats, Index, Modes, named, weight_problems
 from shiftbench.tracks.motion.schema import FUTURE
+from shiftbench.tracks.motion.submissions.requests import KEY, Ids, Tracks, key_frame, request_name
 
-Ids = npt.NDArray[np.object_]
-Tracks = npt.NDArray[np.uint64]
-LONGEST_ID = 60  # characters of an id that messages show
 _FIELDS = ("scene_ids", "track_ids", "counts", "uncertainty", "is_ood")
 
 
@@ -82,7 +79,7 @@ class Submission:
 
     def name(self, place: int) -> str:
         """`scene/track` of the request at a place, as messages show it."""
-        return request_name(self, place)
+        return request_name(self.scene_ids[place], self.track_ids[place])
 
     def select(self, rows: Any) -> Submission:
         """The requests at positions `rows`, in this order."""
@@ -95,25 +92,6 @@ class Submission:
         object.__setattr__(part, "trajectories", self.trajectories[modes])
         object.__setattr__(part, "weights", self.weights[modes])
         return part
-
-
-@dataclass(frozen=True, eq=False)
-class Requests:
-    """The N requests that a file is about, even if its predictions are wrong; some may come twice.
-
-    scene_ids, track_ids: [N] text and uint64. is_ood: [N].
-    """
-
-    scene_ids: Ids
-    track_ids: Tracks
-    is_ood: Flags
-
-    def __len__(self) -> int:
-        return len(self.scene_ids)
-
-    def name(self, place: int) -> str:
-        """`scene/track` of the request at a place, as messages show it."""
-        return request_name(self, place)
 
 
 def _even(**given: Any) -> list[npt.NDArray[Any]]:
@@ -214,29 +192,11 @@ def _id_problems(held: Submission) -> list[str]:
         found = f"found none in {np.count_nonzero(blank):,} of {len(held):,} (such as track {tracks})"
         problems.append(f"scene_id: expected text for each request, {found}.")
     keys = key_frame(held.scene_ids, held.track_ids)
-    both = ["scene", "track"]
-    twice = keys.filter(keys.select(both).is_duplicated()).unique(subset=both, keep="last", maintain_order=True)
+    twice = keys.filter(keys.select(KEY).is_duplicated()).unique(subset=KEY, keep="last", maintain_order=True)
     if twice.height:
         rows = twice["row"].to_numpy().astype(np.intp)
         problems.append(f"expected each request once, found more than one of {named(rows, held.name)}. Keep one.")
     return problems
-
-
-def request_name(requests: Submission | Requests, place: int) -> str:
-    """`scene/track` of the request at a place."""
-    return f"{shown(requests.scene_ids[place])}/{requests.track_ids[place]}"
-
-
-def shown(scene_id: object) -> str:
-    """A scene's id for a line of text: short, and without signs that would break the line."""
-    text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in str(scene_id)[: LONGEST_ID + 1])
-    return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}…"
-
-
-def key_frame(scene_ids: Ids, track_ids: Tracks) -> pl.DataFrame:
-    """Requests as a table: `scene`, `track`, and `row` from 0."""
-    scenes = pl.Series("scene", [scene if isinstance(scene, str) else None for scene in scene_ids], dtype=pl.String)
-    return pl.DataFrame({"scene": scenes, "track": track_ids}).with_row_index("row")
 
 
 def _position_problems(trajectories: Floats, modes: Modes, name: Callable[[int], str]) -> list[str]:

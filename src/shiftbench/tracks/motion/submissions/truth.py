@@ -17,7 +17,8 @@ from shiftbench.scored import Labels
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
 from shiftbench.tracks.motion.schema import FUTURE, City, Maneuver, Precipitation, SceneTags
-from shiftbench.tracks.motion.submissions.submitted import Ids, Submission, Tracks, shown
+from shiftbench.tracks.motion.submissions.requests import Ids, Tracks, request_name, shown
+from shiftbench.tracks.motion.submissions.submitted import Submission
 
 FRAMES = ("agent", "global")
 NO_MANEUVER = "none"
@@ -65,7 +66,7 @@ class Truth:
 
     def name(self, place: int) -> str:
         """`scene/track` of the request at a place, as messages show it."""
-        return f"{shown(self.scene_ids[place])}/{self.track_ids[place]}"
+        return request_name(self.scene_ids[place], self.track_ids[place])
 
     def select(self, rows: Any) -> Truth:
         """The requests at positions `rows`, in this order."""
@@ -101,25 +102,15 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
     for scene in scenes:
         seen[scene.id] += 1
         for request in valid_requests(scene):
-            path = ground_truth(scene, request.track_id)
-            if frame == "agent":
-                try:
-                    path = transformed(path, agent_frame(scene, request.track_id, interpolation=interpolation).to_agent)
-                except UnknownNameError:
-                    raise
-                except ShiftbenchError as error:
-                    problems += error.problems
             ids.append(scene.id)
             asked.append((scene.tags, request))
-            targets.append(path)
-    twice = [scene for scene, count in seen.items() if count > 1]
-    if twice:
-        problems.append(
-            f"expected each scene once, found {', '.join(map(shown, twice[:3]))} more than once ({len(twice):,} such)."
-        )
-    if not ids:
-        problems.append(f"expected at least one valid request, found none in {len(seen):,} scenes.")
-    if problems:
+            try:
+                targets.append(_target(scene, request, frame=frame, interpolation=interpolation))
+            except UnknownNameError:
+                raise
+            except ShiftbenchError as error:
+                problems += error.problems
+    if problems := problems + _scene_problems(seen, len(ids)):
         raise ShiftbenchError(*problems)
     shifted = [is_shifted(tags) for tags, _ in asked]
     return Truth(
@@ -129,6 +120,25 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
         None if None in shifted else np.array(shifted, dtype=np.bool_),
         slices(asked),
     )
+
+
+def _target(scene: Scene, request: Request, *, frame: str, interpolation: str) -> Floats:
+    path = ground_truth(scene, request.track_id)
+    if frame != "agent":
+        return path
+    return transformed(path, agent_frame(scene, request.track_id, interpolation=interpolation).to_agent)
+
+
+def _scene_problems(seen: Counter[str], valid: int) -> list[str]:
+    """What is wrong with scenes together: id → how often it was seen, and how many valid requests they have."""
+    problems = []
+    if twice := [scene for scene, count in seen.items() if count > 1]:
+        problems.append(
+            f"expected each scene once, found {', '.join(map(shown, twice[:3]))} more than once ({len(twice):,} such)."
+        )
+    if not valid:
+        problems.append(f"expected at least one valid request, found none in {len(seen):,} scenes.")
+    return problems
 
 
 def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake.outside import Tally
+from shiftbench.intake.outside import RangeTally
 from shiftbench.track import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
@@ -34,7 +34,7 @@ def table(
     *,
     seed: int = 0,
     vessel: Ship | None = None,
-    tally: Tally | None = None,
+    tally: RangeTally | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """The index, the ten inputs and the power for every minute at sea, or `rows` of them at random, in order of time.
@@ -104,7 +104,7 @@ def write(
     others = generalization.RECORDS if rows is None else round(GENERALIZATION_A_ROW * rows)
     origin = f"example power rows={'all' if rows is None else rows} seed={seed}"
     origin += "" if ship is None else f" ship={vessel.name}"
-    tallies = Tally(), Tally()
+    tallies = RangeTally(), RangeTally()
     with writing.replacing(folder, (rows or MOST_ROWS) + others) as aside:
         made = table(rows, seed=seed, vessel=vessel, tally=tallies[0], progress=progress)
         writing.write_frame(aside / writing.RECORDS, made, origin, tallies[0].shares)
@@ -140,13 +140,12 @@ def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
     return np.argsort(chance.stream(seed, chance.ORDER).random(minutes), kind="stable")
 
 
-def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator, tally: Tally | None) -> pl.DataFrame:
+def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator, tally: RangeTally | None) -> pl.DataFrame:
     """Inputs and power with noise, of the minutes that have an operating point within what the engine can give."""
     power_kw, possible = labels.power(vessel, minutes)
     possible &= power_kw <= OVERLOAD * vessel.drive.mcr_kw
     if tally is not None:
-        flags = labels.outside(vessel, minutes, power_kw)
-        tally.add({name: where[possible] for name, where in flags.items()})
+        labels.count_outside(tally, vessel, minutes, power_kw=power_kw, kept=possible)
     columns = noise.on_inputs(minutes.columns(), rng)
     noisy_kw = noise.on_power(power_kw, minutes.wind_kn, rng)
     return writing.frame(columns, noisy_kw).filter(pl.Series(possible))

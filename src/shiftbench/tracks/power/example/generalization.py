@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake.outside import Tally
+from shiftbench.intake.outside import RangeTally
 from shiftbench.track import Progress
 from shiftbench.tracks.power.example import chance, labels
 from shiftbench.tracks.power.example.chance import Values
@@ -43,7 +43,7 @@ def drawn(
     seed: int,
     *,
     vessel: Ship | None = None,
-    tally: Tally | None = None,
+    tally: RangeTally | None = None,
     progress: Progress | None = None,
 ) -> tuple[pl.DataFrame, int]:
     """The rows and how often one was drawn again since there was no operating point for it.
@@ -75,8 +75,7 @@ def drawn(
         minutes = uniform(rng, min(BLOCK, records - done), like)
         power_kw, possible = labels.power(vessel, minutes)
         if tally is not None:
-            flags = labels.outside(vessel, minutes, power_kw)
-            tally.add({name: where[possible] for name, where in flags.items()})
+            labels.count_outside(tally, vessel, minutes, power_kw=power_kw, kept=possible)
         parts.append(frame(minutes.columns(), power_kw).filter(pl.Series(possible)))
         done, tried = done + parts[-1].height, tried + len(possible)
         if progress is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes
 from shiftbench.tracks.power.physics import motion, validity
@@ -29,9 +30,10 @@ def power(ship: Ship, minutes: Minutes) -> tuple[Values, Flags]:
     return found.power_kw, (found.thrust_N > 0) & (found.power_kw >= LEAST_KW)
 
 
-def outside(ship: Ship, minutes: Minutes, power_kw: Values) -> dict[str, Flags]:
-    """Range that the physics rests on → whether minutes leave it, [N]; see `validity.outside`."""
-    return validity.outside(ship, conditions(minutes), power_kw)
+def count_outside(tally: RangeTally, ship: Ship, minutes: Minutes, *, power_kw: Values, kept: Flags) -> None:
+    """Count which of the minutes that are kept leave ranges that the physics rests on; see `validity.outside`."""
+    flags = validity.outside(ship, conditions(minutes), power_kw)
+    tally.add({name: where[kept] for name, where in flags.items()})
 
 
 def conditions(minutes: Minutes) -> Conditions:

@@ -8,13 +8,13 @@ from typing import Any
 
 from shiftbench.paper.run import origins
 from shiftbench.paper.table import Row, Table
+from shiftbench.partition.settings import SPLITS
 from shiftbench.report.digits import MISSING, count_text
 from shiftbench.tracks.power.paper.systems import REAL, SOURCE, Run
 from shiftbench.tracks.power.partitions import INTERVAL
 from shiftbench.tracks.power.schema import COUNTS, INTERVALS
 
 NUMBERS = {"synthetic": "Table 17", REAL: "Table 18"}
-SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 ROWS = ("train", "dev_in", "dev_out", "dev", "eval_in", "eval_out", "eval")
 WHOLE = ("train", *SPLITS)  # what shares of all records are of
 TOTAL = 0  # the column of all intervals together, before those of each by its number

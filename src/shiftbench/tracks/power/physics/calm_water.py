@@ -21,7 +21,8 @@ from shiftbench.errors import UnknownNameError
 from shiftbench.tracks.power.physics import viscous, wave_making
 from shiftbench.tracks.power.physics.calibration import VERSIONS, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import Hull, Ship
+from shiftbench.tracks.power.physics.parts import Hull
+from shiftbench.tracks.power.physics.ship import Ship
 from shiftbench.tracks.power.physics.viscous import FLOOR
 from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY, VISCOSITY
 

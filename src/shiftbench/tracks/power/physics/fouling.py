@@ -15,7 +15,7 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics import open_water
-from shiftbench.tracks.power.physics.ship import Propeller
+from shiftbench.tracks.power.physics.parts import Propeller
 
 YEAR_S = 365.25 * 86_400
 FASTEST_M = 0.01  # a year; beyond it blades would in time be rougher than they are long

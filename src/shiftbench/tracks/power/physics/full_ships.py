@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench.tracks.power.physics.ship import Hull, Ship, ship
+from shiftbench.tracks.power.physics.parts import Hull
+from shiftbench.tracks.power.physics.ship import Ship, ship
 from shiftbench.tracks.power.physics.towing import TowingTest
 from shiftbench.tracks.power.physics.water import Water
 

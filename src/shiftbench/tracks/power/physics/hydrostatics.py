@@ -10,7 +10,8 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector, first
 from shiftbench.errors import ArrayError
-from shiftbench.tracks.power.physics.ship import Hull, Ship
+from shiftbench.tracks.power.physics.parts import Hull
+from shiftbench.tracks.power.physics.ship import Ship
 
 SHALLOWEST = 0.35  # of the design draft: the design condition says little about the hull that is left under it
 

@@ -14,7 +14,7 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
-from shiftbench.tracks.power.physics.ship import AREA_RATIOS, Propeller
+from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Propeller
 
 PITCH_RATIOS = (0.5, 1.4)
 REYNOLDS = (2e6, 2e9)  # the polynomials hold at the first; the corrections reach to the second

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.tracks.power.physics import open_water
-from shiftbench.tracks.power.physics.ship import Propeller
+from shiftbench.tracks.power.physics.parts import Propeller
 from shiftbench.tracks.power.physics.water import DENSITY, VISCOSITY
 
 Codes = npt.NDArray[np.uint8]

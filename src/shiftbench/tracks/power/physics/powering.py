@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from shiftbench.check import Flags, Vector
-from shiftbench.tracks.power.physics import (
-    calm_water,
-    drafts,
-    fouling,
-    interaction,
-    motion,
-    operating_point,
-    waves,
-    wind,
-)
+from shiftbench.tracks.power.physics import calm_water, drafts, fouling, interaction, operating_point, resistance
 from shiftbench.tracks.power.physics.calm_water import CalmWater
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.fouling import HEAVY_SLIME, Growth
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.operating_point import Codes, OperatingPoint
 from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.water import GRAVITY, SEA_WATER, Water
+from shiftbench.tracks.power.physics.validity import validity
+from shiftbench.tracks.power.physics.water import SEA_WATER, Water
+
+__all__ = [
+    "ABOVE_RATING", "EMERGED", "NO_FORM", "NO_POWER", "PROBLEMS", "Powering", "describe", "shaft_power", "validity",
+]  # fmt: skip
 
 BLOCK = 16_384  # records at a time: what they need stays in the cache
 EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
@@ -116,36 +112,6 @@ def shaft_power(
     return Powering(**made, floats_m=drafts.drafts_m(ship))
 
 
-def validity(ship: Ship, conditions: Conditions) -> list[str]:
-    """Where records leave the ranges that the regressions were made from: range, how many records, which is the first.
-
-    Such powers are extrapolated, not wrong by themselves. Records that get the code `NO_FORM` have no power, and are
-    left out.
-
-    Raises:
-        ArrayError: as `shaft_power` does.
-    """
-    given = conditions.checked()
-    loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
-    speed = np.maximum(given.speed_through_water_m_s, 0)
-    unknown = {field.name: np.where(formless, np.nan, getattr(loading, field.name)) for field in fields(Loading)}
-    return [*calm_water.validity(ship, Loading(**unknown), speed), *_of_waves(ship, loading, given, formless)]
-
-
-def _of_waves(ship: Ship, loading: Loading, given: Conditions, formless: Flags) -> tuple[str, ...]:
-    """Where waves leave their ranges; a ship without form [N] counts as one in their midst, in a calm."""
-    hull, sea = ship.hull, given.sea
-    calm = replace(sea, height_m=np.where(formless, 0, sea.height_m), angle_rad=np.where(formless, 0, sea.angle_rad))
-    midst = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
-    return waves.validity(
-        hull,
-        calm,
-        np.where(formless, midst, np.maximum(given.speed_through_water_m_s, 0)),
-        draft_m=np.where(formless, hull.beam_m / 4, loading.draft_m),
-        block_coefficient=np.where(formless, 0.6, loading.block_coefficient),
-    )
-
-
 def describe(powering: Powering) -> list[str]:
     """Each problem that occurs, gravest first: what it is, how many records have it, which is the first."""
     found = []
@@ -174,18 +140,9 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
         viscosity=water.viscosity,
         density=water.density,
     )
-    made = _resistances(ship, loading, calm, given, water, growth)
+    made = resistance.parts(ship, loading, calm, given, water=water, growth=growth)
     made |= _interaction(ship, loading, calm, made)
-    advance_speed = given.speed_through_water_m_s * (1 - made["wake_fraction"])
-    undefined = ~np.isfinite(made["thrust_N"] + advance_speed)
-    point = operating_point.solve(
-        ship.propeller,
-        np.where(undefined, 0, made["thrust_N"]),
-        np.where(undefined, 0, advance_speed),
-        density=water.density,
-        viscosity=water.viscosity,
-        roughening=fouling.propeller_change(growth, ship.propeller, given.since_dry_dock_s),
-    )
+    point, undefined = _operating_point(ship, given, made, water=water, growth=growth)
     made |= _at_the_shaft(ship, point, made["relative_rotative_efficiency"])
     if (lost := formless | undefined).any():
         made = {name: np.where(lost, np.nan, values) for name, values in made.items()}
@@ -195,62 +152,25 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
         NO_FORM: formless,
         NO_POWER: undefined,
     }
-    made |= {"draft_aft_m": given.draft_aft_m, "draft_fore_m": given.draft_fore_m}
-    return {**made, "problem": np.maximum.reduce([point.problem, *(np.uint8(c) * where for c, where in found.items())])}
+    problem = np.maximum.reduce([point.problem, *(np.uint8(code) * where for code, where in found.items())])
+    return {**made, "problem": problem, "draft_aft_m": given.draft_aft_m, "draft_fore_m": given.draft_fore_m}
 
 
-def _resistances(
-    ship: Ship, loading: Loading, calm: CalmWater, given: Conditions, water: Water, growth: Growth
-) -> dict[str, Vector]:
-    """Every resistance and their sum in N, by its name in `Powering`, each [N]."""
-    speed = np.maximum(given.speed_through_water_m_s, 0)
-    length = loading.length_waterline_m
-    reynolds = np.maximum(speed * length / water.viscosity, 1)
-    rougher = fouling.hull_change(growth, given.since_dry_dock_s, length, reynolds)
-    parts = {
-        "viscous_N": calm.friction_N * calm.form_factor,
-        "appendages_N": calm.appendages_N,
-        "wave_making_N": calm.wave_N,
-        "bulb_N": calm.bulb_N,
-        "transom_N": calm.transom_N,
-        "correlation_N": calm.correlation_N,
-        "fouling_N": 0.5 * water.density * speed**2 * loading.wetted_area_m2 * rougher,
-        "wind_N": _wind(ship, loading, given),
-        "waves_N": waves.stawave2(
-            ship.hull,
-            given.sea,
-            speed,
-            draft_m=loading.draft_m,
-            block_coefficient=loading.block_coefficient,
-            density=water.density,
-        ),
-        "inertia_N": _moving_mass_kg(loading, water) * given.acceleration_m_s2,
-    }
-    return {**parts, "total_N": np.sum(list(parts.values()), axis=0)}
-
-
-def _wind(ship: Ship, loading: Loading, given: Conditions) -> Vector:
-    """Resistance of the wind in N, [N], without that of still air, which the correlation allowance holds."""
-    speed, angle = motion.polar(
-        given.wind_speed_m_s * np.cos(given.wind_angle_rad) + given.speed_over_ground_m_s,
-        given.wind_speed_m_s * np.sin(given.wind_angle_rad),
+def _operating_point(
+    ship: Ship, given: Conditions, parts: dict[str, Vector], *, water: Water, growth: Growth
+) -> tuple[OperatingPoint, Flags]:
+    """The propeller's operating point in open water, and where there is none, for want of a finite resistance, [N]."""
+    advance_speed = given.speed_through_water_m_s * (1 - parts["wake_fraction"])
+    undefined = ~np.isfinite(parts["thrust_N"] + advance_speed)
+    point = operating_point.solve(
+        ship.propeller,
+        np.where(undefined, 0, parts["thrust_N"]),
+        np.where(undefined, 0, advance_speed),
+        density=water.density,
+        viscosity=water.viscosity,
+        roughening=fouling.propeller_change(growth, ship.propeller, given.since_dry_dock_s),
     )
-    return wind.resistance(
-        ship.topsides,
-        speed,
-        angle,
-        draft_m=loading.draft_m,
-        speed_over_ground_m_s=given.speed_over_ground_m_s,
-    )
-
-
-def _moving_mass_kg(loading: Loading, water: Water) -> Vector:
-    """Mass of the ship and of the water that she takes along when she speeds up, [N].
-
-    The latter by Söding, 2.7 ρ ∇^(5/3)/L² (V. Bertram, Practical Ship Hydrodynamics, 2nd ed., 2012, section 6.4).
-    """
-    volume = loading.displacement_m3
-    return water.density * volume * (1 + 2.7 * np.cbrt(volume) ** 2 / loading.length_waterline_m**2)
+    return point, undefined
 
 
 def _interaction(ship: Ship, loading: Loading, calm: CalmWater, parts: dict[str, Vector]) -> dict[str, Vector]:

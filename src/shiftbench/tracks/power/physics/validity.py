@@ -1,16 +1,48 @@
-"""Which records leave the ranges that the formulas rest on, range by range: flags to count, where `powering.validity`
-has words."""
+"""Which records leave the ranges that the formulas rest on, range by range: in words, and as flags to count."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 
 import numpy as np
 
 from shiftbench.check import Flags, Vector
 from shiftbench.tracks.power.physics import calm_water, drafts, waves
 from shiftbench.tracks.power.physics.conditions import Conditions
+from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.ship import Ship
+from shiftbench.tracks.power.physics.water import GRAVITY
+
+
+def validity(ship: Ship, conditions: Conditions) -> list[str]:
+    """Where records leave the ranges that the regressions were made from: range, how many records, which is the first.
+
+    Such powers are extrapolated, not wrong by themselves. Records that get the code `powering.NO_FORM` have no power,
+    and are left out.
+
+    Raises:
+        ArrayError: as `powering.shaft_power` does.
+    """
+    given = conditions.checked()
+    loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
+    speed = np.maximum(given.speed_through_water_m_s, 0)
+    unknown = {field.name: np.where(formless, np.nan, getattr(loading, field.name)) for field in fields(Loading)}
+    return [*calm_water.validity(ship, Loading(**unknown), speed), *_of_waves(ship, loading, given, formless)]
+
+
+def _of_waves(ship: Ship, loading: Loading, given: Conditions, formless: Flags) -> tuple[str, ...]:
+    """Where waves leave their ranges; a ship without form [N] counts as one in their midst, in a calm."""
+    hull, sea = ship.hull, given.sea
+    calm = replace(sea, height_m=np.where(formless, 0, sea.height_m), angle_rad=np.where(formless, 0, sea.angle_rad))
+    midst = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
+    return waves.validity(
+        hull,
+        calm,
+        np.where(formless, midst, np.maximum(given.speed_through_water_m_s, 0)),
+        draft_m=np.where(formless, hull.beam_m / 4, loading.draft_m),
+        block_coefficient=np.where(formless, 0.6, loading.block_coefficient),
+    )
 
 
 def outside(ship: Ship, conditions: Conditions, power_kw: Vector) -> dict[str, Flags]:

@@ -10,7 +10,7 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.tracks.power.physics.calibration import HOLTROP, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import Hull
+from shiftbench.tracks.power.physics.parts import Hull
 
 FLOOR = 0.02  # of bases that the regressions raise to a power, so that no hull beyond their range turns into NaN
 

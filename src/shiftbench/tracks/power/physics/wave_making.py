@@ -10,7 +10,7 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.tracks.power.physics.calibration import HOLTROP, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
-from shiftbench.tracks.power.physics.ship import Hull
+from shiftbench.tracks.power.physics.parts import Hull
 from shiftbench.tracks.power.physics.viscous import FLOOR, run_ratio
 from shiftbench.tracks.power.physics.water import GRAVITY
 

@@ -11,7 +11,7 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector, first
 from shiftbench.tracks.power.physics.motion import Sea
-from shiftbench.tracks.power.physics.ship import Hull
+from shiftbench.tracks.power.physics.parts import Hull
 from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY
 
 SECTOR = np.pi / 4  # off the bow, within which waves count as head waves

@@ -10,7 +10,7 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector, first
 from shiftbench.errors import ArrayError
-from shiftbench.tracks.power.physics.ship import Topsides
+from shiftbench.tracks.power.physics.parts import Topsides
 
 AIR_DENSITY = 1.225  # kg/m³ at 15 °C and sea level
 SMOOTHING = np.radians(10)  # either side of beam wind: μ of the standard

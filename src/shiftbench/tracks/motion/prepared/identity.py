@@ -1,4 +1,4 @@
-"""Is what was prepared still that of the scenes as they are now? What is found is told, and nothing is changed."""
+"""Whether scenes are those that a folder was prepared of, and each of them there once; nothing is changed."""
 
 from __future__ import annotations
 
