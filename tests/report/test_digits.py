@@ -18,6 +18,16 @@ def test_without_an_interval_three_significant_digits_are_shown():
     assert digits_of([5230.0]).cell(5230.0) == ("5,230", "")
 
 
+def test_numbers_at_the_ends_of_what_a_float_holds_are_written():
+    """No power of ten overflows, and what eight decimals do not show has a power of its own."""
+    for value in (1e-310, 2e-309, 1e300, 1e308):
+        assert any(digit in "123456789" for digit in digits_of([value]).text(value))
+    shared = digits_of([1.2e-5], among=[1.2e-5, 3e7, 4e7, 5e7])
+    value, interval = shared.cell(1.2e-5, low=1e-5, high=1.4e-5)
+    assert float(value.replace("−", "-")) == pytest.approx(1.2e-5 * shared.factor)
+    assert "0.00000000" not in interval
+
+
 def test_percentages_are_shown_times_one_hundred():
     assert digits_of([0.8734], [0.012], factor=100.0).cell(0.8734, low=0.86, high=0.884) == ("87.3", "[86.0, 88.4]")
 

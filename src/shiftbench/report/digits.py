@@ -12,6 +12,7 @@ from shiftbench.report.view import finite, metric_unit
 
 MISSING = "–"
 MOST_DECIMALS = 8
+MOST_POWER = 300  # of ten: its factor and the reciprocal are floats still
 NOTHING = 1e-7  # of a value: no interval is so narrow but for rounding
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -29,7 +30,8 @@ class Digits:
         if not finite(value):
             return MISSING
         scaled = value * self.factor
-        if abs(scaled) >= 1e9:
+        unseen = self.decimals == MOST_DECIMALS and 0 < abs(scaled) < 0.5 * 10.0**-MOST_DECIMALS
+        if abs(scaled) >= 1e9 or unseen:
             return f"{scaled:.3g}".replace("-", "−")
         text = f"{scaled:,.{self.decimals}f}"
         negative = text.startswith("-") and any(digit in "123456789" for digit in text)
@@ -83,7 +85,7 @@ def digits_of(
     if typical is None:
         return Digits(factor, 2, unit)
     if factor == 1.0 and not 1e-3 <= typical < 1e5:
-        power = 3 * math.floor(math.log10(typical) / 3)
+        power = min(max(3 * math.floor(math.log10(typical) / 3), -MOST_POWER), MOST_POWER)
         factor = 10.0**-power
         unit = f"×10{str(power).translate(SUPERSCRIPTS)} {unit}".rstrip()
     known = [width * factor for width in widths if finite(width) and width > 0]

@@ -155,6 +155,13 @@ def test_tables_of_other_writers_are_read(tmp_path, parts):
     same(read_submission(tmp_path / "lists.parquet"), submission)
 
 
+def test_scenes_as_categories_are_text(tmp_path, parts):
+    path = write_submission(Submission(**parts), tmp_path / "plain.parquet")
+    categories = pl.col("scene_id").cast(pl.Categorical)
+    pl.read_parquet(path).with_columns(categories).write_parquet(tmp_path / "other.parquet")
+    same(read_submission(tmp_path / "other.parquet"), read_submission(path))
+
+
 def test_as_many_modes_for_each_request_come_from_arrays(tmp_path, rng):
     modes, weights = rng.normal(size=(4, 3, 25, 2)), rng.dirichlet(np.ones(3), 4)
     submission = Submission.of((["a", "b", "c", "d"], range(4)), modes, weights, np.arange(4))

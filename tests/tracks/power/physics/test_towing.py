@@ -93,3 +93,13 @@ def test_resistances_in_another_unit_are_noticed():
         tanker_test(40.0, resistance_N=in_kn)
     with pytest.raises(ArrayError, match="is it this scale"):
         tanker_test(40.0, speed_m_s=SPEEDS)
+
+
+@pytest.mark.parametrize("name", ["ship", "water"])
+def test_what_is_no_ship_or_no_water_is_refused(name: str):
+    with pytest.raises(ArrayError, match=f"{name}: expected a .*, found NoneType"):
+        tanker_test(**{name: None})
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert tanker_test(40.0).deviation() == pytest.approx(tanker_test(40.0, scale=np.float32(40)).deviation())

@@ -60,6 +60,7 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
     """
     _require_small(file)
     frame = tables.read_table(file)
+    frame = frame.cast({name: pl.String for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)})
     if problems := [*_column_problems(frame, file), *_type_problems(frame)]:
         return _ids(frame), problems
     frame = frame.with_columns(_lists(frame[name]) for name in ("trajectories", "weights"))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
 from shiftbench.tracks.power.physics.calibration import HOLTROP, VERSIONS, Calibration, Resistance
@@ -27,6 +28,7 @@ LEVELS = {"1982": ("form_1982_constant", "c1_factor"), "1984": ("form_1984_facto
 STRENGTH = 0.04
 """(0.02 / 0.1)²: tests that scatter by 2 % against constants that are known to 10 %."""
 
+MOST_STRENGTH = 1e12
 FURTHEST = math.log(10) * (1 - 1e-9)  # a constant may become ten times, or a tenth of, Holtrop's
 MOST_STEPS, DAMPING, STIFFEST, DIFFERENCE = 200, 1e-3, 1e12, 1e-5
 
@@ -34,7 +36,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def recalibrated(
-    tests: Iterable[TowingTest],
+    tests: TowingTest | Iterable[TowingTest],
     *,
     constants: Sequence[str] | None = None,
     strength: float = STRENGTH,
@@ -46,11 +48,13 @@ def recalibrated(
 
         sum over tests of the mean over speeds of (ln R)²  +  strength · sum over constants of (ln c)²
 
-    Each test counts once, however many speeds it has. Where a least value is found it need not be the only one, if
-    there are more constants than tests can tell apart and the strength is 0.
+    Each test counts once, however many speeds it has. What is found is the least value downhill from Holtrop's
+    constants. Where tests cannot tell the constants apart and the strength is small there can be others, and lower
+    ones: take fewer constants or more strength. No constant leaves a tenth to ten times Holtrop's; one that is found
+    there ran away.
 
     Args:
-        tests: at least one. Different ships tell how the constants depend on the hull, speeds of one ship do not.
+        tests: one or more. Different ships tell how the constants depend on the hull, speeds of one ship do not.
         constants: names of `Calibration`, or one; None: those of `LEVELS`. Others keep Holtrop's values.
         strength: ≥ 0, of the pull towards Holtrop's constants: the scatter of tests over that of constants, squared.
         version: of the method, of `VERSIONS`.
@@ -60,7 +64,7 @@ def recalibrated(
             or the version unknown, all at once; then if constants are without effect on any test.
         ArrayError: if the method gives no resistance of a hull at these speeds.
     """
-    tests = tuple(tests)
+    tests = (tests,) if isinstance(tests, TowingTest) else tuple(tests)
     chosen = constants if constants is not None else LEVELS[version] if version in VERSIONS else ()
     names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
     _check(tests, names, strength, version)
@@ -124,9 +128,12 @@ def _check(tests: Sequence[TowingTest], names: tuple[str, ...], strength: Any, v
         problems.append(f"version: expected {' or '.join(VERSIONS)} as text, found {version!r:.40}.")
     elif not names:
         problems.append("constants: expected at least one name, found none. None, the default, takes two of them.")
-    number = isinstance(strength, (int, float)) and not isinstance(strength, bool)
-    if not number or not math.isfinite(strength) or strength < 0:
-        problems.append(f"strength: expected a number >= 0, found {strength!r:.40}. {STRENGTH} is the default.")
+    number = isinstance(strength, (int, float, np.integer, np.floating)) and not isinstance(strength, bool)
+    if not number or not 0 <= strength < MOST_STRENGTH:
+        problems.append(
+            f"strength: expected a number from 0 to {MOST_STRENGTH:g}, found {check.told(strength)}. "
+            f"{STRENGTH} is the default."
+        )
     if not len(tests):
         problems.append("tests: expected at least one towing test, found none.")
     problems += [

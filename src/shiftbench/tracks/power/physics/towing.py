@@ -47,6 +47,8 @@ class TowingTest:
 
     def __post_init__(self) -> None:
         problems = _scale_problems(self.scale)
+        if kinds := self._kind_problems():  # nothing more can be asked of what is no ship
+            raise ArrayError(*problems, *kinds)
         try:
             speed, measured = check.vectors(
                 speed_m_s=self.speed_m_s,
@@ -91,6 +93,14 @@ class TowingTest:
         """Predicted over measured resistance, less 1, [N]: 0.1 is 10 % too much."""
         return self.predicted_N(by) / self.resistance_N - 1
 
+    def _kind_problems(self) -> list[str]:
+        kinds = (("ship", Ship, "Read one with `ship.read`."), ("water", Water, "FRESH_WATER is that of a tank."))
+        return [
+            f"{name}: expected a {kind.__name__}, found {type(getattr(self, name)).__name__}. {advice}"
+            for name, kind, advice in kinds
+            if not isinstance(getattr(self, name), kind)
+        ]
+
     def _loading(self, number: int) -> Loading:
         return Loading.of(self.ship, np.full(number, self.draft_aft_m), np.full(number, self.draft_fore_m))
 
@@ -110,7 +120,11 @@ class TowingTest:
 
 def _scale_problems(scale: Any) -> list[str]:
     low, high = SCALES
-    if isinstance(scale, (int, float)) and not isinstance(scale, bool) and low <= scale <= high:
+    if (
+        isinstance(scale, (int, float, np.integer, np.floating))
+        and not isinstance(scale, bool)
+        and low <= scale <= high
+    ):
         return []
     return [
         f"scale: expected a number from {low:g} (the ship herself) to {high:g}, found {scale!r:.40}. "
