@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,8 +14,10 @@ import pytest
 
 from shiftbench import run as runner
 from shiftbench.partition import read_manifest, verify
+from shiftbench.tracks.power.example import writing
 from shiftbench.tracks.weather import definition, example, preparation
 from tests.cli.conftest import Shiftbench
+from tests.tracks.motion.made_parts import tree
 
 ROWS = 3_000
 
@@ -211,3 +216,63 @@ def test_example_data_that_the_disk_cannot_hold_are_not_begun(shiftbench: Shiftb
     assert said.code == 2
     assert "expected about 300,000,000.0 MB of room for 1,000,000,000,000 rows" in said.err
     assert names(Path()) == []
+
+
+@pytest.mark.parametrize(
+    ("track", "wrong", "told"),
+    [
+        ("power", ("--rows", 10), "rows: expected 1,000 to 2,000,000, found 10"),
+        ("power", ("--rows", 1_000, "--ship", "typo.toml"), "found 'typo.toml' and no such file"),
+        ("motion", ("--rows", 10), "rows: expected 20 to 999,999 scenes, found 10"),
+    ],
+)
+def test_an_earlier_example_outlives_what_is_refused_in_its_place(
+    shiftbench: Shiftbench, track: str, wrong: tuple[object, ...], told: str
+) -> None:
+    assert shiftbench("example", track, "--rows", 1_000 if track == "power" else 20, "--out", "old").code == 0
+    before = tree(Path("old"))
+    said = shiftbench("example", track, *wrong, "--out", "old", "--overwrite")
+    assert (said.code, told in said.err) == (2, True), said.err
+    assert tree(Path("old")) == before
+    assert names(Path()) == ["old"]
+
+
+def test_an_earlier_example_outlives_an_interrupted_and_a_killed_one(
+    shiftbench: Shiftbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = ("example", "power", "--rows", 1_000, "--seed", 2, "--out", "old", "--overwrite")
+    assert shiftbench("example", "power", "--rows", 1_000, "--out", "old").code == 0
+    before = tree(Path("old"))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writing, "write_frame", interrupted)
+        assert shiftbench(*again).code == 130
+    assert tree(Path("old")) == before
+    killed = "from shiftbench.tracks.power.example import writing\nfrom shiftbench.cli import main\nimport os, signal\n"
+    killed += "writing.write_frame = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nmain()"
+    ended = subprocess.run([sys.executable, "-c", killed, *map(str, again)], check=False, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert tree(Path("old")) == before
+    assert shiftbench(*again).code == 0
+    assert tree(Path("old")).keys() == before.keys()
+    assert tree(Path("old")) != before
+    assert names(Path()) == ["old"]
+
+
+def test_what_is_no_example_is_not_replaced_by_one(shiftbench: Shiftbench) -> None:
+    for place, file in (("genuine", "train/a.pb"), ("mine", "records.parquet"), ("mine", "own.parquet")):
+        Path(place, file).parent.mkdir(parents=True, exist_ok=True)
+        Path(place, file).write_text("mine", "utf-8")
+    before = tree(Path())
+    for track, rows, place, told in (
+        ("motion", 20, "genuine", "These may be genuine scenes: choose another folder"),
+        ("power", 1_000, "mine", "found 'own.parquet' in it"),
+        ("weather", 1_000, "mine", "expected a name for a file, found a folder"),
+        ("table", 1_000, "mine", "expected a name for a file, found a folder"),
+    ):
+        said = shiftbench("example", track, "--rows", rows, "--out", place, "--overwrite")
+        assert (said.code, told in said.err) == (2, True), said.err
+    assert tree(Path()) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -12,10 +13,14 @@ from typing import Any
 import pytest
 
 from shiftbench import executor
+from shiftbench.cli import preparing
+from shiftbench.partition import verify
+from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import preparation
 from shiftbench.tracks.motion.prepared.store import Store
-from tests.cli.conftest import Shiftbench
+from shiftbench.tracks.power import definition
+from tests.cli.conftest import Said, Shiftbench
 from tests.tracks.motion import made_parts
 from tests.tracks.motion.made_parts import tree
 
@@ -160,3 +165,96 @@ def test_overwriting_discards_what_was_begun_in_another_way_and_goes_on_in_the_s
     assert shiftbench(*words, *FINE, "--overwrite").code == 0
     assert data_of(Path("p")) == data_of(fine)
     assert made in times(Path("p")).values()
+
+
+# --- nothing of others is removed, and nobody is disturbed ------------------------------------------------------------
+
+ROWS = {"weather": 3_000, "power": 1_000, "motion": 20}
+WORDS = {"motion": (*SERIAL, "--set", "size=16")}
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Example data of each track."""
+    made = {}
+    for name in TRACKS:
+        kind = track(name).example
+        made[name] = kind.write(tmp_path_factory.mktemp(name) / kind.name, ROWS[name], 0, None)
+    return made
+
+
+@pytest.mark.parametrize("name", TRACKS)
+def test_only_what_a_preparation_of_the_track_wrote_is_replaced(
+    shiftbench: Shiftbench, examples: dict[str, Path], name: str
+) -> None:
+    words = ("prepare", name, examples[name], "--out", "p", *WORDS.get(name, ()))
+    assert shiftbench(*words).code == 0
+    made = tree(Path("p"))
+    Path("p/mine").mkdir()
+    Path("p/notes.txt").write_text("mine", "utf-8")
+    Path("p/mine/thesis.txt").write_text("mine", "utf-8")
+    before = tree(Path("p"))
+    said = shiftbench(*words, "--overwrite")
+    assert (said.code, "found 'mine/thesis.txt', 'notes.txt' in it" in said.err) == (2, True), said.err
+    assert "nothing was removed" in said.err
+    assert tree(Path("p")) == before
+    shutil.rmtree("p/mine")
+    Path("p/notes.txt").unlink()
+    said = shiftbench(*words, "--overwrite")
+    assert said.code == 0, said.err
+    assert tree(Path("p")) == made
+
+
+@pytest.mark.parametrize(("first", "second"), [("power", "motion"), ("weather", "power"), ("motion", "weather")])
+def test_a_folder_prepared_for_another_track_is_not_replaced(
+    shiftbench: Shiftbench, examples: dict[str, Path], first: str, second: str
+) -> None:
+    assert shiftbench("prepare", first, examples[first], "--out", "p", *WORDS.get(first, ())).code == 0
+    before = tree(Path("p"))
+    said = shiftbench("prepare", second, examples[second], "--out", "p", *WORDS.get(second, ()), "--overwrite")
+    told = f"p: expected a folder that `shiftbench prepare {second}` wrote, found one of something else"
+    assert (said.code, told in said.err) == (2, True), said.err
+    assert tree(Path("p")) == before
+
+
+def test_what_is_put_into_a_folder_after_a_kill_is_kept(shiftbench: Shiftbench, examples: dict[str, Path]) -> None:
+    Path("p/.preparing").mkdir(parents=True)
+    Path("p/notes.txt").write_text("mine", "utf-8")
+    Path("p/train.parquet").write_text("moved before the kill", "utf-8")
+    words = ("prepare", "power", examples["power"], "--out", "p")
+    said = shiftbench(*words)
+    assert (said.code, "found 'notes.txt' in it" in said.err) == (2, True), said.err
+    assert sorted(tree(Path("p"))) == ["notes.txt", "train.parquet"]
+
+
+def test_of_two_preparations_of_a_folder_the_later_is_told_of_the_other(
+    shiftbench: Shiftbench, examples: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, told = ("prepare", "power", examples["power"], "--out", "p"), list[Said]()
+    prepare = definition.TRACK.prepare
+
+    def disturbed(source: Path, folder: Path, **named: Any) -> object:
+        if not told:
+            told.extend((shiftbench(*words), shiftbench(*words, "--overwrite")))
+        return prepare(source, folder, **named)
+
+    monkeypatch.setattr(definition, "TRACK", dataclasses.replace(definition.TRACK, prepare=disturbed))  # type: ignore[arg-type]
+    assert shiftbench(*words).code == 0
+    for said in told:
+        assert said.code == 2
+        assert "p: expected a folder that nobody else prepares, found another process at it. Wait for it" in said.err
+    assert len(told) == 2
+    assert verify("p") == ()
+    assert not {".preparing", ".fetch.lock"} & {entry.name for entry in Path("p").iterdir()}
+
+
+def test_what_another_process_has_just_prepared_is_not_overwritten_unasked(
+    shiftbench: Shiftbench, examples: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("prepare", "power", examples["power"], "--out", "p")
+    assert shiftbench(*words).code == 0
+    before = tree(Path("p"))
+    monkeypatch.setattr(preparing, "make_room", lambda *_, **__: None)  # as if it had looked before the other ended
+    said = shiftbench(*words)
+    assert (said.code, "found an earlier result. Choose another --out, or --overwrite" in said.err) == (2, True)
+    assert tree(Path("p")) == before

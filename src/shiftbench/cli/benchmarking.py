@@ -15,6 +15,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
+from shiftbench.cli.place import MANIFEST
 from shiftbench.cli.terminal import cores_or_all, make_room, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 
@@ -45,7 +46,7 @@ def example(
     chosen = None if what == "table" else track(what)
     make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
-    _clear(path, chosen.example.holds if chosen else (), overwrite=overwrite)
+    _require_free(path, chosen.example.holds if chosen else (), overwrite=overwrite)
     if make is None:
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
@@ -77,13 +78,16 @@ def _say_outside(path: Path) -> None:
             say(f"  {line}")
 
 
-def _clear(path: Path, holds: tuple[str, ...], *, overwrite: bool) -> None:
-    """Refuse what is there already; an earlier example in a folder goes if it may be overwritten."""
+def _require_free(path: Path, holds: tuple[str, ...], *, overwrite: bool) -> None:
+    """Refuse what is there already, unless it is an earlier example that may be overwritten.
+
+    Nothing is removed here: what writes the data puts them in the place of the earlier ones once they are whole.
+    """
+    if path.is_dir() and not holds:
+        raise SettingsError(f"{path}: expected a name for a file, found a folder. Choose another --out.")
     if path.is_dir():
         _only_example(path, holds)
-        if overwrite:
-            shutil.rmtree(path)
-        elif any(path.iterdir()):
+        if not overwrite and any(path.iterdir()):
             raise SettingsError(
                 f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
             )
@@ -187,19 +191,19 @@ def _nothing_if_refused(folder: Path) -> Iterator[None]:
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:
     """The prepared folder that `data` is, or one that is made of it inside the run's folder, once."""
-    if (data / preparing.MANIFEST).is_file():
+    if (data / MANIFEST).is_file():
         if experiment is not None:
             raise SettingsError(
                 f"{data}: expected data that are not divided yet with --experiment, found a prepared folder. "
                 f"Name the experiment to `shiftbench prepare {track.name}`."
             )
         prepared = track.open_prepared(data)
-        _mark(folder, track, _hash(data / preparing.MANIFEST))
+        _mark(folder, track, _hash(data / MANIFEST))
         return prepared
     chosen = preparing.experiment_of(track, experiment)
     place = folder / f"data-{chosen}"
     _mark(folder, track, _hash(data))
-    if (place / preparing.MANIFEST).is_file():
+    if (place / MANIFEST).is_file():
         return track.open_prepared(place)
     return preparing.prepared_whole(track, data, place, experiment=chosen, progress=progress)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shiftbench.cli import options as o
+from shiftbench.cli import place
+from shiftbench.cli.place import MANIFEST, PART
 from shiftbench.cli.terminal import make_room, note, progress_bar, say
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 
 if TYPE_CHECKING:
     from shiftbench.track import Prepare, Prepared, Progress, Track
 
-MANIFEST = "manifest.json"  # a prepared folder is whole where this is
 SLURM = "slurm"  # the executor that is not ours to wait for
-PART = ".preparing"  # what is being prepared, inside its folder
 
 Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
 Experiment = Annotated[
@@ -85,6 +83,8 @@ def prepare(
         return
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
         make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
+    if (folder / MANIFEST).exists():
+        place.require_ours(chosen, folder)  # rather now than after an hour of work
     if array:
         _say_script(chosen, source, folder, experiment=wanted, tasks=workers, way=way)
         return
@@ -114,7 +114,7 @@ def _made_before(act: Prepare, source: Path, folder: Path, *, experiment: str) -
 def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None, way: Way) -> None:
     """Write the script of a Slurm array, and say what to do with it."""
     assert track.job_script is not None
-    with _part_of(folder, resumes=track.resumes) as part:
+    with place.part_of(folder, resumes=track.resumes) as part:
         settings = _discard_other(track, part, experiment, way)
         script = track.job_script(source, part, experiment, tasks, settings)
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
@@ -183,34 +183,22 @@ def prepared_whole(
 
     A track that resumes goes on with what a preparation that was cut off or refused has left there; of others nothing
     stays.
+
+    Raises:
+        SettingsError: if another process prepares the folder or has just done so, or something else lies in it.
     """
     way = way or Way()
     act = _preparing(track, way)
-    with _part_of(folder, resumes=track.resumes) as part:
+    with place.part_of(folder, resumes=track.resumes) as part:
+        if (folder / MANIFEST).exists() and not way.overwrite:  # somebody else was faster
+            raise SettingsError(
+                f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+            )
         _discard_other(track, part, experiment, way)
         act(source, part, experiment=experiment, progress=progress)
-        old = [entry for entry in folder.iterdir() if entry != part]
-        for entry in sorted(old, key=lambda entry: entry.name != MANIFEST):  # the manifest goes first and comes last:
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        for entry in sorted(part.iterdir(), key=lambda entry: entry.name == MANIFEST):  # where it is, all is
-            entry.replace(folder / entry.name)
+        place.require_ours(track, folder, made=part)
+        place.replace(folder, part)
     return track.open_prepared(folder)
-
-
-@contextmanager
-def _part_of(folder: Path, *, resumes: bool) -> Iterator[Path]:
-    """Where a folder is prepared, aside of what is in it; nothing of it stays that is empty or cannot be resumed."""
-    new, part = not folder.exists(), folder / PART
-    if not resumes:
-        shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True, exist_ok=True)
-    try:
-        yield part
-    finally:
-        if not resumes or not part.exists() or not any(part.iterdir()):
-            shutil.rmtree(part, ignore_errors=True)
-        if new and not any(folder.iterdir()):
-            folder.rmdir()
 
 
 def experiment_of(track: Track, name: str | None) -> str:

@@ -29,6 +29,7 @@ def replacing(folder: Path, *, holds: Collection[str], size: int, what: str) -> 
     """
     aside: Path | None = None
     try:
+        _restore(folder)
         _require_ours(folder, holds)
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = folder.parent / f".{folder.name}.part"
@@ -36,9 +37,7 @@ def replacing(folder: Path, *, holds: Collection[str], size: int, what: str) -> 
         files.require_room(folder, size, what=what)
         aside.mkdir()
         yield aside
-        if folder.exists():
-            shutil.rmtree(folder)
-        aside.rename(folder)
+        _swap(aside, folder)
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{folder}: expected to write an example of {what}, found: {problem.first_line(error)}. "
@@ -47,6 +46,30 @@ def replacing(folder: Path, *, holds: Collection[str], size: int, what: str) -> 
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def _old(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.old"
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Put a new folder in the place of an old one, which comes back if that fails."""
+    if folder.exists():
+        folder.rename(_old(folder))
+    try:
+        new.rename(folder)
+    except OSError:
+        _restore(folder)
+        raise
+    shutil.rmtree(_old(folder), ignore_errors=True)
+
+
+def _restore(folder: Path) -> None:
+    """Put an old folder back whose place nothing has taken, as where a swap was killed; else it is not needed."""
+    old = _old(folder)
+    if old.is_dir() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _require_ours(folder: Path, holds: Collection[str]) -> None:

@@ -16,6 +16,7 @@ from shiftbench.intake import outside
 from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import generalization, labels, writing
+from shiftbench.tracks.power.example.identity import identity
 from shiftbench.tracks.power.example.likeness import (
     ALIKE,
     draft_range_m,
@@ -155,3 +156,49 @@ def test_both_ships_of_the_package_float_whatever_the_seed(seed: int) -> None:
         require_afloat(vessel, low, high)
         lightest, deepest = drafts.drafts_m(vessel)
         assert lightest + 0.3 < low < high < deepest - 0.3
+
+
+# --- which ship it was ------------------------------------------------------------------------------------------------
+
+
+def test_ships_of_equal_names_and_other_values_are_told_apart(tmp_path: Path) -> None:
+    first = vessel_of(str(file_of(tmp_path / "a.toml", mcr_kw=39_000.0)))
+    second = vessel_of(str(file_of(tmp_path / "b.toml", mcr_kw=39_001.0)))
+    assert first.name == second.name == "container"
+    assert len({identity(first), identity(second), identity(ship())}) == 3
+    assert re.fullmatch(r"ship=container values=[0-9a-f]{12}", identity(first))
+    said = {
+        pl.read_parquet_metadata(
+            example.write(tmp_path / name, 1_000, ship=str(tmp_path / f"{name}.toml")) / writing.RECORDS
+        )["shiftbench"]
+        for name in ("a", "b")
+    }
+    assert said == {f"example power rows=1000 seed=0 {identity(vessel)}" for vessel in (first, second)}
+
+
+def test_equal_ships_are_told_alike_however_their_file_is_written(tmp_path: Path) -> None:
+    whole, real = (vessel_of(str(file_of(tmp_path / f"{value!r}.toml", mcr_kw=value))) for value in (39_000, 39_000.0))
+    assert identity(whole) == identity(real)
+    assert identity(vessel_of(str(file_of(tmp_path / "copy.toml")))) == identity(ship()) == "ship=container"
+    assert identity(TANKER) == "ship=tanker"
+
+
+def test_the_calibration_of_a_ship_is_a_part_of_what_she_is(tmp_path: Path) -> None:
+    own = file_of(tmp_path / "own.toml")
+    own.write_text(own.read_text("utf-8") + '\n[resistance]\nversion = "1982"\n', "utf-8")
+    assert "values=" in identity(vessel_of(str(own)))
+
+
+def test_a_name_cannot_be_taken_for_what_stands_beside_it() -> None:
+    forged = replace(ship(), name="a rows=7 seed=9")
+    assert identity(forged).startswith('ship="a rows=7 seed=9" values=')
+    quoted = replace(ship(), name='a" values=0')
+    assert identity(quoted).startswith('ship="a\\" values=0" values=')
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\u202eb", "\\u0000"])
+def test_names_that_cannot_be_printed_are_refused(tmp_path: Path, name: str) -> None:
+    file = file_of(tmp_path / "x.toml")
+    file.write_text(re.sub("(?m)^name = .*$", lambda _: f'name = "{name}"', file.read_text("utf-8")), "utf-8")
+    with pytest.raises(SettingsError, match=r"x\.toml: name: expected one line of signs that can be printed, found '"):
+        vessel_of(str(file))

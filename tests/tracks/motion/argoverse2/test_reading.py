@@ -128,6 +128,18 @@ def test_ids_are_the_same_in_every_window_and_recording() -> None:
     assert len({track_id(f"track {number}") for number in range(1000)}) == 1000
 
 
+def test_leading_zeros_make_another_track(tmp_path: Path) -> None:
+    def named(frame):
+        names = {"straight": "7", "turning": "007", "parked": "0"}
+        return frame.with_columns(pl.col("track_id").replace(names), focal_track_id=pl.lit("007"))
+
+    (scene,) = read(made.scenario(tmp_path, states=named))
+    assert {7, 0, track_id("007")} == set(scene.vehicles.ids.tolist())
+    assert {7, track_id("007")} == {request.track_id for request in scene.requests}
+    assert track_id("007") >= 2**63
+    write_scene(scene, tmp_path / "scene.pb")
+
+
 def test_a_stride_of_two_seconds_yields_half_the_windows(tmp_path: Path) -> None:
     scenes = read(made.log(tmp_path), settings=Settings(stride_s=2.0))
     assert [scene.id[-5:] for scene in scenes] == ["00.2s", "02.2s", "04.2s"]
@@ -207,6 +219,23 @@ def test_columns_of_the_wrong_kind_and_values_that_are_none_are_named_together(t
         caught.value
     )
     assert "'track_id': expected text in every row" in str(caught.value)
+
+
+def test_timestamps_beyond_64_bits_with_a_sign_are_named_with_their_file(tmp_path: Path) -> None:
+    made.log(
+        tmp_path,
+        boxes=lambda frame: frame.with_columns(pl.col("timestamp_ns").cast(pl.UInt64) + 2**63),
+        poses=lambda frame: frame.with_columns(pl.col("timestamp_ns").cast(pl.UInt64)),
+    )
+    message = r"annotations\.feather: column 'timestamp_ns': expected integers of 64 bits with a sign, found 780 beyond"
+    with pytest.raises(ShiftbenchError, match=message) as caught:
+        list(read(tmp_path))
+    assert not [problem for problem in caught.value.problems if "\n" in problem]
+
+
+def test_unsigned_timestamps_that_fit_are_read(tmp_path: Path) -> None:
+    made.log(tmp_path, boxes=lambda frame: frame.with_columns(pl.col("timestamp_ns").cast(pl.UInt64)))
+    assert len(list(read(tmp_path))) == 6
 
 
 @pytest.mark.parametrize(

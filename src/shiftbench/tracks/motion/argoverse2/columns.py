@@ -13,6 +13,7 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.tables import read_table
 
 TEXT, NUMBER, INTEGER = "text", "a number", "an integer"
+_WANTED = {TEXT: pl.String, NUMBER: pl.Float64, INTEGER: pl.Int64}
 UNIT_TOLERANCE = 0.01  # of a quaternion's norm
 
 
@@ -21,14 +22,13 @@ def table(path: Path, kinds: Mapping[str, str]) -> pl.DataFrame:
 
     Raises:
         TableError: if the file is damaged or lacks columns; for all columns of another kind or with values that are
-            missing, NaN or infinite.
+            missing, NaN, infinite or integers beyond int64.
     """
     frame = read_table(path, columns=list(kinds))
     problems = [problem for name, kind in kinds.items() if (problem := _problem(frame[name], kind))]
     if problems:
         raise TableError(*(f"{path}: {problem}" for problem in problems))
-    wanted = {TEXT: pl.String, NUMBER: pl.Float64, INTEGER: pl.Int64}
-    return frame.with_columns(pl.col(name).cast(wanted[kind]) for name, kind in kinds.items())
+    return frame.with_columns(pl.col(name).cast(_WANTED[kind]) for name, kind in kinds.items())
 
 
 def _problem(values: pl.Series, kind: str) -> str | None:
@@ -48,7 +48,19 @@ def _problem(values: pl.Series, kind: str) -> str | None:
             f"column {values.name!r}: expected {kind} in every row, found none, NaN or infinity in {bad.sum():,} rows "
             f"(first {bad.arg_max()}). Leave these rows out."
         )
-    return None
+    return _too_large(values) if kind == INTEGER else None
+
+
+def _too_large(values: pl.Series) -> str | None:
+    """What is wrong with integers that int64 does not hold: unsigned ones, or those of 128 bits."""
+    beyond = values.cast(pl.Int64, strict=False).is_null()
+    first = beyond.arg_max()
+    if first is None or not beyond[first]:
+        return None
+    return (
+        f"column {values.name!r}: expected integers of 64 bits with a sign, found {beyond.sum():,} beyond them "
+        f"(first {values[first]} in row {first}). Leave these rows out."
+    )
 
 
 def numbers(frame: pl.DataFrame, *names: str) -> npt.NDArray[np.float64]:

@@ -1,17 +1,18 @@
 """Writing the scenes of many recordings as official files, side by side; goes on where it was stopped.
 
 A folder holds `eval/ID.pb`, `origin.toml` (where the scenes come from and how they were made) and `imported.jsonl`: a
-line for each recording that is done, by id. Its bytes are the same whoever did the work.
+line for each recording that is done, by id, with the hashes of its files and its scenes. Its bytes are the same whoever
+did the work.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import Job
+from shiftbench.tracks.motion.argoverse2.note import Note, parsed
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, job_of, notes
-from shiftbench.tracks.motion.argoverse2.sources import sources
+from shiftbench.tracks.motion.argoverse2.sources import Source, sources
 from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
 from shiftbench.tracks.motion.prepared.workplace import alone
 
@@ -51,6 +53,7 @@ def import_scenes(
 ) -> Imported:
     """Write the scenes of all recordings in `source` into a folder; recordings that are done there are skipped.
 
+    One that was changed since, or whose scenes are not as they were written, is imported anew.
     A recording that is damaged does not keep the others from being written. If none could be imported, nothing stays.
 
     Args:
@@ -70,7 +73,7 @@ def import_scenes(
     chosen, target, found = settings or Settings(), Path(folder), sources(source)
     say = progress or (lambda stage, done, total: None)
     with alone(target), _claimed(target, chosen):
-        done = _done(target)
+        done = _done(_gathered(target), found, target)
         missing = [each for each in found if each.id not in done]
         earlier = len(found) - len(missing)
         problems = _problems(
@@ -79,7 +82,7 @@ def import_scenes(
             workers=workers,
             progress=lambda now, _: say("import", earlier + now, len(found)),
         )
-        done = _done(target)
+        done |= _by_recording(notes(target), target)
     lines = [done[each.id] for each in found if each.id in done]
     if problems:
         raise ShiftbenchError(*problems, _outcome(len(lines), len(found), target))
@@ -130,10 +133,8 @@ def _claimed(folder: Path, settings: Settings) -> Iterator[None]:
 
 
 def _settle(folder: Path) -> None:
-    """Gather the notes into one file and take away what was only needed on the way."""
-    done, scenes = _done(folder), folder / PART
-    files.write_text(folder / IMPORTED, "".join(json.dumps(done[name]) + "\n" for name in sorted(done)))
-    shutil.rmtree(folder / BEGUN, ignore_errors=True)
+    """Gather the notes and take away what was only needed on the way."""
+    done, scenes = _gathered(folder), folder / PART
     for rest in scenes.glob(".*.part"):  # what a kill leaves
         rest.unlink()
     if scenes.is_dir() and not any(scenes.iterdir()):
@@ -143,26 +144,44 @@ def _settle(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def _done(folder: Path) -> dict[str, dict[str, Any]]:
-    """The lines of recordings whose scenes are all there; a line that a kill cut off is dropped."""
-    path = folder / IMPORTED
+def _gathered(folder: Path) -> dict[str, Note]:
+    """The notes of this import and of earlier ones, by recording, gathered into one file; no others are kept."""
+    path, now = folder / IMPORTED, _by_recording(notes(folder), folder)
     before = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []
-    kept: dict[str, dict[str, Any]] = {}
-    for text in (*before, *notes(folder)):
-        try:
-            line = json.loads(text)
-            there = all((folder / PART / f"{scene}.pb").is_file() for scene in line["scenes"])
-            whole = isinstance(line["requests"], int) and isinstance(line["left_out"], dict)
-        except (ValueError, KeyError, TypeError):
-            continue
-        if there and whole:
-            kept[line["recording"]] = line
-    return kept
+    every = _by_recording(before, folder) | now
+    files.write_text(path, "".join(every[name].line() for name in sorted(every)))
+    _remove_former(folder / PART, now)
+    shutil.rmtree(folder / BEGUN, ignore_errors=True)
+    return every
 
 
-def _sum(folder: Path, lines: Sequence[dict[str, Any]]) -> Imported:
+def _by_recording(lines: Iterable[str], folder: Path) -> dict[str, Note]:
+    """The notes of recordings of which there are scenes; a line that is no note is dropped."""
+    return {note.recording: note for note in map(parsed, lines) if note and note.any_there(folder / PART)}
+
+
+def _remove_former(scenes: Path, now: Mapping[str, Note]) -> None:
+    """Remove scenes that a recording had before it was changed, and now has no more."""
+    for path in scenes.glob("*.pb") if now else ():
+        recording, _, start = path.stem.rpartition("_")
+        if recording in now and path.stem not in now[recording].scenes and re.fullmatch(r"\d\d+\.\ds", start):
+            path.unlink()
+
+
+def _done(noted: Mapping[str, Note], found: Iterable[Source], folder: Path) -> dict[str, Note]:
+    """The notes that hold: of the very recordings that were found, with all scenes as they were written."""
+    done = {}
+    for source in found:
+        with suppress(ShiftbenchError):  # a file that cannot be read is named when its turn comes
+            note = noted.get(source.id)
+            if note and note.holds(folder / PART, source.hashes()):
+                done[source.id] = note
+    return done
+
+
+def _sum(folder: Path, lines: Sequence[Note]) -> Imported:
     left_out = Counter[str]()
     for line in lines:
-        left_out.update(line["left_out"])
-    scenes, requests = (sum(counts) for counts in ([len(e["scenes"]) for e in lines], [e["requests"] for e in lines]))
+        left_out.update(line.left_out)
+    scenes, requests = sum(len(line.scenes) for line in lines), sum(line.requests for line in lines)
     return Imported(folder, len(lines), scenes, requests, dict(left_out.most_common()))

@@ -24,6 +24,7 @@ from shiftbench.tracks.motion.argoverse2.columns import (
 from shiftbench.tracks.motion.argoverse2.recording import HZ, LEAD, Floats, Motion, Observed, Recording, motion
 from shiftbench.tracks.motion.argoverse2.scenario import left_out
 from shiftbench.tracks.motion.argoverse2.sources import Source
+from shiftbench.tracks.motion.argoverse2.units import check_reach
 
 POSE = {"timestamp_ns": INTEGER, **dict.fromkeys(("qw", "qx", "qy", "qz", "tx_m", "ty_m", "tz_m"), NUMBER)}
 SIZES = ("length_m", "width_m", "height_m")
@@ -40,7 +41,7 @@ def read_log(source: Source, *, stride: int, sweeps: int) -> Recording:
     Raises:
         TableError: for a damaged table or columns that are none.
         ShiftbenchError: for all else that is wrong: a box twice in a sweep, a pose twice, sweeps without a pose,
-            quaternions that are none, boxes without a size, a log that is too short or full of gaps.
+            quaternions that are none, boxes without a size or too far away, a log that is too short or full of gaps.
     """
     assert source.poses is not None
     boxes, poses = table(source.table, BOX), table(source.poses, POSE)
@@ -52,6 +53,7 @@ def read_log(source: Source, *, stride: int, sweeps: int) -> Recording:
     boxes = boxes.filter(pl.col("category") != categories.EGO_CATEGORY)
     turned = _rotations(boxes, source.table.name, problems)
     _check_sizes(boxes, problems)
+    check_reach(boxes.select("tx_m", "ty_m", "tz_m"), problems)
     ego_turned, origins = _poses(poses, stamps, source.poses.name, problems)
     raise_all(source.folder, problems)
     time = (stamps - stamps[0]) * NS

@@ -20,6 +20,7 @@ HZ = 10
 DIGITS = 18  # numbers of so many digits are ids as they are
 LEAD = 2  # sweeps before a window's first: one for velocity, one for acceleration
 LONGEST_S = 0.5  # between two sweeps whose difference still tells how a track moves
+ROUNDING_S = 1e-6  # of times: five sweeps are five sweeps wherever they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +82,11 @@ class Recording:
 
 
 def track_id(name: str) -> int:
-    """A track's number, the same in every window: itself if it is one, else from its SHA-256, from 2⁶³ up."""
-    if name.isascii() and name.isdigit() and len(name) <= DIGITS:
+    """A track's number, the same in every window: itself if it is one, else from its SHA-256, from 2⁶³ up.
+
+    "007" is another track than "7", and so no number.
+    """
+    if name.isascii() and name.isdigit() and len(name) <= DIGITS and str(int(name)) == name:
         return int(name)
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") | 1 << 63
 
@@ -118,7 +122,8 @@ def motion(observed: Observed, time: Floats) -> tuple[Motion, int]:
 def _backward(values: Floats, time: Floats) -> Floats:
     """The slope of values [S, 2] at times [S] since the time before; NaN at the first and after too long a while."""
     since = np.diff(time, prepend=-np.inf)[:, None]
-    slope: Floats = np.where(since <= LONGEST_S, np.diff(values, axis=0, prepend=values[:1]) / since, np.nan)
+    change = np.diff(values, axis=0, prepend=values[:1])
+    slope: Floats = np.where(since <= LONGEST_S + ROUNDING_S, change / since, np.nan)
     return slope
 
 

@@ -16,6 +16,7 @@ from shiftbench.tracks.motion.argoverse2 import categories
 from shiftbench.tracks.motion.argoverse2.columns import INTEGER, NUMBER, TEXT, numbers, raise_all, table, twice
 from shiftbench.tracks.motion.argoverse2.recording import HZ, Observed, Recording, motion, track_id
 from shiftbench.tracks.motion.argoverse2.sources import Source
+from shiftbench.tracks.motion.argoverse2.units import check_headings, check_reach, check_velocities
 
 COLUMNS = {
     "track_id": TEXT, "object_type": TEXT, "timestep": INTEGER, "position_x": NUMBER, "position_y": NUMBER,
@@ -33,13 +34,14 @@ def read_scenario(source: Source, *, span: int) -> Recording:
     Raises:
         TableError: for a damaged table or columns that are none.
         ShiftbenchError: for all else that is wrong: steps missing, a track twice in a sweep, several scenarios, no
-            ego vehicle, no focal track.
+            ego vehicle, no focal track, other units than metres, radians and seconds.
     """
     frame = table(source.table, COLUMNS)
     problems: list[str] = []
     twice(frame, ("timestep", "track_id"), problems)
     _check_steps(frame, problems)
     _check_names(frame, problems)
+    _check_units(frame, problems)
     raise_all(source.table, problems)
     time = np.arange(SWEEPS) / HZ
     others = frame.filter(pl.col("track_id") != categories.EGO_TRACK)
@@ -86,6 +88,16 @@ def _check_names(frame: pl.DataFrame, problems: list[str]) -> None:
     focal = frame["focal_track_id"][0]
     if not (frame["track_id"] == focal).any():
         problems.append(f"focal_track_id: expected one of the tracks, found {focal!r}.")
+
+
+def _check_units(frame: pl.DataFrame, problems: list[str]) -> None:
+    check_headings(frame["heading"], problems)
+    ego = frame.filter(pl.col("track_id") == categories.EGO_TRACK).unique("timestep", keep="first")
+    beside = frame.join(ego, on="timestep", suffix="_ego")
+    places = [pl.col(name) - pl.col(f"{name}_ego") for name in ("position_x", "position_y")]
+    check_reach(beside.select(places), problems)
+    kinds = [*categories.SCENARIO_VEHICLES, *categories.SCENARIO_PEDESTRIANS]
+    check_velocities(frame.filter(pl.col("object_type").is_in(kinds)), problems)
 
 
 def _observed(frame: pl.DataFrame, kinds: dict[str, tuple[float, float, float]]) -> Observed:

@@ -13,6 +13,7 @@ from typing import Any
 
 from shiftbench import files
 from shiftbench.executor import Job
+from shiftbench.tracks.motion.argoverse2.note import Note
 from shiftbench.tracks.motion.argoverse2.reading import Settings, scenes_of
 from shiftbench.tracks.motion.argoverse2.sources import Source
 from shiftbench.tracks.motion.scenes.scene import Scene, write_scene
@@ -41,15 +42,16 @@ def make(argument: str, number: int) -> None:
     """
     folder, settings, recordings = _plan(argument)
     source = recordings[number]
+    inputs = source.hashes()  # first: of a file that changes meanwhile, the note will not hold
     cut = scenes_of(source, settings=settings)
-    _write(cut.scenes, folder / PART)
-    note = {
-        "recording": source.id,
-        "scenes": [scene.id for scene in cut.scenes],
-        "requests": sum(len(scene.requests) for scene in cut.scenes),
-        "left_out": dict(sorted(cut.left_out.items())),
-    }
-    files.write_text(folder / BEGUN / f"{source.id}.jsonl", json.dumps(note) + "\n")
+    note = Note(
+        source.id,
+        _written(cut.scenes, folder / PART),
+        sum(len(scene.requests) for scene in cut.scenes),
+        dict(sorted(cut.left_out.items())),
+        inputs,
+    )
+    files.write_text(folder / BEGUN / f"{source.id}.jsonl", note.line())
 
 
 def notes(folder: Path) -> Iterator[str]:
@@ -67,13 +69,14 @@ def _plan(argument: str) -> tuple[Path, Settings, tuple[Source, ...]]:
     return folder, Settings(**read["settings"]), tuple(recordings)
 
 
-def _write(scenes: Sequence[Scene], folder: Path) -> None:
-    """Write all scenes, or none if one of them cannot be written."""
-    paths = [folder / f"{scene.id}.pb" for scene in scenes]
+def _written(scenes: Sequence[Scene], folder: Path) -> dict[str, str]:
+    """Write all scenes, or none if one of them cannot be written: scene id → SHA-256."""
+    paths = {scene.id: folder / f"{scene.id}.pb" for scene in scenes}
     try:
-        for scene, path in zip(scenes, paths, strict=True):
-            write_scene(scene, path)
+        for scene in scenes:
+            write_scene(scene, paths[scene.id])
+        return {name: files.sha256(path) for name, path in paths.items()}
     except BaseException:
-        for path in paths:
+        for path in paths.values():
             path.unlink(missing_ok=True)
         raise

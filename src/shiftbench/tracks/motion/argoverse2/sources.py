@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from shiftbench import files
 from shiftbench.errors import ShiftbenchError
 
 SCENARIO = "scenario_*.parquet"
@@ -32,6 +33,22 @@ class Source:
     def id(self) -> str:
         """How Argoverse names the recording: a scenario as its file does, a log as its folder."""
         return self.folder.resolve().name if self.poses else self.table.stem.removeprefix("scenario_")
+
+    def hashes(self) -> dict[str, str]:
+        """File name → SHA-256 of its contents: what tells a recording from one that was changed under its id.
+
+        Raises:
+            ShiftbenchError: for all files that cannot be read.
+        """
+        found, problems = {}, []
+        for path in filter(None, (self.table, self.road_map, self.poses)):
+            try:
+                found[path.name] = files.sha256(path)
+            except OSError as error:
+                problems.append(f"{path}: expected a file that can be read, found: {error.strerror}. Get it again.")
+        if problems:
+            raise ShiftbenchError(*problems)
+        return found
 
 
 def sources(folder: str | os.PathLike[str]) -> tuple[Source, ...]:

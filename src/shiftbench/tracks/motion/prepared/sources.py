@@ -78,7 +78,7 @@ def recordings(source: Path) -> dict[str, str]:
             try:
                 line = json.loads(text)
                 found |= {str(scene): str(line["recording"]) for scene in line["scenes"]}
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue
     return found
 

@@ -17,6 +17,7 @@ from shiftbench.track import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
 from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example.identity import identity
 from shiftbench.tracks.power.example.likeness import draft_range_m, likeness, require_afloat, vessel_of
 from shiftbench.tracks.power.example.minutes import Minutes, world
 from shiftbench.tracks.power.physics.ship import Ship
@@ -92,8 +93,8 @@ def write(
 
     rows: of the records, with 1.25 × as many of the generalisation set; None for every minute at sea and 2.5 million.
     ship: the name of one that comes with the package, or a TOML file; None for the container ship; see `table`.
-    Both files say in their metadata under `shiftbench` that they are an example, and under `shiftbench.outside` which
-    shares of their records leave the ranges of the physics.
+    Both files say in their metadata under `shiftbench` that they are an example, and of which ship (see `identity`),
+    and under `shiftbench.outside` which shares of their records leave the ranges of the physics.
 
     Raises:
         SettingsError: as `table` does, or if there is no such ship.
@@ -103,7 +104,7 @@ def write(
     folder, vessel = Path(path), vessel_of(ship)
     others = generalization.RECORDS if rows is None else round(GENERALIZATION_A_ROW * rows)
     origin = f"example power rows={'all' if rows is None else rows} seed={seed}"
-    origin += "" if ship is None else f" ship={vessel.name}"
+    origin += "" if ship is None else f" {identity(vessel)}"
     tallies = RangeTally(), RangeTally()
     with writing.replacing(folder, (rows or MOST_ROWS) + others) as aside:
         made = table(rows, seed=seed, vessel=vessel, tally=tallies[0], progress=progress)

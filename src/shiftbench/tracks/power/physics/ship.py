@@ -85,6 +85,8 @@ def _ship(values: Mapping[str, Any], source: str) -> Ship:
         value = values.get(name)
         if not isinstance(value, str) or not value or (known and value not in known):
             problems.append(f"{name}: expected {' or '.join(known) if known else 'text'}, found {value!r}.")
+        elif not value.isprintable():  # it stands in messages and recipes
+            problems.append(f"{name}: expected one line of signs that can be printed, found {value!r:.60}. Rename her.")
     parts: dict[str, Any] = {}
     for name, of in PARTS.items():
         if found := _part_problems(name, values.get(name), of):

@@ -1,0 +1,63 @@
+"""Example data take the place of earlier ones, or leave them as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shiftbench.errors import TableError
+from shiftbench.intake import example_folder
+
+
+def write(folder: Path, text: str) -> None:
+    with example_folder.replacing(folder, holds=("data.txt",), size=100, what="text") as place:
+        (place / "data.txt").write_text(text, encoding="utf-8")
+
+
+def held(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_a_new_example_takes_the_place_of_the_old_one_and_nothing_else_stays(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        write(tmp_path / "made", text)
+    assert held(tmp_path) == {"made/data.txt": "second"}
+
+
+def test_an_example_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    write(tmp_path / "made", "first")
+    with (
+        pytest.raises(ZeroDivisionError),
+        example_folder.replacing(tmp_path / "made", holds=("data.txt",), size=100, what="text"),
+    ):
+        raise ZeroDivisionError
+    assert held(tmp_path) == {"made/data.txt": "first"}
+
+
+def test_a_swap_that_fails_puts_the_old_one_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "made", "first")
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if self.name == ".made.part":
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(TableError, match="expected to write an example of text"):
+        write(tmp_path / "made", "second")
+    assert held(tmp_path) == {"made/data.txt": "first"}
+
+
+def test_what_a_killed_swap_left_is_put_back_first(tmp_path: Path) -> None:
+    write(tmp_path / "made", "first")
+    (tmp_path / "made").rename(tmp_path / ".made.old")
+    with (
+        pytest.raises(ZeroDivisionError),
+        example_folder.replacing(tmp_path / "made", holds=("data.txt",), size=100, what="text"),
+    ):
+        raise ZeroDivisionError
+    assert held(tmp_path) == {"made/data.txt": "first"}
