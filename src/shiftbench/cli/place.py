@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shiftbench.errors import FetchError, SettingsError, ShiftbenchError
+from shiftbench.errors import SettingsError, ShiftbenchError
 
 if TYPE_CHECKING:
     from shiftbench.track import Track
@@ -21,43 +21,16 @@ MOST_NAMED = 3
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, and gone again if it stays empty.
-
-    Raises:
-        SettingsError: if another process holds it.
-    """
-    from shiftbench.fetch import record
-
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as lock:
-        try:
-            lock.enter_context(record.locked(folder))
-        except FetchError:
-            raise SettingsError(
-                f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
-                "end, or choose another --out."
-            ) from None
-        try:
-            yield
-        finally:
-            lock.close()
-            with suppress(OSError):
-                (folder / record.LOCK).unlink()
-                if new:
-                    folder.rmdir()  # only if it is empty
-
-
-@contextmanager
 def part_of(folder: Path, *, resumes: bool) -> Iterator[Path]:
     """Where a folder is prepared, aside of what is in it; nothing of it stays that is empty or cannot be resumed.
 
     Raises:
-        SettingsError: if another process prepares the folder.
+        TableError: if another process prepares the folder, or it is a file.
     """
+    from shiftbench.intake.held_folder import alone
+
     part = folder / PART
-    with held(folder):
+    with alone(folder):
         if not resumes:
             shutil.rmtree(part, ignore_errors=True)
         part.mkdir(exist_ok=True)

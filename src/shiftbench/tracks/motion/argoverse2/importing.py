@@ -21,12 +21,12 @@ from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import Job
+from shiftbench.intake.held_folder import alone
 from shiftbench.tracks.motion.argoverse2.note import Note, parsed
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, job_of, notes
 from shiftbench.tracks.motion.argoverse2.sources import Source, sources
 from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
-from shiftbench.tracks.motion.prepared.workplace import alone
 
 Progress = Callable[[str, int, int], None]
 

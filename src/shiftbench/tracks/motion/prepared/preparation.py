@@ -18,6 +18,7 @@ from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError, UnknownNameError
 from shiftbench.executor import Job, slurm
+from shiftbench.intake.held_folder import alone
 from shiftbench.track import Prepared, Progress
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
@@ -29,7 +30,6 @@ from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
 from shiftbench.tracks.motion.prepared.sources import Found
 from shiftbench.tracks.motion.prepared.totals import Totals, compared, totals
-from shiftbench.tracks.motion.prepared.workplace import alone
 from shiftbench.tracks.motion.scenes import wire
 from shiftbench.tracks.motion.schema import PARTITIONS
 

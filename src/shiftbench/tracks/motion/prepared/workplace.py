@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shiftbench.errors import FetchError, TableError
+from shiftbench.errors import TableError
 from shiftbench.fetch import record
+from shiftbench.intake.held_folder import alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, SCENES_PER_SHARD, Begun, Plan, read_json
 
 REQUESTS = "requests.parquet"
 UNPACKED = ".unpacked"
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder, which is made if need be: two preparations at once would take away each other's files.
-
-    Raises:
-        TableError: if another process holds it, or it is a file.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
-        try:
-            held.enter_context(record.locked(folder))
-        except FetchError:
-            raise TableError(
-                f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
-                "end, or name another folder."
-            ) from None
-        try:
-            yield
-        finally:
-            held.close()
-            with suppress(OSError):
-                (folder / record.LOCK).unlink()
-            if new and not any(folder.iterdir()):
-                folder.rmdir()
 
 
 def require_free(source: Path, folder: Path) -> None:
