@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from shiftbench.methods import stacked_fit, training
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.stacked_training import train_stack
 from shiftbench.methods.symbolic_terms import WIDTH
 from shiftbench.methods.training import Plan
@@ -53,12 +54,8 @@ def milliseconds(method: str, *, members: int, batch: int) -> float:
 
 def ratios() -> list[tuple[str, float, float | None]]:
     """Name, measured ratio, and bound; the two sides are timed in turn in one run, on one core or one GPU."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return [entry for batch in BATCHES for method in METHODS for entry in _ratios(method, batch)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _ratios(method: str, batch: int) -> list[tuple[str, float, float | None]]:

@@ -61,6 +61,12 @@ def weights(model) -> np.ndarray:
     return np.concatenate([value.flatten(1).numpy() for value in model.state_dict().values()], axis=1)
 
 
+@pytest.fixture(params=[8, 10**6], ids=["NumPy's products", "PyTorch's products"])
+def _either(request, monkeypatch):
+    monkeypatch.setattr(stacked_layers, "MANY", request.param)
+
+
+@pytest.mark.usefixtures("_either")
 @pytest.mark.parametrize("method", STACKS)
 def test_members_learn_together_what_each_learns_alone(method):
     model, lesson = stack(method)
@@ -88,6 +94,7 @@ def test_a_stack_of_one_takes_the_steps_of_the_loop_for_one_model():
     np.testing.assert_array_equal(weights(stacked), weights(alone))
 
 
+@pytest.mark.usefixtures("_either")
 @pytest.mark.parametrize("method", STACKS)
 @pytest.mark.parametrize("validations", [1, 2])
 def test_a_stack_that_was_cut_off_ends_like_an_undisturbed_one(method, validations, tmp_path):

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import threadpoolctl
 import torch
 from torch import nn
 
 from shiftbench.errors import SettingsError, ShiftbenchError, ShiftbenchWarning
 from shiftbench.methods import checkpoint, training
 from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.training import Lesson, Plan
 
 X = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
@@ -215,6 +217,28 @@ def test_random_states_of_the_caller_are_left_alone():
     torch.manual_seed(3)
     training.train(network(), LESSON, replace(PLAN, steps=3))
     torch.testing.assert_close(torch.rand(2), expected, rtol=0, atol=0)
+
+
+def threads() -> tuple[int, list[int]]:
+    """Those of PyTorch's operations, and of each library of products."""
+    pools = threadpoolctl.threadpool_info()
+    return torch.get_num_threads(), [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
+
+
+def test_an_operation_has_one_thread_in_its_block_and_as_many_as_before_after_it():
+    seen = []
+
+    @one_thread()
+    def cut():
+        seen.append(threads())
+        raise OSError("cut off")
+
+    with threadpoolctl.threadpool_limits(os.cpu_count(), user_api="blas"):
+        before = threads()
+        with pytest.raises(OSError, match="cut off"):
+            cut()
+        assert (seen[0][0], set(seen[0][1])) == (1, {1})
+        assert threads() == before
 
 
 def test_no_other_gpu_is_seeded(monkeypatch):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 
@@ -19,11 +20,15 @@ def order(seed: int, epoch: int, records: int) -> Tensor:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for each operation: sums have one order only. Restored, since it holds for the whole process."""
+    """One thread for each operation, of PyTorch's and of NumPy's products: sums have one order only.
+
+    Restored, since it holds for the whole process.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with threadpool_limits(1, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)
 

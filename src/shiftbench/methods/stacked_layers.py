@@ -72,6 +72,22 @@ def log(values: Tensor, *, out: Tensor | None = None) -> Tensor:
     return found
 
 
+def product(left: Tensor, right: Tensor, added: Tensor | None = None, *, beta: int = 1, alpha: int = 1) -> Tensor:
+    """beta · added + alpha · left · right for each member, [M, I, K] × [M, K, J], without a gradient; both are 1 or −1.
+
+    On a CPU it is NumPy's product if an axis is as long as that of many records: its library then takes little more
+    than half the time of PyTorch's.
+    """
+    if left.device.type != "cpu" or max(left.shape[-1], right.shape[-1]) < MANY:
+        if added is None:
+            added, beta = left.new_empty(()), 0
+        return torch.baddbmm(added, left, right, beta=beta, alpha=alpha)
+    found = torch.from_numpy(np.matmul(left.numpy(), right.numpy()))
+    if added is not None:
+        found.add_(added, alpha=beta * alpha)
+    return found if alpha == 1 else found.neg_()
+
+
 class _Layers(torch.autograd.Function):
     """As softplus(x) is −log sigmoid(−x), hidden layers compute the negative of what they say, and the products with it
     are taken with the other sign, which costs nothing."""
@@ -91,10 +107,9 @@ class _Layers(torch.autograd.Function):
             if shifts:
                 before, after = drawn.signs[layer]
                 signed.append(values * before)
-                shifted = torch.baddbmm(shift_biases[layer], shifts[layer].mT, signed[-1], alpha=own * sign)
-                outputs = torch.addcmul(bias, shifted, after).baddbmm_(weight.mT, values, beta=own, alpha=sign)
-            else:
-                outputs = torch.baddbmm(bias, weight.mT, values, beta=own, alpha=sign)
+                shifted = product(shifts[layer].mT, signed[-1], shift_biases[layer], alpha=own * sign)
+                bias = torch.addcmul(bias, shifted, after)
+            outputs = product(weight.mT, values, bias, beta=own, alpha=sign)
             if not last:
                 sigmoids.append(outputs.clamp_(min=-LARGEST).sigmoid_())
                 values = log(outputs)
@@ -111,17 +126,17 @@ class _Layers(torch.autograd.Function):
         for layer in reversed(range(len(ctx.weights))):
             weight, sign = ctx.weights[layer], -1 if layer else 1
             # What is popped frees its memory, which is used again while it is in the cache.
-            of_weights.append(torch.baddbmm(weight, ctx.seen.pop(), gradient.mT, beta=0, alpha=sign).flatten(1))
+            of_weights.append(product(ctx.seen.pop(), gradient.mT, alpha=sign).flatten(1))
             of_biases.append(gradient.sum(dim=2))
+            if layer:
+                below = product(weight, gradient)
             if ctx.shifts:
                 before, after = ctx.drawn.signs[layer]
                 turned = gradient * after
-                of_shifts.append(torch.baddbmm(weight, ctx.signed.pop(), turned.mT, beta=0, alpha=sign).flatten(1))
+                of_shifts.append(product(ctx.signed.pop(), turned.mT, alpha=sign).flatten(1))
                 of_shift_biases.append(turned.sum(dim=2))
                 if layer:
-                    below = torch.bmm(ctx.shifts[layer], turned).mul_(before).baddbmm_(weight, gradient)
-            elif layer:
-                below = torch.bmm(weight, gradient)
+                    below.addcmul_(product(ctx.shifts[layer], turned), before)
             if layer:
                 if ctx.drawn.masks:
                     below *= ctx.drawn.masks[layer - 1]

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from shiftbench.methods.stacked_layers import LARGEST, Drawn, Shapes, count, layers, log, softplus, split
+from shiftbench.methods.stacked_layers import LARGEST, Drawn, Shapes, count, layers, log, split
 from shiftbench.methods.stacked_losses import SD_FLOOR, drawn_posterior, output_loss
 from shiftbench.methods.stacked_noise import Dropped, Noise, derived, dropout_masks, many_normals, normals, sign_words
 
@@ -37,7 +37,7 @@ class Stack(nn.Module):
 
     @abstractmethod
     def mean(self, inputs: Tensor) -> Tensor:
-        """The mean prediction [M, B] for the same records [B, D]; nothing is drawn."""
+        """The mean prediction [M, B] for the same records [B, D], without a gradient; nothing is drawn."""
 
     @abstractmethod
     def functions(self, draws: int) -> Iterator[Function]:
@@ -59,7 +59,7 @@ class Plain(Stack):
 
     def mean(self, inputs: Tensor) -> Tensor:
         """The mean prediction [M, B]."""
-        return moments(layers(inputs.T.expand(len(self.seeds), -1, -1), self.weights, self.shapes))[0]
+        return Frozen(*split(self.weights.detach(), self.shapes))(inputs.T)[0]
 
     def functions(self, draws: int) -> Iterator[Function]:
         """The draws of every member."""
@@ -131,7 +131,7 @@ class Flipout(Stack):
 
     def mean(self, inputs: Tensor) -> Tensor:
         """The mean prediction [M, B] by the means of the posterior."""
-        return moments(layers(inputs.T.expand(len(self.seeds), -1, -1), self.center, self.shapes))[0]
+        return Frozen(*split(self.center.detach(), self.shapes))(inputs.T)[0]
 
     def functions(self, draws: int) -> Iterator[Function]:
         """The draws of every member."""
@@ -178,12 +178,6 @@ def _log_sigmoid_(values: Tensor) -> Tensor:
     """In place; of −x it is −softplus(x)."""
     values.clamp_(min=-LARGEST).sigmoid_()
     return log(values, out=values)
-
-
-def moments(outputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Means and standard deviations [M, B] that outputs [M, 2, B] stand for."""
-    mean, raw = outputs.unbind(1)
-    return mean, softplus(raw) + SD_FLOOR
 
 
 def begun(shapes: Shapes, seeds: Sequence[int]) -> Tensor:
