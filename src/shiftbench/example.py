@@ -73,11 +73,15 @@ def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, P
 
     The settings file stands beside the table under the same stem: `table.parquet` and `table.toml`.
     """
+    target, settings = paths(path)
+    tables.write_table(table(rows, seed=seed), target)
+    return target, files.write_text(settings, SETTINGS.format(table=_quoted(target.name)))
+
+
+def paths(path: str | Path) -> tuple[Path, Path]:
+    """The files that `write` writes: the table, and the settings beside it."""
     target = Path(path)
-    frame = table(rows, seed=seed)
-    tables.write_table(frame, target)
-    settings = SETTINGS.format(table=_quoted(target.name))
-    return target, files.write_text(target.with_name(target.name.split(".")[0] + ".toml"), settings)
+    return target, target.with_name(target.name.split(".")[0] + ".toml")
 
 
 def normal(rng: np.random.Generator, *size: int) -> Values:

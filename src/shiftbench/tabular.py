@@ -12,8 +12,9 @@ import polars as pl
 from shiftbench import run as runner
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.progress import Progress
 from shiftbench.settings import Settings
-from shiftbench.track import Prepared, Progress, Result, RunTask, Task, Words
+from shiftbench.track import Prepared, Result, RunTask, Task, Words
 
 
 class RunSettings(Protocol):

@@ -10,14 +10,12 @@ from typing import Any, Protocol
 from shiftbench import files
 from shiftbench.errors import SettingsError
 from shiftbench.paper.output import Paper
+from shiftbench.progress import Progress
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.settings import SPLITS, Assessment
 
 LONGEST_NAME = 64  # of a test set: folders and figures are called after it
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, how much of it is done, and how much it is in all."""
 
 
 @dataclass(frozen=True)

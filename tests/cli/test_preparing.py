@@ -254,7 +254,7 @@ def test_what_another_process_has_just_prepared_is_not_overwritten_unasked(
     words = ("prepare", "power", examples["power"], "--out", "p")
     assert shiftbench(*words).code == 0
     before = tree(Path("p"))
-    monkeypatch.setattr(preparing, "make_room", lambda *_, **__: None)  # as if it had looked before the other ended
+    monkeypatch.setattr(preparing, "require_room", lambda *_, **__: False)  # as if it had looked before the other ended
     said = shiftbench(*words)
     assert (said.code, "found an earlier result. Choose another --out, or --overwrite" in said.err) == (2, True)
     assert tree(Path("p")) == before

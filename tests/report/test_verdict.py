@@ -185,7 +185,62 @@ def test_every_system_has_its_change_told():
     told = verdict(regression())
     for system in regression().systems:
         if system.role != "single":
-            assert any(sentence.startswith(f"{system.name}: RMSE") for sentence in told)
+            own = [sentence for sentence in told if system.name in sentence and "in-domain" in sentence]
+            assert any("times as large" in sentence or "cannot be told apart" in sentence for sentence in own)
+
+
+def several(**moves: tuple[tuple[float, ...], tuple[float, ...]]) -> list[str]:
+    """The verdict on a system that rises and others with (value, low, high) in-domain and shifted."""
+    scores = [
+        Score(name, "eval", subset, metric, value, 100, low=low, high=high)
+        for name, pair in moves.items()
+        for subset, numbers in zip(("in", "shifted"), pair, strict=True)
+        for metric, (value, low, high) in (("rmse", (*numbers, None, None)[:3]),)
+    ]
+    systems = (System("net", "ensemble", "entropy"), *(System(name, "model", "entropy") for name in moves))
+    return verdict(made(inside=(2.0, 1.9, 2.1), shifted=(3.0, 2.8, 3.2), systems=systems, extra=tuple(scores)))
+
+
+def test_systems_that_move_alike_share_a_sentence():
+    same, more = ((2.0, 1.7, 2.3), (2.2, 1.9, 2.5)), ((2.0, 1.9, 2.1), (4.0, 3.9, 4.1))
+    told = several(a=more, b=same, c=more, d=((4.0, 3.9, 4.1), (2.0, 1.9, 2.1)))
+    assert "a and c do worse on shifted data than in-domain: RMSE 2.00 [1.89, 2.12] and 2.00 [1.89, 2.12] times" in (
+        told_of(told, "a and c")
+    )
+    assert told_of(told, "d does").startswith("d does better on shifted data than in-domain: RMSE 0.500 [")
+    assert "Of b, RMSE in-domain and on shifted data cannot be told apart." in told
+
+
+def test_without_intervals_nothing_is_certain_of_several():
+    told = several(a=((2.0,), (3.0,)), b=((0.0,), (3.0,)))
+    assert told_of(told, "a and b") == (
+        "a and b do worse on shifted data than in-domain; without intervals this may be chance."
+    ), "what has no factor leaves the sentence without any"
+
+
+def told_of(told: list[str], start: str) -> str:
+    (found,) = (sentence for sentence in told if sentence.startswith(start))
+    return found
+
+
+def test_uncertainties_of_which_the_same_holds_share_a_sentence():
+    moves = ((2.0, 1.9, 2.1), (3.0, 2.8, 3.2))
+    ratios = {"a": (0.4, 0.3, 0.5), "b": (-0.4, -0.5, -0.3), "c": (0.45, 0.35, 0.55)}
+    extra = [
+        Score(name, "eval", subset, "rmse", *numbers[:1], 100, low=numbers[1], high=numbers[2])
+        for name in ratios
+        for subset, numbers in zip(("in", "shifted"), moves, strict=True)
+    ]
+    extra += [
+        Score(name, "eval", "full", metric, value + add, 100, low=low + add, high=high + add)
+        for name, (value, low, high) in ratios.items()
+        for metric, add in (("rejection_ratio", 0.0), ("roc_auc", 0.5))
+    ]
+    systems = (System("net", "ensemble", "entropy"), *(System(name, "model", "entropy") for name in ratios))
+    told = verdict(made(inside=moves[0], shifted=moves[1], systems=systems, extra=tuple(extra)))
+    assert "The uncertainty of a and c ranks errors: rejection ratio 40 [30, 50] % and 45 [35, 55] %." in told
+    assert "The uncertainty of b ranks errors the wrong way round: rejection ratio −40 [−50, −30] %." in told
+    assert "The uncertainty of a and c is higher on shifted records: ROC-AUC 90 [80, 100] % and 95 [85, 105] %." in told
 
 
 def test_an_empty_report_says_so():

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, progress_bar, say
+from shiftbench.cli.room import room
+from shiftbench.cli.terminal import cores_or_all, finish, listed, progress_bar, say
 from shiftbench.errors import SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
+    from shiftbench.progress import Progress
     from shiftbench.scored_table import Columns, ScoredTable
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
@@ -132,8 +134,8 @@ def _track_reports(
     if not tasks:
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
     given = dict(zip(_names(files, names), files, strict=True))
-    make_room(folder, overwrite=overwrite, marker=tasks[0].name)
-    with progress_bar() as progress:
+    inputs = [data, *files]
+    with room(folder, overwrite=overwrite, marker=tasks[0].name, inputs=inputs), progress_bar() as progress:
         results = [
             chosen.assess(
                 data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
@@ -189,40 +191,50 @@ def _report(
 
     if names and len(names) != len(files):
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
-    make_room(folder, overwrite=overwrite, marker="report.json")
+    inputs = [*files, *([truth] if truth else [])]
     clusters = list(columns.clusters)
     given = {"rule": rule, "replicates": replicates, "kind": kind}
     how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    with progress_bar() as progress:
-        progress("read", 0, len(files))
-        systems: list[ScoredTable] = []
-        for place, file in enumerate(files):
-            name = names[place] if names else _short(file, files)
-            systems.append(scored_table.load(file, columns, name=name, truth=truth))
-            if truth is None:  # the first file says how records group; the others need not repeat it
-                columns = replace(columns, clusters=(), slices=(), shifted=None)
-            progress("read", place + 1, len(files))
-        joined = scored_table.line_up(systems)
-        regression = joined.task == "regression"
-        options = Options(
-            title=title,
-            task=joined.task,
-            threshold=0.5 if joined.task == "classification" and threshold is None else threshold,
-            rule=how.rule,  # type: ignore[arg-type]
-            intervals=how.intervals(seed or 0, cores_or_all(cores)),
-            target_unit=unit or "",
-            error_unit=squared(unit or "") if regression else unit or "",
-            error_name={"regression": "squared error", "classification": "classification error"}.get(
-                joined.task, "error"
-            ),
-            recipe={
-                "files": {file.name: sha256(file) for file in (*files, *([truth] if truth else []))},
-                "manifests": joined.manifests,
-                "clusters": clusters,
-            },
-        )
-        report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
-    finish(report, folder)
+    with room(folder, overwrite=overwrite, marker="report.json", inputs=inputs):
+        with progress_bar() as progress:
+            joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
+            regression = joined.task == "regression"
+            options = Options(
+                title=title,
+                task=joined.task,
+                threshold=0.5 if joined.task == "classification" and threshold is None else threshold,
+                rule=how.rule,  # type: ignore[arg-type]
+                intervals=how.intervals(seed or 0, cores_or_all(cores)),
+                target_unit=unit or "",
+                error_unit=squared(unit or "") if regression else unit or "",
+                error_name={"regression": "squared error", "classification": "classification error"}.get(
+                    joined.task, "error"
+                ),
+                recipe={
+                    "files": {file.name: sha256(file) for file in inputs},
+                    "manifests": joined.manifests,
+                    "clusters": clusters,
+                },
+            )
+            report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
+        finish(report, folder)
+
+
+def _systems(
+    files: list[Path], names: tuple[str, ...], columns: Columns, truth: Path | None, progress: Progress
+) -> list[ScoredTable]:
+    """What the files hold, each under its name."""
+    from shiftbench import scored_table
+
+    systems = []
+    for place, file in enumerate(files):
+        progress("read", place, len(files))
+        name = names[place] if names else _short(file, files)
+        systems.append(scored_table.load(file, columns, name=name, truth=truth))
+        if truth is None:  # the first file says how records group; the others need not repeat it
+            columns = replace(columns, clusters=(), slices=(), shifted=None)
+    progress("read", len(files), len(files))
+    return systems
 
 
 def _short(file: Path, files: list[Path]) -> str:

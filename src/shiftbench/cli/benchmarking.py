@@ -16,11 +16,13 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.place import MANIFEST
-from shiftbench.cli.terminal import cores_or_all, make_room, progress_bar, say, show, write
+from shiftbench.cli.room import room
+from shiftbench.cli.terminal import cores_or_all, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
-    from shiftbench.track import Example, Prepared, Progress, Result, Track, Words, WriteExample
+    from shiftbench.progress import Progress
+    from shiftbench.track import Example, Prepared, Result, Track, Words, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
 
@@ -46,7 +48,8 @@ def example(
     chosen = None if what == "table" else track(what)
     make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
-    _require_free(path, chosen.example.holds if chosen else (), overwrite=overwrite)
+    for file in (path,) if chosen else made.paths(path):
+        _require_free(file, chosen.example.holds if chosen else (), overwrite=overwrite)
     if make is None:
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
@@ -124,11 +127,13 @@ def run_track(
         )
     _require_there({"the track's data": data, **{f"the test set {k}": Path(v) for k, v in wanted.test_sets.items()}})
     folder = out or Path(f"shiftbench-{name}")
-    if overwrite:
-        preparing.require_outside(data, folder)
-    make_room(folder, overwrite=overwrite, marker=MARKER, resumes=True)
+    inputs = [data, *map(Path, wanted.test_sets.values())]
     results: list[Result] = []
-    with _nothing_if_refused(folder), progress_bar() as progress:
+    with (
+        room(folder, overwrite=overwrite, marker=MARKER, resumes=True, inputs=inputs),
+        _nothing_if_refused(folder),
+        progress_bar() as progress,
+    ):
         prepared = _prepared(chosen, data, folder, experiment, progress)
         for entry in tasks:
             results += chosen.run(prepared, entry, wanted, folder=folder, cores=cores_or_all(cores), progress=progress)

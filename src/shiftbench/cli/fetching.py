@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shiftbench.cli.terminal import Progress, note, say
+from shiftbench.cli.terminal import note, say
 from shiftbench.errors import UnknownNameError
+from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
     from shiftbench.fetch import Archive

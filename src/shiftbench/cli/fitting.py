@@ -9,7 +9,8 @@ import typer
 
 from shiftbench.cli import benchmarking, preparing
 from shiftbench.cli import options as o
-from shiftbench.cli.terminal import cores_or_all, finish, listed, make_room, note, progress_bar, say
+from shiftbench.cli.room import room
+from shiftbench.cli.terminal import cores_or_all, finish, listed, note, progress_bar, say
 from shiftbench.errors import SettingsError, UnknownNameError
 
 
@@ -143,10 +144,11 @@ def run(
         base.pop("table_sha256", None)  # it belongs to the table the settings name
     chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
-    make_room(folder, overwrite=overwrite, marker="run.toml", resumes=True)
-    with progress_bar() as progress:
-        outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
-    finish(outcome.report, folder / "report")
+    inputs = [Path(path) for path in (chosen.table, *chosen.test_sets.values())]
+    with room(folder, overwrite=overwrite, marker="run.toml", resumes=True, inputs=inputs):
+        with progress_bar() as progress:
+            outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
+        finish(outcome.report, folder / "report")
 
 
 def partition(
@@ -178,8 +180,7 @@ def partition(
     }
     rules = runner.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
-    make_room(folder, overwrite=overwrite, marker="manifest.json")
-    with progress_bar() as progress:
+    with room(folder, overwrite=overwrite, marker="manifest.json", inputs=[table]), progress_bar() as progress:
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)

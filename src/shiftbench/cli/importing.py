@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.preparing import Workers, require_outside
-from shiftbench.cli.terminal import make_room, progress_bar, say
+from shiftbench.cli.preparing import Workers
+from shiftbench.cli.room import require_outside, room
+from shiftbench.cli.terminal import progress_bar, say
 from shiftbench.errors import UnknownNameError
 
 FORMATS = ("argoverse2",)
@@ -43,8 +44,7 @@ def import_data(
         raise UnknownNameError("executor", executor, EXECUTORS)
     folder = out or Path(f"shiftbench-{form}")
     require_outside(source, folder)
-    make_room(folder, overwrite=overwrite, marker=ORIGIN, resumes=True)
-    with progress_bar() as progress:
+    with room(folder, overwrite=overwrite, marker=ORIGIN, resumes=True), progress_bar() as progress:
         imported = import_scenes(source, folder, progress=progress, executor=executor or "processes", workers=workers)
     say(f"recordings {imported.recordings:>10,}\nscenes     {imported.scenes:>10,}")
     say(f"requests   {imported.requests:>10,}")

@@ -14,11 +14,13 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli import place
 from shiftbench.cli.place import MANIFEST, PART
-from shiftbench.cli.terminal import make_room, note, progress_bar, say
+from shiftbench.cli.room import require_outside, require_room
+from shiftbench.cli.terminal import note, progress_bar, say
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 
 if TYPE_CHECKING:
-    from shiftbench.track import Prepare, Prepared, Progress, Track
+    from shiftbench.progress import Progress
+    from shiftbench.track import Prepare, Prepared, Track
 
 SLURM = "slurm"  # the executor that is not ours to wait for
 
@@ -82,7 +84,7 @@ def prepare(
         _say_prepared(name, _made_before(act, source, folder, experiment=wanted))
         return
     if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
-        make_room(folder, overwrite=False, marker=MANIFEST, resumes=overwrite)
+        require_room(folder, marker=MANIFEST, resumes=overwrite)
     if (folder / MANIFEST).exists():
         place.require_ours(chosen, folder)  # rather now than after an hour of work
     if array:
@@ -132,12 +134,6 @@ def _discard_other(track: Track, part: Path, experiment: str, way: Way) -> Any:
     if track.discard_other and way.overwrite:
         track.discard_other(part, experiment, settings)
     return settings
-
-
-def require_outside(data: Path, folder: Path) -> None:
-    """Refuse to write into a folder that holds the data: it may be emptied."""
-    if data.resolve().is_relative_to(folder.resolve()):
-        raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
 def _preparing(track: Track, way: Way) -> Prepare:

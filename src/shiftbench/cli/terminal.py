@@ -7,18 +7,18 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import ShiftbenchError
+from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
     from shiftbench.report.content import Report
     from shiftbench.report.picture import Picture
 
-Progress = Callable[[str, int, int], None]
 SILENT_S = 30.0  # of a log without a word
 
 
@@ -49,31 +49,6 @@ def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
 def cores_or_all(cores: int) -> int:
     """The cores asked for; 0 stands for those this process may use."""
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
-
-
-def make_room(folder: Path, *, overwrite: bool, marker: str, resumes: bool = False) -> None:
-    """Refuse a folder of anything else than an earlier result of ours; empty it, if asked to.
-
-    resumes: whether the command goes on with what it finds.
-
-    Raises:
-        SettingsError: if the folder is not one of ours (it lacks `marker`), or is a file.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise SettingsError(f"{folder}: expected a folder to write to, found a file. Choose another --out.")
-    if not folder.exists() or not any(folder.iterdir()):
-        return
-    if not (folder / marker).exists():
-        raise SettingsError(
-            f"{folder}: expected a new folder, or one of an earlier result (with {marker} in it), found another. "
-            "Choose a new --out; nothing was removed."
-        )
-    if overwrite:
-        shutil.rmtree(folder)
-    elif not resumes:
-        raise SettingsError(
-            f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
-        )
 
 
 @contextmanager

@@ -26,12 +26,12 @@ from shiftbench import files
 from shiftbench.errors import FetchError
 from shiftbench.fetch import container
 from shiftbench.fetch.archive import SCHEMES, Archive
+from shiftbench.progress import Progress
 
 CHUNK = 1 << 20
 LONGEST_WAIT_S = 60.0
 PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Answers that another try may better."""
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

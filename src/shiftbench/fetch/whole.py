@@ -12,7 +12,8 @@ from pathlib import Path
 from shiftbench.errors import FetchError
 from shiftbench.fetch import container, record
 from shiftbench.fetch.archive import Archive
-from shiftbench.fetch.download import PATIENCE, Origin, Patience, Progress, download, forget
+from shiftbench.fetch.download import PATIENCE, Origin, Patience, download, forget
+from shiftbench.progress import Progress, silent
 
 FOLDER_VARIABLE = "SHIFTBENCH_DATA"
 
@@ -50,7 +51,7 @@ def fetch(
     *,
     accept_licence: bool = False,
     verify: bool = False,
-    progress: Progress = lambda _stage, _done, _total: None,
+    progress: Progress = silent,
     patience: Patience = PATIENCE,
 ) -> Fetched:
     """The archive as a file in `folder`: the one that is there, or else downloaded.

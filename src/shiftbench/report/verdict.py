@@ -152,11 +152,13 @@ def _loss(score: Score) -> Interval:
 def _factor(case: _Case, shift: _Shift) -> str:
     if shift.factor is None:
         return ""
-    value, low, high = shift.factor
-    digits = digits_of([value], [half_width(low, high)])
-    numbers = " ".join(digits.cell(value, low=low, high=high)).rstrip()
     share = "the share of wrong answers " if case.metric.better == "max" else ""
-    return f", {share}{numbers} times as large"
+    return f", {share}{_times(shift.factor)} times as large"
+
+
+def _times(factor: Interval) -> str:
+    value, low, high = factor
+    return " ".join(digits_of([value], [half_width(low, high)]).cell(value, low=low, high=high)).rstrip()
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
@@ -246,20 +248,54 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
 
 
 def _others(case: _Case, systems: list[System]) -> Iterator[str]:
-    if len(systems) <= MOST_OTHERS:
-        for system in systems:
-            yield _change(case, system)
-            if system.role != "baseline":
-                yield from _uncertainty(case, system)
+    """Of one other system what was said of the leading one; several share their sentences, and many are counted."""
+    models = [system for system in systems if system.role != "baseline"]
+    if len(systems) == 1:
+        yield _change(case, systems[0])
+        for system in models:
+            yield from _uncertainty(case, system)
         return
-    pairs = ((case.score(system.name, "in"), case.score(system.name, "shifted")) for system in systems)
-    shifts = [_shift(inside, shifted) for inside, shifted in pairs if inside is not None and shifted is not None]
-    if shifts:
-        worse, better = (sum(bool(s.told_apart) and s.grows is grows for s in shifts) for grows in (True, False))
+    pairs = ((s.name, case.score(s.name, "in"), case.score(s.name, "shifted")) for s in systems)
+    shifts = {clean(name): _shift(inside, shifted) for name, inside, shifted in pairs if inside and shifted}
+    if len(systems) <= MOST_OTHERS:
+        yield from _changes(case, shifts)
+        yield from _uncertainties(case, models)
+    elif shifts:
+        worse, better = (sum(bool(s.told_apart) and s.grows is way for s in shifts.values()) for way in (True, False))
         yield (
             f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
             f"in-domain and {better} better; for {len(shifts) - worse - better} the two cannot be told apart."
         )
+
+
+def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
+    """How systems move from in-domain to shifted records; those that move alike share a sentence."""
+    what = "the share of wrong answers" if case.metric.better == "max" else case.title
+    for how, grows in (("worse", True), ("better", False)):
+        group = {
+            name: shift for name, shift in shifts.items() if shift.told_apart is not False and shift.grows is grows
+        }
+        if not group:
+            continue
+        factors = [_times(shift.factor) for shift in group.values() if shift.factor]
+        told = f": {what} {_listed(factors)} times as large" if len(factors) == len(group) else ""
+        doubt = "; without intervals this may be chance" if any(s.told_apart is None for s in group.values()) else ""
+        does = "does" if len(group) == 1 else "do"
+        yield f"{_listed([*group])} {does} {how} on shifted data than in-domain{told}{doubt}."
+    if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
+        yield f"Of {_listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."
+
+
+def _uncertainties(case: _Case, systems: list[System]) -> Iterator[str]:
+    """Whether the uncertainty of systems follows, over all records; those of which the same holds share a sentence."""
+    for metric, title in (("rejection_ratio", "rejection ratio"), ("roc_auc", "ROC-AUC")):
+        told: dict[str, dict[str, str]] = {}
+        for system in systems:
+            if (found := _reading(case, system, metric)) is not None:
+                reading, score = found
+                told.setdefault(reading, {})[clean(system.name)] = case.quantity(score)
+        for reading, scores in told.items():
+            yield f"The uncertainty of {_listed([*scores])} {reading}: {title} {_listed([*scores.values()])}."
 
 
 def _test_sets(case: _Case, front: System) -> Iterator[str]:
@@ -307,9 +343,8 @@ def _elsewhere(case: _Case, front: System) -> Iterator[str]:
 
 def _uncertainty(case: _Case, system: System) -> Iterator[str]:
     name = clean(system.name) + (f" ({_in_sentence(measure_title(system.measure))})" if system.measure else "")
-    ratio = case.score(system.name, "full", "rejection_ratio")
-    if ratio is not None:
-        reading = _against_chance(ratio, 0.0, "ranks errors", "ranks errors the wrong way round", "a random order")
+    if (found := _reading(case, system, "rejection_ratio")) is not None:
+        reading, ratio = found
         parts = [case.quantity(ratio)]
         for subset in ("in", "shifted"):
             if (score := case.score(system.name, subset, "rejection_ratio")) is not None:
@@ -318,11 +353,21 @@ def _uncertainty(case: _Case, system: System) -> Iterator[str]:
             f"The uncertainty of {name} {reading}: rejection ratio {', '.join(parts)} "
             "(0 % is a random order, 100 % the best there is)."
         )
-    area = case.score(system.name, "full", "roc_auc")
-    if area is not None:
-        higher, lower = "is higher on shifted records", "is lower on shifted records"
-        reading = _against_chance(area, 0.5, higher, lower, "chance at finding shifted records")
+    if (found := _reading(case, system, "roc_auc")) is not None:
+        reading, area = found
         yield f"The uncertainty of {name} {reading}: ROC-AUC {case.quantity(area)} (50 % is chance)."
+
+
+def _reading(case: _Case, system: System, metric: str) -> tuple[str, Score] | None:
+    """What the rejection ratio, or the ROC-AUC of finding shifted records, says over all records, and the score."""
+    score = case.score(system.name, "full", metric)
+    if score is None:
+        return None
+    if metric == "rejection_ratio":
+        words = ("ranks errors", "ranks errors the wrong way round", "a random order")
+        return _against_chance(score, 0.0, *words), score
+    words = ("is higher on shifted records", "is lower on shifted records", "chance at finding shifted records")
+    return _against_chance(score, 0.5, *words), score
 
 
 def _against_chance(score: Score, chance: float, above: str, below: str, alike: str) -> str:

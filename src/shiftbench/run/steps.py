@@ -10,10 +10,11 @@ from shiftbench import methods, tables
 from shiftbench.errors import SettingsError, ShiftbenchWarning
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
+from shiftbench.progress import Progress, silent
 from shiftbench.run.data import task_of, with_target
 from shiftbench.run.division import choose_features
 from shiftbench.run.given import roles
-from shiftbench.run.systems import Progress, own_settings, plan
+from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
 
 
@@ -31,7 +32,7 @@ def fit_parts(
     Raises:
         ShiftbenchError: no such folder, rows that all lack a target, columns that give it away, wrong settings.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     manifest = read_manifest(folder)
     frames = [tables.read_table(folder / f"{name}.parquet") for name in ("train", "dev_in")]
     tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
@@ -64,7 +65,7 @@ def predict_table(
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     if path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     method = methods.fitted(model)

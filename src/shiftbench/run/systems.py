@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from shiftbench.errors import SettingsError
 from shiftbench.features import Features
 from shiftbench.methods import presets
 from shiftbench.predictions import Predictions
+from shiftbench.progress import Progress
 from shiftbench.run.division import Divided
 from shiftbench.run.judged import Judged
 from shiftbench.scored import Role, Scored
 from shiftbench.settings import DEFAULT_METHOD, Settings, title
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

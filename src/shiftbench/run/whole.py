@@ -13,13 +13,13 @@ from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
 from shiftbench.partition import PARTITIONS, Partition, Rules
+from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
 from shiftbench.run.division import Divided, adopt, choose_features, divide, rules_of
 from shiftbench.run.judged import EVALUATED, Judged, hashes, test_sets
 from shiftbench.run.systems import (
-    Progress,
     System,
     chosen_methods,
     fit_and_predict,
@@ -48,7 +48,7 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     Raises:
         ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     folder = Path(folder)
     say("read", 0, 1)
     data = prepare(settings)

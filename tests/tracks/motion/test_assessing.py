@@ -147,6 +147,16 @@ def test_what_is_wrong_with_data_and_with_every_file_is_told_together(made, rng,
     assert {name for name in given for each in both.value.problems if f"{name}.parquet" in each} == {"a", "b"}
 
 
+def test_predictions_in_another_frame_or_unit_are_doubted(made, rng, tmp_path):
+    one = guess(Store.open(made / "prepared"), rng)
+    far = replace(one, trajectories=one.trajectories + np.float32(10_000))
+    given = {name: write_submission(each, tmp_path / f"{name}.pb") for name, each in (("right", one), ("world", far))}
+    report = assess(made / "prepared", given)
+    doubts = [text for text in report.warnings if "agent's frame" in text]
+    assert [text.split(":")[0] for text in doubts] == ["world, dev", "world, eval"]
+    assert "are more than 30 m off (median 14,142 m). Are they in the agent's frame, in metres" in doubts[0]
+
+
 def test_a_split_without_predictions_is_named_in_the_report_and_its_recipe(made, rng, tmp_path):
     store = Store.open(made / "prepared")
     one, part = guess(store, rng), store.select(store.requests["partition"].str.starts_with("eval").to_numpy())

@@ -13,10 +13,11 @@ import numpy as np
 from shiftbench import files
 from shiftbench.assessment import build
 from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.progress import Progress, silent
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Progress, Result, Task, Words
+from shiftbench.track import Result, Task, Words
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring
@@ -25,6 +26,8 @@ from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_fra
 from shiftbench.tracks.motion.submissions.submission import Reading, reading
 from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import Truth, together
+
+_FAR_M = 30.0  # 150 m/s for a step of 0.2 s
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def assess(
         TableError: if there is nothing to hold them against.
         ShiftbenchError: for scenes that are wrong; with all that is wrong with the files, too.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     held, judged = _judged(data, submitted)
     how = words.assessment(Assessment())
     options = scoring.options(
@@ -75,7 +78,7 @@ def assess(
     parts = [each.scored(task.name) for each in judged]
     pictures, missing = _pictures(held, judged, parts, task)
     report = build(parts, options, progress=lambda done, total: say(f"assess {task.title}", done, total))
-    notes = (*held.notes, *_left_out(held, judged), *missing)
+    notes = (*held.notes, *_left_out(held, judged), *_doubts(judged), *missing)
     return Result(task.name, replace(report, warnings=(*notes, *report.warnings)), tuple(pictures))
 
 
@@ -149,6 +152,22 @@ def _left_out(held: Evaluation, judged: list[_Judged]) -> list[str]:
 def _not_scored(held: Evaluation, judged: list[_Judged]) -> dict[str, int]:
     scored = {each.split for each in judged}
     return {split: len(truth) for split, truth in held.truths.items() if split not in scored}
+
+
+def _doubts(judged: list[_Judged]) -> list[str]:
+    """Submissions most of whose trajectories begin where no road user gets within a step: in another frame or unit?"""
+    notes = []
+    for each in judged:
+        for name, one in each.lined.items():
+            first = one.trajectories[:, 0] - each.truth.targets[one.modes.owner, 0]
+            nearest = np.minimum.reduceat(np.hypot(first[:, 0], first[:, 1]), one.modes.starts)
+            if (far := int(np.count_nonzero(nearest > _FAR_M))) > len(one) / 2:
+                notes.append(
+                    f"{name}, {each.split}: the first positions of {far:,} of {len(one):,} requests are more than "
+                    f"{_FAR_M:g} m off (median {np.median(nearest):,.0f} m). Are they in the agent's frame, in metres, "
+                    "0.2 s after the prediction time?"
+                )
+    return notes
 
 
 # --- the report -------------------------------------------------------------------------------------------------------

@@ -13,11 +13,12 @@ from shiftbench import files
 from shiftbench.assessment import build
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.partition.settings import SPLITS
+from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Prepared, Progress, Result, Task, Words
+from shiftbench.track import Prepared, Result, Task, Words
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.answers import Answered
@@ -69,7 +70,7 @@ def run(
     Raises:
         ShiftbenchError: whatever is wrong with the data, the settings or a test set.
     """
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     store = Store.open(prepared.folder)
     entries = presets.methods(words.preset, chosen=words.methods, members=words.members, seed=words.seed)
     judged = [*_splits(store), *_test_sets(words.test_sets, store)]

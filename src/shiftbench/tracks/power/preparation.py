@@ -14,7 +14,8 @@ from shiftbench.intake import prepared_folder
 from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
 from shiftbench.intake.sources import example_of
 from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, write_manifest
-from shiftbench.track import Prepared, Progress
+from shiftbench.progress import Progress, silent
+from shiftbench.track import Prepared
 from shiftbench.tracks.power import partitions, published, schema
 from shiftbench.tracks.power.reading import Table, read
 from shiftbench.tracks.power.schema import POWER, TIME_ID, TRACK
@@ -49,7 +50,7 @@ def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress |
     if experiment not in EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
     refuse_prepared(source)
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     found = sources(source, experiment)
     found.require_training(source)
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,8 @@ from shiftbench.intake import prepared_folder
 from shiftbench.intake.prepared_folder import DATA, PublishedRules, given, refuse_prepared, write_data
 from shiftbench.intake.sources import Sources, example_of
 from shiftbench.partition import PARTITIONS, Partition, leakage, read_manifest, write_manifest
-from shiftbench.track import Prepared, Progress
+from shiftbench.progress import Progress, silent
+from shiftbench.track import Prepared
 from shiftbench.tracks.weather import partitions
 from shiftbench.tracks.weather.climate import Grid, climates
 from shiftbench.tracks.weather.files import Climate, Converted, convert
@@ -48,7 +49,7 @@ def prepare(
     if experiment not in partitions.EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, partitions.EXPERIMENTS)
     refuse_prepared(source)
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     found = sources(source)
     found.require_training(source)
     place = None if climate is None else _look_up(climate)

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,12 @@ from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import Job
 from shiftbench.intake.held_folder import alone
+from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion.argoverse2.note import Note, parsed
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, job_of, notes
 from shiftbench.tracks.motion.argoverse2.sources import Source, sources
 from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def import_scenes(
         MissingExtraError: if protobuf or Ray is needed and not installed.
     """
     chosen, target, found = settings or Settings(), Path(folder), sources(source)
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     with alone(target), _claimed(target, chosen):
         done = _done(_gathered(target), found, target)
         missing = [each for each in found if each.id not in done]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.track import Progress
+from shiftbench.progress import Progress
 from shiftbench.tracks.motion.example import conditions, writing
 from shiftbench.tracks.motion.example.encoding import encoded
 from shiftbench.tracks.motion.example.scenes import scenes

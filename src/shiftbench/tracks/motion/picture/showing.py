@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from shiftbench.errors import PredictionsError, SettingsError
+from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion.picture.animation import write_gif
 from shiftbench.tracks.motion.picture.channels import feature_map_figure
 from shiftbench.tracks.motion.picture.figure import scene_figure, write_png
@@ -13,8 +13,6 @@ from shiftbench.tracks.motion.picture.forecast import Forecast, forecasts
 from shiftbench.tracks.motion.picture.view import request_of
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
 from shiftbench.tracks.motion.submissions.submission import read_submission
-
-Progress = Callable[[str, int, int], None]
 
 
 def show(
@@ -53,7 +51,7 @@ def show(
         path = folder / f"{source.stem}-{mapped}-feature-map.png"
         found["feature map"] = write_png(feature_map_figure(scene, mapped), path)
     if moving:
-        told = progress or (lambda stage, done, count: None)
+        told = progress or silent
         found["animation"] = write_gif(
             scene, folder / f"{name}.gif", request=record, predictions=foreseen,
             progress=lambda done, count: told("frames", done, count),

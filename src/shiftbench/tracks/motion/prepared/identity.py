@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import TableError
-from shiftbench.track import Progress
+from shiftbench.progress import Progress
 from shiftbench.tracks.motion.prepared.shard_making import inputs_of
 from shiftbench.tracks.motion.prepared.shard_plan import Plan, read_json, runs
 from shiftbench.tracks.motion.prepared.sources import Found

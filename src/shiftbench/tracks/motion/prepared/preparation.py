@@ -19,7 +19,8 @@ from shiftbench import files
 from shiftbench.errors import ShiftbenchError, UnknownNameError
 from shiftbench.executor import Job, slurm
 from shiftbench.intake.held_folder import alone
-from shiftbench.track import Prepared, Progress
+from shiftbench.progress import Progress, silent
+from shiftbench.track import Prepared
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
@@ -89,7 +90,7 @@ def prepare(
         UnknownNameError: for an experiment or an executor that is none.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
-    say = progress or _silent
+    say = progress or silent
     source, folder = wire.path_of(source), wire.path_of(folder)
     with alone(folder):
         work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, say)
@@ -134,14 +135,10 @@ def slurm_script(
     """
     source, folder = wire.path_of(source), wire.path_of(folder)
     with alone(folder):
-        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, _silent)
+        work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, silent)
         if isinstance(work, Prepared):
             return None
         return slurm.script(work.job, work.plan.unfinished, tasks=tasks, options=options)
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Progress that nobody wants to know."""
 
 
 def open_prepared(folder: Path) -> Prepared:

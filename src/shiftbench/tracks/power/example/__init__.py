@@ -13,7 +13,7 @@ import polars as pl
 
 from shiftbench.errors import SettingsError
 from shiftbench.intake.outside import RangeTally
-from shiftbench.track import Progress
+from shiftbench.progress import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
 from shiftbench.tracks.power.example.chance import Values

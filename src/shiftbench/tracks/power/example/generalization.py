@@ -7,7 +7,7 @@ import polars as pl
 
 from shiftbench.errors import SettingsError
 from shiftbench.intake.outside import RangeTally
-from shiftbench.track import Progress
+from shiftbench.progress import Progress
 from shiftbench.tracks.power.example import chance, labels
 from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.likeness import ALIKE, Likeness, likeness, require_afloat

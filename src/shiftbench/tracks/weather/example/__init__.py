@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.track import Progress
+from shiftbench.progress import Progress
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.example import columns, forecasts, sky
 from shiftbench.tracks.weather.example.chance import Chance, Values, setting

@@ -10,8 +10,8 @@ from polars.io.plugins import register_io_source
 
 from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.progress import Progress
 from shiftbench.tables import problem
-from shiftbench.track import Progress
 from shiftbench.tracks.weather import schema
 
 Blocks = Callable[[], Iterator[pl.DataFrame]]
