@@ -199,7 +199,7 @@ def test_drawing_loads_matplotlib_only_when_it_starts_and_never_pyplot():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.5, "0.5"), (20_000.0, "20000"), (1e6, "10⁶"), (3e6, "3×10⁶"), (1.2e7, "1.2×10⁷"), (1.7e308, "1.7×10³⁰⁸")],
+    [(0.5, "0.5"), (20_000.0, "20,000"), (1e6, "10⁶"), (3e6, "3×10⁶"), (1.2e7, "1.2×10⁷"), (1.7e308, "1.7×10³⁰⁸")],
 )
 def test_long_numbers_at_ticks_are_powers_of_ten(value, text):
     assert tick_text(value) == text

@@ -106,7 +106,7 @@ def log_axis(axis: Any, values: Sequence[float]) -> None:
 def tick_text(value: float) -> str:
     """A number at a tick: plain, or from 100,000 on as 3×10⁶."""
     if value < LONG:
-        return f"{value:g}"
+        return f"{value:,g}"
     power = math.floor(math.log10(value) + 1e-9)
     factor = f"{value / 10**power:.3g}"
     return ("" if factor == "1" else f"{factor}×") + f"10{str(power).translate(SUPERSCRIPTS)}"
