@@ -43,8 +43,10 @@ def test_a_new_result_takes_the_place_of_the_earlier_one_once_it_is_whole(earlie
     assert names(earlier) == ["other.txt"]
 
 
-@pytest.mark.parametrize("error", [TableError("refused"), OSError("the disk is full"), RuntimeError("a bug")])
-def test_the_earlier_result_comes_back_if_the_new_one_fails(earlier: Path, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [TableError("refused"), OSError("the disk is full"), RuntimeError("a bug"), KeyboardInterrupt("Ctrl-C")]
+)
+def test_the_earlier_result_comes_back_if_the_new_one_fails(earlier: Path, error: BaseException) -> None:
     before = tree(earlier)
 
     def fail() -> None:
@@ -58,14 +60,20 @@ def test_the_earlier_result_comes_back_if_the_new_one_fails(earlier: Path, error
     assert names(Path()) == ["r"]
 
 
+def interrupted(folder: Path) -> None:
+    with room(folder, overwrite=True, marker=MARKER, resumes=True):
+        write(folder, "half")
+        raise KeyboardInterrupt
+
+
 def test_the_earlier_result_stands_aside_until_one_that_was_interrupted_has_gone_on(
     earlier: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):  # the second one gives up what the first has begun, and not what is whole
-        with suppress(KeyboardInterrupt), room(earlier, overwrite=True, marker=MARKER, resumes=True):
-            write(earlier, "half")
-            raise KeyboardInterrupt
-        assert "go on without --overwrite; until the end the earlier result stays in" in capsys.readouterr().err
+        with pytest.raises(SystemExit, match="130"):
+            interrupted(earlier)
+        told = "the same command without --overwrite goes on where it stopped, and until its end the earlier result"
+        assert told in capsys.readouterr().err
         assert (Path(".r.earlier") / MARKER).read_text() == "earlier"
     with suppress(TableError), room(earlier, overwrite=False, marker=MARKER, resumes=True):
         raise TableError("refused")

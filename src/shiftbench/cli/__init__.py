@@ -13,10 +13,9 @@ import sys
 import typer
 
 from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, preparing, showing
-from shiftbench.cli.terminal import complain, note
+from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError
 
-INTERRUPTED = 130  # the exit code of Ctrl-C
 app = typer.Typer(
     name="shiftbench",
     help="Does a model stay good when the world shifts, and does it know when it does not?",

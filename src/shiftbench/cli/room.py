@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from shiftbench.cli.terminal import note
+from shiftbench.cli.terminal import INTERRUPTED, note
 from shiftbench.errors import SettingsError
 
 
@@ -47,8 +47,8 @@ def room(
 ) -> Iterator[None]:
     """Refuse a folder of anything else than an earlier result of ours; if it may be overwritten, that stands aside.
 
-    It comes back if the block fails, and is removed once the block succeeds, or a later one that goes on after it was
-    interrupted.
+    It comes back if the block fails, and is removed once the block succeeds. Where a command that resumes is
+    interrupted, it stands aside until a later one has gone on to the end.
 
     inputs: what the block reads; it may not lie in the folder that is overwritten.
     resumes: whether the command goes on with what it finds.
@@ -65,15 +65,18 @@ def room(
         _set_aside(folder)
     try:
         yield
-    except Exception:
-        if replaced:
+    except BaseException as error:
+        begun = resumes and isinstance(error, KeyboardInterrupt)
+        if replaced and not begun:
             shutil.rmtree(folder.resolve(), ignore_errors=True)
             aside.rename(folder.resolve())
-        raise
-    except BaseException:
-        if aside.is_dir():
-            note(f"note: go on without --overwrite; until the end the earlier result stays in {aside}")
-        raise
+        if not begun or not aside.is_dir():
+            raise
+        note(
+            "interrupted; the same command without --overwrite goes on where it stopped, and until its end the earlier "
+            f"result stays in {aside}"
+        )
+        raise SystemExit(INTERRUPTED) from None
     shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shiftbench.report.content import Report
     from shiftbench.report.picture import Picture
 
+INTERRUPTED = 130  # the exit code of Ctrl-C
 SILENT_S = 30.0  # of a log without a word
 
 
