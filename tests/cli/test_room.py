@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,8 +74,9 @@ def test_the_earlier_result_stands_aside_until_one_that_was_interrupted_has_gone
     for _ in range(2):  # the second one gives up what the first has begun, and not what is whole
         with pytest.raises(SystemExit, match="130"):
             interrupted(earlier)
-        told = "the same command without --overwrite goes on where it stopped, and until its end the earlier result"
-        assert told in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "interrupted; the same command without --overwrite goes on where it stopped\n" in told
+        assert "until it has come to its end, the earlier result stays in" in told
         assert (Path(".r.earlier") / MARKER).read_text() == "earlier"
     with suppress(TableError), room(earlier, overwrite=False, marker=MARKER, resumes=True):
         raise TableError("refused")
@@ -82,6 +85,84 @@ def test_the_earlier_result_stands_aside_until_one_that_was_interrupted_has_gone
         write(earlier, "whole")
     assert names(Path()) == ["r"]
     assert (earlier / MARKER).read_text() == "whole"
+
+
+def test_the_earlier_result_comes_back_after_a_kill_where_there_is_nothing_to_go_on_with(earlier: Path) -> None:
+    before = tree(earlier)
+    for resumes in (False, True):
+        with suppress(SystemExit):
+            interrupted(earlier)
+        if resumes:  # killed before anything was written
+            (earlier / MARKER).unlink()
+        with (
+            pytest.raises(SettingsError, match="found an earlier result"),
+            room(earlier, overwrite=False, marker=MARKER, resumes=False),
+        ):
+            pass
+        assert tree(earlier) == before
+        assert names(Path()) == ["r"]
+
+
+def test_a_folder_without_its_mark_can_be_gone_on_with_where_an_earlier_result_stands_aside(earlier: Path) -> None:
+    with suppress(SystemExit):
+        interrupted(earlier)
+    (earlier / MARKER).rename(earlier / "part.txt")  # killed before the mark was written
+    with room(earlier, overwrite=False, marker=MARKER, resumes=True):
+        assert names(earlier) == ["part.txt"]
+    assert names(Path()) == ["r"]
+
+
+def test_a_kill_while_the_earlier_result_is_removed_costs_no_later_one(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: Path) -> None:
+        raise SystemExit(9)
+
+    (earlier / "part").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("shiftbench.cli.room.shutil.rmtree", killed)
+        with pytest.raises(SystemExit, match="9"), room(earlier, overwrite=True, marker=MARKER):
+            write(earlier, "new")
+    assert names(Path()) == [".r.earlier", "r"]
+    with suppress(TableError), room(earlier, overwrite=True, marker=MARKER):
+        raise TableError("refused")
+    assert (earlier / MARKER).read_text() == "new"
+    assert names(Path()) == ["r"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_what_bears_the_name_of_an_earlier_result_and_is_none_is_left_alone(earlier: Path, kind: str) -> None:
+    aside = Path(".r.earlier")
+    if kind == "folder":
+        write(aside, "years of work", "thesis.txt")
+    elif kind == "file":
+        aside.write_text("years of work")
+    else:
+        write(Path("mine"), "", ".stands-aside")
+        aside.symlink_to("mine")
+    before = tree(Path())
+    with (
+        pytest.raises(SettingsError, match=r"\.r\.earlier: expected nothing there, since an earlier result"),
+        room(earlier, overwrite=True, marker=MARKER),
+    ):
+        pass
+    with room(earlier, overwrite=False, marker=MARKER, resumes=True):
+        pass
+    with suppress(TableError), room(earlier, overwrite=False, marker=MARKER, resumes=True):
+        raise TableError("refused")
+    assert tree(Path()) == before
+
+
+def test_one_process_at_a_time_writes_into_a_folder(earlier: Path) -> None:
+    code = "from pathlib import Path\nfrom shiftbench.cli.room import room\n"
+    code += f"with room(Path('r'), overwrite=True, marker={MARKER!r}):\n    print('in')\n"
+    with room(earlier, overwrite=True, marker=MARKER):
+        write(earlier, "new")
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "expected a folder that nobody else writes to, found another process at it" in other.stderr
+        assert "in" not in other.stdout.split()
+    assert names(Path()) == ["r"]
+    assert (earlier / MARKER).read_text() == "new"
 
 
 def test_a_link_to_a_folder_stays_one(earlier: Path) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.room import room
-from shiftbench.cli.terminal import cores_or_all, finish, listed, progress_bar, say
+from shiftbench.cli.terminal import cores_or_all, listed, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -121,7 +121,6 @@ def _track_reports(
     folder: Path, *, cores: int, overwrite: bool,
 ) -> None:  # fmt: skip
     """The reports of submissions, one for each task, in folders of their names."""
-    from shiftbench.cli.terminal import show, write
     from shiftbench.track import Words
     from shiftbench.tracks import track as track_of
 
@@ -217,7 +216,9 @@ def _report(
                 },
             )
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
-        finish(report, folder)
+        page = write(report, folder)
+    show(report)
+    say(f"report: {page}")
 
 
 def _systems(
@@ -252,7 +253,10 @@ def report(
     from shiftbench.report import finding, picture
 
     here = file if file.is_dir() else file.parent
-    finish(finding.load([file])[0], out or here, brief=False, pictures=picture.beside(here))
+    found = finding.load([file])[0]
+    page = write(found, out or here, picture.beside(here))
+    show(found, brief=False)
+    say(f"report: {page}")
 
 
 def tables(

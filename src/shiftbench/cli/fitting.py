@@ -10,7 +10,7 @@ import typer
 from shiftbench.cli import benchmarking, preparing
 from shiftbench.cli import options as o
 from shiftbench.cli.room import room
-from shiftbench.cli.terminal import cores_or_all, finish, listed, note, progress_bar, say
+from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
 
 
@@ -148,7 +148,9 @@ def run(
     with room(folder, overwrite=overwrite, marker="run.toml", resumes=True, inputs=inputs):
         with progress_bar() as progress:
             outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
-        finish(outcome.report, folder / "report")
+        page = write(outcome.report, folder / "report")
+    show(outcome.report)
+    say(f"report: {page}")
 
 
 def partition(

@@ -82,12 +82,6 @@ def progress_bar() -> Iterator[Progress]:
         yield progress
 
 
-def finish(report: Report, folder: Path, *, brief: bool = True, pictures: Sequence[Picture] = ()) -> None:
-    """Print the main part of a report (or all of it), write it in every format, and say where it is."""
-    show(report, brief=brief)
-    say(f"report: {write(report, folder, pictures)}")
-
-
 def show(report: Report, *, brief: bool = True) -> None:
     """Print the main part of a report, or all of it."""
     from rich.console import Console

@@ -61,13 +61,13 @@ def write(folder: Path, name: str, entry: Entry) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; the system frees it when the process ends, however it ends.
+def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Hold a folder's lock of a name; the system frees it when the process ends, however it ends.
 
     Raises:
         FetchError: if another process holds it.
     """
-    with (folder / LOCK).open("a+b") as file:
+    with (folder / name).open("a+b") as file:
         try:
             _lock(file.fileno())
         except OSError as error:
