@@ -41,7 +41,7 @@ def compare(
         warnings.warn(
             ShiftbenchWarning(
                 f"{split}: {len(result.replicates):,} replicates let no adjusted p of {len(result.pairs)} pair(s) "
-                f"fall below {least:.2g}, so no two systems can be told apart; take at least "
+                f"fall below {least:.2g}, so no test tells two systems apart, only intervals do; take at least "
                 f"{math.ceil(2 * len(result.pairs) / (1.0 - result.level)):,} replicates"
             ),
             stacklevel=2,

@@ -146,6 +146,16 @@ def test_models_are_compared_on_the_same_ids_in_any_order(shiftbench: Shiftbench
     assert all(row.difference == pytest.approx(0, abs=1e-12) for row in twins)
 
 
+def test_two_models_are_compared_on_the_terminal(shiftbench: Shiftbench) -> None:
+    errors = errors_table().drop("target", "answer")
+    errors.write_csv("a.csv")
+    errors.with_columns(error=pl.col("error") * 2 + 0.5).write_csv("b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", "--out", "c", "--replicates", 400, "--cluster", "city")
+    assert said.code == 0, said.err
+    assert "Paired comparisons" in said.out
+    assert "a is better" in said.out
+
+
 def test_different_ids_are_not_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table = errors_table()
     table.write_csv(tmp_path / "a.csv")

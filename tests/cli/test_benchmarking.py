@@ -115,6 +115,14 @@ def test_data_are_not_overwritten_by_what_is_made_of_them(
     assert verify("p") == ()
 
 
+def test_a_run_is_not_written_among_the_data_it_reads(shiftbench: Shiftbench, table: Path) -> None:
+    Path("data").mkdir()
+    shutil.copy(table, "data")
+    said = shiftbench("run", "weather", "--data", "data", "--out", "data/run")
+    assert (said.code, "expected --out elsewhere than in the data, found it in data" in said.err) == (2, True), said.err
+    assert names(Path("data")) == [table.name]
+
+
 def test_folders_of_others_are_left_alone(shiftbench: Shiftbench, table: Path) -> None:
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()

@@ -93,6 +93,18 @@ def test_without_ranks_overlapping_intervals_share_the_bold():
     assert bold(scored((1.0, None, None), (1.1, None, None), (2.0, None, None))) == ["deep_ensemble"]
 
 
+def test_what_is_bold_is_told_by_what_makes_it_so():
+    report = regression()
+    few = replace(report, recipe={**report.recipe, "intervals": {"replicates": 20, "used": {"eval": "percentile"}}})
+    for made, told in (
+        (report, "Bold: rank 1,"),
+        (few, "Bold: the best of its column and all whose intervals overlap with its own"),
+        (replace(report, ranks=()), "Bold: the best of its column and all whose intervals overlap with its own"),
+    ):
+        assert grid_of(made, "answers").note.startswith(told)
+        assert told in grid_of(made, "splits", "").note
+
+
 def test_the_parts_of_an_r_auc_add_up_to_it():
     report = regression()
     grid = grid_of(report, "parts")

@@ -212,10 +212,38 @@ def test_systems_that_move_alike_share_a_sentence():
 
 
 def test_without_intervals_nothing_is_certain_of_several():
-    told = several(a=((2.0,), (3.0,)), b=((0.0,), (3.0,)))
-    assert told_of(told, "a and b") == (
-        "a and b do worse on shifted data than in-domain; without intervals this may be chance."
-    ), "what has no factor leaves the sentence without any"
+    told = several(a=((2.0,), (3.0,)), b=((0.0,), (3.0,)), c=((2.0, 1.9, 2.1), (3.0, 2.8, 3.2)), d=((2.0,), (2.0,)))
+    chance = "without intervals this may be chance."
+    assert told_of(told, "a does") == f"a does worse on shifted data than in-domain: RMSE 1.50 times as large; {chance}"
+    assert told_of(told, "b does") == f"b does worse on shifted data than in-domain; {chance}", "from 0 on no factor"
+    assert told_of(told, "c does") == (
+        "c does worse on shifted data than in-domain: RMSE 1.50 [1.38, 1.63] times as large."
+    ), "the doubt is that of others"
+    assert "Of d, RMSE in-domain and on shifted data cannot be told apart." in told
+
+
+def test_what_is_equal_neither_rises_nor_falls():
+    for value in (0.0, 2.0):
+        assert "the two cannot be told apart" in verdict(made(inside=(value,), shifted=(value,)))[0]
+
+
+def test_many_systems_without_intervals_are_counted_by_their_values():
+    told = several(**dict.fromkeys("abcde", ((1.0,), (9.0,))))
+    assert told_of(told, "Of the 5 other systems") == (
+        "Of the 5 other systems, 5 do worse on shifted data than in-domain and 0 better; without intervals this may be "
+        "chance; for 0 the two cannot be told apart."
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "shifted", "factor"),
+    [
+        ((0.001, 0.0009, 0.0011), (150.0, 140.0, 160.0), "150,000 [133,350, 169,727]"),
+        ((150.0, 140.0, 160.0), (0.1, 0.09, 0.11), "0.000667 [0.000589, 0.00075]"),
+    ],
+)
+def test_a_factor_is_written_out_however_large_or_small(inside, shifted, factor):
+    assert f", {factor} times as large." in verdict(made(inside=inside, shifted=shifted))[0]
 
 
 def told_of(told: list[str], start: str) -> str:

@@ -127,6 +127,8 @@ def run_track(
         )
     _require_there({"the track's data": data, **{f"the test set {k}": Path(v) for k, v in wanted.test_sets.items()}})
     folder = out or Path(f"shiftbench-{name}")
+    if not (data / MANIFEST).is_file():
+        _require_apart(folder, data)
     inputs = [data, *map(Path, wanted.test_sets.values())]
     results: list[Result] = []
     with (
@@ -168,6 +170,12 @@ def _words(track: Track, given: dict[str, Any]) -> Words:
         if method not in track.methods:
             raise UnknownNameError("method", method, track.methods)
     return Words(preset=preset, seed=given.pop("seed") or 0, **given)
+
+
+def _require_apart(folder: Path, data: Path) -> None:
+    """Refuse a run inside the folder of data that are not prepared: it would be taken for some of them."""
+    if data.is_dir() and folder.resolve().is_relative_to(data.resolve()):
+        raise SettingsError(f"{folder}: expected --out elsewhere than in the data, found it in {data}. Choose another.")
 
 
 def _require_there(paths: dict[str, Path]) -> None:

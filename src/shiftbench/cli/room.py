@@ -65,10 +65,10 @@ def room(
         earlier.clear()
         if earlier.stands and (not resumes or _empty(folder)):
             earlier.come_back()
+        for path in inputs if overwrite else ():
+            require_outside(path, folder)
         replaced = require_room(folder, marker=marker, resumes=resumes or overwrite) and overwrite
         if replaced:
-            for path in inputs:
-                require_outside(path, folder)
             earlier.step_aside()
         try:
             yield

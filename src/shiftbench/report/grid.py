@@ -43,6 +43,7 @@ PARTS = {
     "ranking_between": "Ranking, between the two",
 }
 BOLD = "Bold: rank 1, the best of its column and all that share its rank; none where all do."
+BOLD_BY_INTERVALS = "Bold: the best of its column and all whose intervals overlap with its own; none where all do."
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
-    note = BOLD if any(cell.best for column in cells for cell in column) else ""
+    note = _bold(report, split) if any(cell.best for column in cells for cell in column) else ""
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
 
 
@@ -212,7 +213,16 @@ def _splits(report: Report) -> Grid:
                 cells.append([score_cell(digits, here[name], leaders=leaders) for name in names])
     rows = [_row(system, [column[place] for column in cells]) for place, system in enumerate(report.systems)]
     shown = tuple(row for row in rows if any(cell != NONE for cell in row.cells))
-    return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, "Over all records of each.")
+    notes = ["Over all records of each."]
+    if any(cell.best for row in shown for cell in row.cells):
+        notes += dict.fromkeys(_bold(report, split) for split in report.splits)
+    return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
+
+
+def _bold(report: Report, split: str) -> str:
+    """What is bold in a table: see `best`."""
+    ranked = any(rank.split == split for rank in report.ranks) and testable(report, split)
+    return BOLD if ranked else BOLD_BY_INTERVALS
 
 
 def _measure_name(measure: str) -> str:

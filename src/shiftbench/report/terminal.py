@@ -17,6 +17,7 @@ from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
 
 MOST_ROWS = 20
+FEW_ROWS = 12
 MOST_TOGETHER = 3  # columns of a group that rather lose their intervals than each other
 WIDEST_TEXT = 24
 BETWEEN = 2  # blanks between columns
@@ -25,7 +26,7 @@ BETWEEN = 2  # blanks between columns
 def render(report: Report, *, brief: bool = False) -> RenderableType:
     """The report for `rich.console.Console.print`: it takes the width it is given, from 60 columns on.
 
-    brief: only the verdict, the main table and the warnings.
+    brief: only the verdict, the main tables, comparisons if they are few, and the warnings.
     """
     return _Rendered(report, brief)
 
@@ -42,7 +43,7 @@ class _Rendered:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            wanted = grid.kind in ("splits", "answers", "joint") if self.brief else grid.kind != "systems"
+            wanted = _brief(grid) if self.brief else grid.kind != "systems"
             if wanted and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:
@@ -52,6 +53,11 @@ class _Rendered:
             yield Text("\nSlices, comparisons, recipe: in the report, or by `shiftbench report`.", style="dim")
             return
         yield from _listing("Recipe", _recipe(self.report))
+
+
+def _brief(grid: Grid) -> bool:
+    """Whether a table belongs to the main part; comparisons do where they are few, as those of two models are."""
+    return grid.kind in ("splits", "answers", "joint") or (grid.kind == "comparisons" and len(grid.rows) <= FEW_ROWS)
 
 
 def _item(text: str) -> Table:

@@ -26,6 +26,7 @@ from shiftbench.report.view import (
 
 MOST_OTHERS = 4  # systems beside the leading one that get sentences of their own
 MOST_NAMED = 3  # systems in one list
+DOUBT = "; without intervals this may be chance"
 
 
 def verdict(report: Report) -> list[str]:
@@ -124,14 +125,15 @@ def _change(case: _Case, system: System) -> str:
         start = f"{name}: {case.title} is {low} in-domain and {high} on shifted data"
         return f"{start}{factor}; the two cannot be told apart."
     moves = "rises" if shifted.value > inside.value else "falls"
-    doubt = "" if shift.told_apart else "; without intervals this may be chance"
+    doubt = "" if shift.told_apart else DOUBT
     return f"{name}: {case.title} {moves} from {low} in-domain to {high} on shifted data{factor}{doubt}."
 
 
 def _shift(inside: Score, shifted: Score) -> _Shift:
     (a, a_low, a_high), (b, b_low, b_high) = _loss(inside), _loss(shifted)
     if not all(map(finite, (a_low, a_high, b_low, b_high))):
-        return _Shift((b / a, math.nan, math.nan) if min(a, b) > 0 else None, b > a, None)
+        factor = (b / a, math.nan, math.nan) if min(a, b) > 0 else None
+        return _Shift(factor, b > a, None if a != b else False)
     if min(a, b, a_low, b_low) <= 0:
         return _Shift(None, b > a, max(a_low, b_low) > min(a_high, b_high))
     middle = math.log(b / a)
@@ -158,7 +160,11 @@ def _factor(case: _Case, shift: _Shift) -> str:
 
 def _times(factor: Interval) -> str:
     value, low, high = factor
-    return " ".join(digits_of([value], [half_width(low, high)]).cell(value, low=low, high=high)).rstrip()
+    digits = digits_of([value], [half_width(low, high)])
+    if digits.factor == 1.0:
+        return " ".join(digits.cell(value, low=low, high=high)).rstrip()
+    text, *ends = (f"{number:,.0f}" if number >= 1000 else f"{number:.3g}" for number in factor)
+    return f"{text} [{', '.join(ends)}]" if finite(low) and finite(high) else text
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
@@ -197,7 +203,7 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
     )
     found = outcome.comparison
     if found is None:
-        return f"{sentence}{'' if outcome.sure else '; without intervals this may be chance'}."
+        return f"{sentence}{'' if outcome.sure else DOUBT}."
     title = metric_title(METRICS[found.metric], case.report)
     of = "" if found.metric == case.metric.name else f" of the {title[:1].lower()}{title[1:]}"
     digits = case.digits(found.metric)
@@ -261,26 +267,28 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
         yield from _changes(case, shifts)
         yield from _uncertainties(case, models)
     elif shifts:
-        worse, better = (sum(bool(s.told_apart) and s.grows is way for s in shifts.values()) for way in (True, False))
+        moved = [shift for shift in shifts.values() if shift.told_apart is not False]
+        worse, alike = sum(shift.grows for shift in moved), len(shifts) - len(moved)
+        doubt = DOUBT if any(shift.told_apart is None for shift in moved) else ""
         yield (
             f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
-            f"in-domain and {better} better; for {len(shifts) - worse - better} the two cannot be told apart."
+            f"in-domain and {len(moved) - worse} better{doubt}; for {alike} the two cannot be told apart."
         )
 
 
 def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
-    """How systems move from in-domain to shifted records; those that move alike share a sentence."""
+    """How systems move from in-domain to shifted records; those of which the same can be said share a sentence."""
     what = "the share of wrong answers" if case.metric.better == "max" else case.title
-    for how, grows in (("worse", True), ("better", False)):
-        group = {
-            name: shift for name, shift in shifts.items() if shift.told_apart is not False and shift.grows is grows
-        }
-        if not group:
-            continue
+    groups: dict[tuple[bool, bool, bool], dict[str, _Shift]] = {}
+    for name, shift in shifts.items():
+        if shift.told_apart is not False:
+            kind = (not shift.grows, shift.told_apart is None, shift.factor is None)
+            groups.setdefault(kind, {})[name] = shift
+    for (better, doubtful, _), group in sorted(groups.items()):
         factors = [_times(shift.factor) for shift in group.values() if shift.factor]
-        told = f": {what} {_listed(factors)} times as large" if len(factors) == len(group) else ""
-        doubt = "; without intervals this may be chance" if any(s.told_apart is None for s in group.values()) else ""
-        does = "does" if len(group) == 1 else "do"
+        told = f": {what} {_listed(factors)} times as large" if factors else ""
+        does, how = "does" if len(group) == 1 else "do", "better" if better else "worse"
+        doubt = DOUBT if doubtful else ""
         yield f"{_listed([*group])} {does} {how} on shifted data than in-domain{told}{doubt}."
     if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
         yield f"Of {_listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."

@@ -155,8 +155,9 @@ def claim(settings: Settings, folder: Path) -> None:
         settings_module.write(settings, path)
         return
     before, now = settings_module.read(path), settings_module.to_dict(settings)
-    changed = sorted(name for name in {*before, *now} - {"table", "test_sets"} if before.get(name) != now.get(name))
-    if not set(changed) - RETOLD:  # what is learnt stays; only its report is made anew
+    names = {*before, *now} - {"table", "test_sets"} - RETOLD
+    changed = sorted(name.removesuffix("_sha256") for name in names if before.get(name) != now.get(name))
+    if not changed:  # what is learnt stays; only its report is made anew
         settings_module.write(settings, path)
     else:
         raise SettingsError(
