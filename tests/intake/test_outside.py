@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 from shiftbench.intake import outside
 from shiftbench.intake.outside import RangeTally
@@ -25,6 +26,24 @@ def test_files_tell_what_was_written_of_them(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("x\n1\n")
     assert outside.told(tmp_path) == outside.told(tmp_path / "b.parquet") == {"b": {"L/B ≤ 7": 0.25}}
     assert outside.told(tmp_path / "a.parquet") == outside.told(tmp_path / "c.csv") == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, "3", "[0.5]", '{"a": "much"}', '{"a": NaN}', '{"a": 7.0}', '{"a": [0.5]}']
+)
+def test_metadata_of_somebody_else_say_nothing(tmp_path: Path, text: str) -> None:
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "a.parquet", metadata={outside.KEY: text})
+    assert outside.told(tmp_path) == {}
+    assert outside.notes(tmp_path) == []
+
+
+def test_a_note_says_how_many_records_leave_the_ranges_of_a_method(tmp_path: Path) -> None:
+    shares = {"hull" + outside.ANY: 0.5, "hull: slow": 0.4, "hull: wide": 0.2, "air" + outside.ANY: 0.0, "screw": 1e-4}
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "mine.parquet", metadata=outside.metadata(shares))
+    assert outside.notes(tmp_path / "mine.parquet") == [
+        "mine: the formulas of the labels extrapolate beyond their ranges for a share of the records: hull 50.0 %; "
+        "screw < 0.1 %"
+    ]
 
 
 def test_lines_leave_out_ranges_that_no_record_leaves() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from shiftbench import tables
 
 KEY = "shiftbench.outside"
+ANY = ": any of its ranges"  # ends the name of what holds for a method as a whole
 
 
 class RangeTally:
@@ -46,7 +47,38 @@ def told(path: Path) -> dict[str, dict[str, float]]:
     """
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path] * (path.suffix == ".parquet")
     said = {file.stem: tables.read_metadata(file).get(KEY) for file in files}
-    return {name: json.loads(text) for name, text in said.items() if text}
+    shares = {name: _shares(text) for name, text in said.items() if text}
+    return {name: share for name, share in shares.items() if share}
+
+
+def _shares(text: str) -> dict[str, float]:
+    """What metadata say; nothing, where they were not written by us."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(share, float) and 0 <= share <= 1 for share in found.values()):
+        return {}
+    return found
+
+
+def notes(path: Path) -> list[str]:
+    """A sentence for each Parquet file that says something: the share of its records outside of some range of a method.
+
+    Raises:
+        TableError: as `told`.
+    """
+    sentences = []
+    for name, shares in told(path).items():
+        methods = [key.removesuffix(ANY) for key in shares if key.endswith(ANY)]
+        alone = {key: share for key, share in shares.items() if not key.startswith(tuple(methods))}
+        of = {method: shares[f"{method}{ANY}"] for method in methods} | alone
+        if left := [f"{key} {_percent(share)}" for key, share in of.items() if share]:
+            sentences.append(
+                f"{name}: the formulas of the labels extrapolate beyond their ranges for a share of the records: "
+                f"{'; '.join(left)}"
+            )
+    return sentences
 
 
 def lines(shares: Mapping[str, Mapping[str, float]]) -> list[str]:

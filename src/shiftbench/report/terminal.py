@@ -50,7 +50,7 @@ class _Rendered:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
         yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
         if self.brief:
-            yield Text("\nSlices, comparisons, recipe: in the report, or by `shiftbench report`.", style="dim")
+            yield Text("\nAll other tables, and the recipe: in the report, or by `shiftbench report`.", style="dim")
             return
         yield from _listing("Recipe", _recipe(self.report))
 
@@ -106,19 +106,30 @@ def _portions(grid: Grid, room: int) -> list[tuple[bool, list[int]]]:
     """Which columns stand together in a table, and whether with what stands beside the numbers.
 
     Groups of columns stay whole where they can: a small one that is too wide goes without intervals, then falls
-    apart; a large one falls apart at once.
+    apart; a large one falls apart at once. Words that stand before all numbers belong to what the row is, and stand in
+    every table, if that leaves half of the room.
     """
     portions: list[tuple[bool, list[int]]] = []
-    for group in grid.groups():
-        notes = _needs(grid, group, notes=True) <= room or len(group) > MOST_TOGETHER
-        pieces = [group] if _needs(grid, group, notes=notes) <= room else [[place] for place in group]
-        for piece in pieces:
+    lead = _lead(grid)
+    left = room - _needs(grid, lead, notes=True)
+    if left < room / 2:
+        lead, left = [], room
+    for group in ([place for place in group if place not in lead] for group in grid.groups()):
+        notes = _needs(grid, group, notes=True) <= left or len(group) > MOST_TOGETHER
+        pieces = [group] if _needs(grid, group, notes=notes) <= left else [[place] for place in group]
+        for piece in filter(None, pieces):
             last = portions[-1] if portions else None
-            if last and last[0] == notes and _needs(grid, last[1] + piece, notes=notes) <= room:
+            if last and last[0] == notes and _needs(grid, last[1] + piece, notes=notes) <= left:
                 last[1].extend(piece)
             else:
                 portions.append((notes, list(piece)))
-    return portions
+    return [(notes, lead + places) for notes, places in portions]
+
+
+def _lead(grid: Grid) -> list[int]:
+    """The columns of words before the first of numbers; none if there are no numbers."""
+    first = next((place for place, column in enumerate(grid.columns) if column.numeric), 0)
+    return list(range(first))
 
 
 def _needs(grid: Grid, places: list[int], *, notes: bool) -> int:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.intake import outside
 from shiftbench.intake.sources import Source
 from shiftbench.methods import method
 from shiftbench.partition import verify
@@ -30,7 +31,8 @@ def prepare(source, folder, *, experiment="canonical"):
 def example(tmp_path_factory):
     """A folder of the form that `shiftbench example power` writes."""
     folder = tmp_path_factory.mktemp("example")
-    records(ROWS).write_parquet(folder / "records.parquet", metadata={"shiftbench": ORIGIN})
+    told = {"shiftbench": ORIGIN, **outside.metadata({f"waves{outside.ANY}": 0.5})}
+    records(ROWS).write_parquet(folder / "records.parquet", metadata=told)
     scored = records(1000, seed=1).with_columns(time_id=pl.lit(5))  # its records are of no voyage
     scored.write_parquet(folder / "generalization.parquet", metadata={"shiftbench": ORIGIN})
     return folder
@@ -73,6 +75,8 @@ def test_an_example_becomes_a_whole_folder_that_says_what_it_is(whole):
     assert whole == track("power").open_prepared(whole.folder)
     assert any("too few records for the published counts" in note for note in whole.notes)
     assert any("intervals resample whole days" in note for note in whole.notes)
+    ranges = [note for note in whole.notes if "extrapolate beyond their ranges" in note]
+    assert [(note.split(":")[0], note.rsplit(": ")[-1]) for note in ranges] == [("records", "waves 50.0 %")]
 
 
 def test_records_keep_their_values_and_are_named_by_their_index(whole):

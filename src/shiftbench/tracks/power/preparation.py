@@ -10,9 +10,9 @@ import polars as pl
 
 from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intake import prepared_folder
+from shiftbench.intake import outside, prepared_folder
 from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
-from shiftbench.intake.sources import example_of
+from shiftbench.intake.sources import Source, example_of
 from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, write_manifest
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
@@ -93,6 +93,7 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     leaks = _leakage(records, split)
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
     notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
+    notes += [note for each in (table, *scored) for note in _outside(each.source)]
     written = [_written(beside, folder, notes) for beside in scored]
     origin = f"made-up example {example}" if example else f"table {source.name}"
     data = write_data(folder, TRACK, origin=origin, notes=notes)
@@ -180,6 +181,11 @@ def _said(read_tables: Sequence[Table]) -> list[str]:
             *table.warnings, *table.doubts.columns, *table.clock.columns, *table.doubts.values, *table.clock.values,
         )
     ]  # fmt: skip
+
+
+def _outside(source: Source) -> list[str]:
+    """Where the ranges of the formulas of made-up labels end, see `outside`."""
+    return outside.notes(source.path) if source.is_parquet and source.member is None else []
 
 
 def _completed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from shiftbench.check import Flags, Vector
+from shiftbench.intake.outside import ANY
 from shiftbench.tracks.power.physics import calm_water, drafts, waves
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.hydrostatics import Loading
@@ -81,4 +82,4 @@ def _flags(method: str, values: Mapping[str, Vector], ranges: Mapping[str, tuple
         f"{method}: {what} {low:g} to {high:g}": (values[what] < low) | (values[what] > high)
         for what, (low, high) in ranges.items()
     }
-    return {f"{method}: any of its ranges": np.logical_or.reduce(list(found.values())), **found}
+    return {f"{method}{ANY}": np.logical_or.reduce(list(found.values())), **found}
