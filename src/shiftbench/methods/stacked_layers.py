@@ -82,10 +82,11 @@ def product(left: Tensor, right: Tensor, added: Tensor | None = None, *, beta: i
         if added is None:
             added, beta = left.new_empty(()), 0
         return torch.baddbmm(added, left, right, beta=beta, alpha=alpha)
-    found = torch.from_numpy(np.matmul(left.numpy(), right.numpy()))
-    if added is not None:
-        found.add_(added, alpha=beta * alpha)
-    return found if alpha == 1 else found.neg_()
+    if added is None:
+        found = torch.from_numpy(np.matmul(left.numpy(), right.numpy()))
+        return found if alpha == 1 else found.neg_()
+    small = left if alpha == 1 else -left  # the weights: less work than a pass over what comes out
+    return torch.from_numpy(np.matmul(small.numpy(), right.numpy())).add_(added, alpha=beta)
 
 
 class _Layers(torch.autograd.Function):
