@@ -87,6 +87,18 @@ def test_the_earlier_result_stands_aside_until_one_that_was_interrupted_has_gone
     assert (earlier / MARKER).read_text() == "whole"
 
 
+def test_what_is_interrupted_before_it_wrote_anything_leaves_the_earlier_result(earlier: Path) -> None:
+    def interrupted_at_once() -> None:
+        with room(earlier, overwrite=True, marker=MARKER, resumes=True):
+            raise KeyboardInterrupt
+
+    before = tree(earlier)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_at_once()
+    assert tree(earlier) == before
+    assert names(Path()) == ["r"]
+
+
 def test_the_earlier_result_comes_back_after_a_kill_where_there_is_nothing_to_go_on_with(earlier: Path) -> None:
     before = tree(earlier)
     for resumes in (False, True):

@@ -31,7 +31,7 @@ def network(seeds=(1, 2), *, prior_sd: float = 0.7) -> Flipout:
 
 def says(net: Flipout, parameters: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and deviation [F, B] of networks with parameters [F, P], for records [F, B, D]."""
-    mean, raw = stacked_layers.layers(values.mT, parameters, net.shapes).unbind(1)
+    mean, raw = stacked_layers.layers(values.mT, parameters, net.shapes, stacked_layers.Drawn()).unbind(1)
     return mean, functional.softplus(raw) + 1e-6
 
 

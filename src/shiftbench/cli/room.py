@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def room(
         try:
             yield
         except BaseException as error:
-            begun = resumes and isinstance(error, KeyboardInterrupt)
+            begun = resumes and isinstance(error, KeyboardInterrupt) and not _empty(folder)
             if replaced and not begun:
                 earlier.come_back()
             if earlier.stands:
@@ -154,21 +154,14 @@ def _alone(place: Path) -> Iterator[None]:
     """Hold the name of a folder: two at once would take each other's result for the earlier one."""
     from shiftbench.fetch import record
 
-    name = f".{place.name}.lock"
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            held.enter_context(record.locked(place.parent, name=name))
+            stack.enter_context(record.held(place.parent, f".{place.name}.lock"))
         except FetchError:
             raise SettingsError(
                 f"{place}: expected a folder that nobody else writes to, found another process at it. Wait for it to "
                 "end, or choose another --out."
             ) from None
         except OSError:  # no such place yet, or one that may not be written to: nobody holds it
-            name = ""
-        try:
-            yield
-        finally:
-            held.close()
-            if name:
-                with suppress(OSError):
-                    (place.parent / name).unlink()
+            pass
+        yield

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -78,6 +78,19 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
                 "Wait for it to end, or name another folder."
             ) from None
         yield
+
+
+@contextmanager
+def held(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """As `locked`, and the lock's file is gone afterwards."""
+    with ExitStack() as stack:
+        stack.enter_context(locked(folder, name))
+        try:
+            yield
+        finally:
+            stack.close()
+            with suppress(OSError):
+                (folder / name).unlink()
 
 
 if sys.platform == "win32":

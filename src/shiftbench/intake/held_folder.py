@@ -21,19 +21,19 @@ def alone(folder: Path) -> Iterator[None]:
         raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
+    with ExitStack() as stack:
+        if new:
+            stack.callback(_remove_empty, folder)
         try:
-            held.enter_context(record.locked(folder))
+            stack.enter_context(record.held(folder))
         except FetchError:
             raise TableError(
                 f"{folder}: expected a folder that nobody else prepares, found another process at it. Wait for it to "
                 "end, or choose another folder."
             ) from None
-        try:
-            yield
-        finally:
-            held.close()
-            with suppress(OSError):
-                (folder / record.LOCK).unlink()
-                if new:
-                    folder.rmdir()  # only if it is empty
+        yield
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -12,7 +12,6 @@ import numpy as np
 from shiftbench import tables
 
 KEY = "shiftbench.outside"
-ANY = ": any of its ranges"  # ends the name of what holds for a method as a whole
 
 
 class RangeTally:
@@ -62,17 +61,19 @@ def _shares(text: str) -> dict[str, float]:
     return found
 
 
-def notes(path: Path) -> list[str]:
+def notes(path: Path, *, whole: str) -> list[str]:
     """A sentence for each Parquet file that says something: the share of its records outside of some range of a method.
+
+    whole: what ends the name of what holds for a method as a whole; only these are told of a method that has one.
 
     Raises:
         TableError: as `told`.
     """
     sentences = []
     for name, shares in told(path).items():
-        methods = [key.removesuffix(ANY) for key in shares if key.endswith(ANY)]
-        alone = {key: share for key, share in shares.items() if not key.startswith(tuple(methods))}
-        of = {method: shares[f"{method}{ANY}"] for method in methods} | alone
+        methods = tuple(key.removesuffix(whole) for key in shares if key.endswith(whole))
+        alone = {key: share for key, share in shares.items() if not key.startswith(methods)}
+        of = {method: shares[f"{method}{whole}"] for method in methods} | alone
         if left := [f"{key} {_percent(share)}" for key, share in of.items() if share]:
             sentences.append(
                 f"{name}: the formulas of the labels extrapolate beyond their ranges for a share of the records: "

@@ -51,9 +51,8 @@ class Drawn:
     signs: Sequence[tuple[Tensor, Tensor]] = ()
 
 
-def layers(inputs: Tensor, parameters: Tensor, shapes: Shapes, drawn: Drawn | None = None) -> Tensor:
+def layers(inputs: Tensor, parameters: Tensor, shapes: Shapes, drawn: Drawn) -> Tensor:
     """Softplus layers and a last one without, [M, in, B] → [M, out, B]: member by member, as a batched product."""
-    drawn = drawn or Drawn()
     return cast(Tensor, _Layers.apply(inputs, parameters, drawn.shift, shapes, drawn))  # type: ignore[no-untyped-call]
 
 
@@ -75,8 +74,8 @@ def log(values: Tensor, *, out: Tensor | None = None) -> Tensor:
 def product(left: Tensor, right: Tensor, added: Tensor | None = None, *, beta: int = 1, alpha: int = 1) -> Tensor:
     """beta · added + alpha · left · right for each member, [M, I, K] × [M, K, J], without a gradient; both are 1 or −1.
 
-    On a CPU it is NumPy's product if an axis is as long as that of many records: its library then takes little more
-    than half the time of PyTorch's.
+    On a CPU it is NumPy's product if an axis is as long as that of many records: its library then takes 0.55
+    to 0.9 of the time of PyTorch's.
     """
     if left.device.type != "cpu" or max(left.shape[-1], right.shape[-1]) < MANY:
         if added is None:

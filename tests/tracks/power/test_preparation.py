@@ -16,6 +16,7 @@ from shiftbench.partition import verify
 from shiftbench.track import Words
 from shiftbench.tracks import track
 from shiftbench.tracks.power import baselines, definition, partitions, preparation, published, reading, schema
+from shiftbench.tracks.power.physics.validity import ANY
 from tests.tracks.power.made import records, set_to
 
 ROWS = 8_000
@@ -31,7 +32,7 @@ def prepare(source, folder, *, experiment="canonical"):
 def example(tmp_path_factory):
     """A folder of the form that `shiftbench example power` writes."""
     folder = tmp_path_factory.mktemp("example")
-    told = {"shiftbench": ORIGIN, **outside.metadata({f"waves{outside.ANY}": 0.5})}
+    told = {"shiftbench": ORIGIN, **outside.metadata({f"waves{ANY}": 0.5})}
     records(ROWS).write_parquet(folder / "records.parquet", metadata=told)
     scored = records(1000, seed=1).with_columns(time_id=pl.lit(5))  # its records are of no voyage
     scored.write_parquet(folder / "generalization.parquet", metadata={"shiftbench": ORIGIN})

@@ -17,6 +17,7 @@ from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, wr
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.power import partitions, published, schema
+from shiftbench.tracks.power.physics.validity import ANY
 from shiftbench.tracks.power.reading import Table, read
 from shiftbench.tracks.power.schema import POWER, TIME_ID, TRACK
 from shiftbench.tracks.power.sources import EXPERIMENTS, GENERALIZATION, Found, sources
@@ -185,7 +186,7 @@ def _said(read_tables: Sequence[Table]) -> list[str]:
 
 def _outside(source: Source) -> list[str]:
     """Where the ranges of the formulas of made-up labels end, see `outside`."""
-    return outside.notes(source.path) if source.is_parquet and source.member is None else []
+    return outside.notes(source.path, whole=ANY) if source.is_parquet and source.member is None else []
 
 
 def _completed(frame: pl.DataFrame) -> pl.DataFrame:

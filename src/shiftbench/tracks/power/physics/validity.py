@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 import numpy as np
 
 from shiftbench.check import Flags, Vector
-from shiftbench.intake.outside import ANY
 from shiftbench.tracks.power.physics import calm_water, drafts, waves
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.ship import Ship
 from shiftbench.tracks.power.physics.water import GRAVITY
+
+ANY = ": any of its ranges"  # ends the name of what holds for a method as a whole
 
 
 def validity(ship: Ship, conditions: Conditions) -> list[str]:
