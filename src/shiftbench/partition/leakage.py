@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from polars.datatypes import DataType
 
 from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.partition import windows
+from shiftbench.partition import near_duplicates, windows
 from shiftbench.partition.engine import Partition
-from shiftbench.partition.hashing import Hashes, keyed_hash, smallest, step
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED
 
-MOST_RECORDS = 2_000_000
 MOST_EXAMPLES = 3
 NOTABLE = 0.01  # of an evaluation partition's records near-duplicated in train
-CELL = 0.01  # standard deviations: numbers in one cell of this width count as equal
 
 Severity = Literal["information", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("information", "warning", "error")
@@ -75,11 +70,12 @@ def leakage(
     """What the train partition of a table [N] shares with each of the others.
 
     clusters: columns (or "a+b", combinations) whose values (station, patient) should perhaps not be on both sides.
-    features: columns that make two rows near-duplicates if they agree in all of them: numbers to a hundredth of a
-        standard deviation, anything else exactly. Default: every column but those with a role in the rules.
+    features: columns that make two rows near-duplicates if they agree in all of them: numbers to a hundredth of the
+        column's standard deviation, anything else exactly. Default: every column but those with a role in the rules.
 
     An error is an id on both sides, a group of `by` that was cut, or a gap in time shorter than the rules say.
-    Above 2,000,000 records near-duplicates are searched among that many, drawn by the hash of their ids.
+    All near-duplicates are found and nothing else is called one (see `near_duplicates`), unless so many records are
+    similar that a finding says that not all were compared.
 
     Raises:
         UnknownNameError: for a cluster or feature column that is not in the table.
@@ -99,7 +95,7 @@ def leakage(
     if rules.time is not None:
         found += [*_gap(frame[rules.time], partition, rules), *_days(frame[rules.time], partition)]
     columns = list(features) or [name for name in frame.columns if name not in {*rules.columns(), *joined}]
-    found += _duplicates(frame.select(columns), partition, rules)
+    found += _duplicates(frame.select(columns), partition)
     return Leakage(tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)))
 
 
@@ -187,60 +183,41 @@ def _span(distance: float, dtype: DataType) -> str:
     return f"{distance:g}"
 
 
-def _duplicates(features: pl.DataFrame, partition: Partition, rules: Rules) -> list[Finding]:
+def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
     """Rows of another partition that equal a row of train in every feature, exactly or nearly."""
     features = features.select(name for name, dtype in features.schema.items() if not dtype.is_nested())
-    if not features.width:
+    train = (partition.assignment == "train").arg_true().to_numpy().astype(np.intp)
+    others = (partition.assignment != "train").arg_true().to_numpy().astype(np.intp)
+    if not features.width or not len(train) or not len(others):
         return []
+    equal = near_duplicates.equal(features, train, others)
+    near = near_duplicates.near(features, train, others, known=equal)
     found = []
-    rows = partition.assignment.is_not_null().arg_true().to_numpy().astype(np.intp)
-    if len(rows) > MOST_RECORDS:
-        what = f"near-duplicates were searched among {MOST_RECORDS:,} of {len(rows):,} records: there may be more."
-        found.append(Finding("information", "note", what, {"records": MOST_RECORDS}))
-        ids = partition.ids.gather(rows)
-        rows = rows[smallest(keyed_hash(ids, seed=rules.seed), ids, MOST_RECORDS)]
-    features = features[rows]
-    names, ids = partition.assignment.gather(rows).to_numpy(), partition.ids.gather(rows)
-    exact = [features.hash_rows().to_numpy()]
-    # Two grids, half a cell apart: rows that an edge of one keeps apart can still meet in the other.
-    near = [_cells(features, offset) for offset in (0.0, 0.5)]
-    for kind, cells in (("equal", exact), ("nearly equal", [*exact, *near])):
-        counts, examples = _matches(cells, names, ids)
+    for kind, twins in (("equal", equal), ("nearly equal", near)):
+        counts = _by_partition(partition.assignment.gather(twins.rows))
         if counts:
+            examples = _examples(twins, partition)
             what = f"records whose features are {kind} to those of one in train: {_listed(counts)} ({examples[0]})."
             notable = any(count >= NOTABLE * partition.counts[name] for name, count in counts.items())
             found.append(Finding("warning" if notable else "information", "duplicates", what, counts, examples))
+    if not near.complete:
+        what = f"more than {near_duplicates.MOST_PAIRS:,} pairs of records are similar, and not all of them were "
+        what += "compared: there may be more near-duplicates."
+        found.append(Finding("information", "note", what, {"records": len(others)}))
     return found
 
 
-def _cells(features: pl.DataFrame, offset: float) -> Hashes:
-    """A hash of each row's cell in a grid over its numbers, and of its other values."""
-    keys = np.zeros(features.height, np.uint64)
-    for column in features:
-        if column.dtype.is_numeric():
-            numbers = column.cast(pl.Float64).fill_nan(None)
-            width = CELL * (numbers.filter(numbers.is_finite()).std() or 1.0)
-            cells = (numbers / width + offset).floor() + 0.0  # + 0.0: no negative zero
-            words = cells.fill_null(math.nan).to_numpy().view(np.uint64)
-        else:
-            words = column.hash().to_numpy()
-        keys = step(keys, words)
-    return keys
+def _by_partition(names: pl.Series) -> dict[str, int]:
+    counts = dict(names.value_counts().iter_rows())
+    return {name: counts[name] for name in PARTITIONS if name in counts}
 
 
-def _matches(keys: list[Hashes], names: npt.NDArray[Any], ids: pl.Series) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Records of each other partition that share any of the keys with train, and a few such pairs of ids."""
-    train = np.flatnonzero(names == "train")
-    seen = [pl.Series(key[train]).unique().implode() for key in keys]
-    counts: dict[str, int] = {}
-    examples: list[str] = []
-    for name in PARTITIONS[1:]:
-        own = np.flatnonzero(names == name)
-        matched = [pl.Series(key[own]).is_in(there).to_numpy() for key, there in zip(keys, seen, strict=True)]
-        if count := int(np.count_nonzero(np.any(matched, axis=0))):
-            counts[name] = count
-            key, hits = next((key, own[hit]) for key, hit in zip(keys, matched, strict=True) if hit.any())
-            for row in hits[: MOST_EXAMPLES - len(examples)]:
-                twin = train[np.flatnonzero(key[train] == key[row])[0]]
-                examples.append(f"{ids[int(row)]} of {name} and {ids[int(twin)]} of train")
-    return counts, tuple(examples)
+def _examples(twins: near_duplicates.Twins, partition: Partition) -> tuple[str, ...]:
+    """A few pairs of ids, in the order of the partitions."""
+    names = partition.assignment.gather(twins.rows)
+    first = np.concatenate([(names == name).arg_true().head(MOST_EXAMPLES).to_numpy() for name in PARTITIONS])
+    return tuple(
+        f"{partition.ids[int(twins.rows[place])]} of {names[int(place)]} and "
+        f"{partition.ids[int(twins.twins[place])]} of train"
+        for place in first[:MOST_EXAMPLES]
+    )
