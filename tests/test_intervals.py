@@ -1,11 +1,10 @@
-"""Intervals, paired comparisons and shared ranks: against twins, and by simulation against the truth."""
+"""Intervals and paired comparisons: against twins, and by simulation against the truth."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from dataclasses import replace
-from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,7 @@ from scipy import stats
 
 from shiftbench import retention
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm, mean_interval, shared_ranks
+from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm, mean_interval
 from shiftbench.ranking import Ranking
 from shiftbench.resampling import Detection, Joined, Means, Resampler, Retention, Statistic
 
@@ -203,7 +202,7 @@ def test_normal_intervals_and_p_values_are_those_of_many_replicates_where_record
 
 
 @pytest.mark.parametrize("kind", EXPLICIT)
-def test_identical_systems_have_p_one_and_share_a_rank(rng, kind):
+def test_identical_systems_have_p_one(rng, kind):
     clusters = clustered(rng, 25)
     resampler = Resampler(len(clusters), clusters=clusters)
     errors, uncertainty = rng.chisquare(1, len(clusters)), rng.normal(size=len(clusters))
@@ -212,7 +211,6 @@ def test_identical_systems_have_p_one_and_share_a_rank(rng, kind):
     value, low, high, p = result.difference(0)
     np.testing.assert_array_equal([value, low, high], 0.0)
     np.testing.assert_array_equal(p, 1.0)
-    assert list(shared_ranks(result.values[:, 0], np.zeros((2, 2), dtype=bool), better="min")) == [1, 1]
 
 
 @pytest.mark.parametrize("kind", EXPLICIT)
@@ -427,51 +425,6 @@ def test_holm_equals_its_literal_twin(p_values):
 def test_holm_leaves_out_what_was_not_tested():
     np.testing.assert_allclose(holm([0.01, math.nan, 0.02]), [0.02, math.nan, 0.02])
     assert holm([]).shape == (0,)
-
-
-def separation(systems: int, *pairs: tuple[int, int]) -> np.ndarray:
-    separated = np.zeros((systems, systems), dtype=bool)
-    for a, b in pairs:
-        separated[a, b] = separated[b, a] = True
-    return separated
-
-
-ALL = separation(3, (0, 1), (0, 2), (1, 2))
-
-
-@pytest.mark.parametrize(
-    ("values", "separated", "better", "ranks"),
-    [
-        ([0.3, 0.1, 0.2], ALL, "min", [3, 1, 2]),
-        ([0.3, 0.1, 0.2], ALL, "max", [1, 3, 2]),
-        ([0.3, 0.1, 0.2], separation(3), "min", [1, 1, 1]),
-        ([0.1, 0.2, 0.3], separation(3, (0, 2)), "min", [1, 1, 1]),  # a chain: 0 like 1, 1 like 2
-        ([0.1, 0.2, 0.3], separation(3, (0, 1), (0, 2)), "min", [1, 2, 2]),
-        ([0.1, 0.2, 0.3], separation(3, (0, 2), (1, 2)), "min", [1, 1, 3]),
-        ([0.1, 0.2, 0.3], separation(3, (0, 1), (1, 2)), "min", [1, 1, 1]),  # 0 and 2 share, and so 1 between them
-        ([0.2, 0.2, 0.2], ALL, "min", [1, 2, 3]),
-        ([0.2, math.nan, 0.1], ALL, "min", [2, 3, 1]),
-        ([0.2, math.nan, 0.1], separation(3), "max", [1, 3, 1]),
-        ([math.nan, 0.2, math.nan], separation(3), "min", [2, 1, 2]),
-        ([math.nan, math.nan], separation(2), "min", [1, 1]),
-        ([0.5], separation(1), "min", [1]),
-        ([], separation(0), "min", []),
-    ],
-)
-def test_systems_share_a_rank_where_no_test_separates_them(values, separated, better, ranks):
-    assert list(shared_ranks(values, separated, better=better)) == ranks
-
-
-@examples
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=6, unique=True), st.randoms(use_true_random=False))
-def test_ranks_do_not_depend_on_the_order_of_the_systems(values, random):
-    systems = len(values)
-    pairs = [(a, b) for a in range(systems) for b in range(a) if random.random() < 0.5]
-    separated = separation(systems, *pairs)
-    order = random.choice(list(permutations(range(systems)))) if systems > 1 else (0,)
-    expected = shared_ranks(values, separated, better="min")[list(order)]
-    found = shared_ranks(np.array(values)[list(order)], separated[np.ix_(order, order)], better="min")
-    np.testing.assert_array_equal(found, expected)
 
 
 def test_retention_statistics_observe_the_public_scores(rng):

@@ -1,4 +1,4 @@
-"""Bootstrap intervals, paired comparisons and shared ranks, by record or by cluster.
+"""Bootstrap intervals and paired comparisons, by record or by cluster.
 
 Records of one station, day, scene or patient resemble each other; an interval that resamples single records treats them
 as independent and is far too short. Name the cluster, and whole clusters are resampled.
@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.check import Flags, Vector
+from shiftbench.check import Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.resampling import Resampler, Statistic
 
@@ -314,25 +314,3 @@ def holm(p_values: npt.ArrayLike) -> Vector:
     factors = np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
     return adjusted
-
-
-def shared_ranks(values: npt.ArrayLike, separated: Flags, *, better: str) -> npt.NDArray[np.int64]:
-    """Ranks [K] from 1; two systems that no test separates share one.
-
-    Sharing is carried on: if A and B share a rank, and B and C do, all three do. So a new rank begins only where every
-    system above is separated from every one below. NaN values come last.
-
-    Args:
-        values: [K].
-        separated: [K, K], True where an adjusted paired test separates two systems.
-        better: "min" or "max".
-    """
-    scores = np.asarray(values, dtype=np.float64) * (1.0 if better == "min" else -1.0)
-    order = np.argsort(scores, kind="stable")  # NaN sorts last
-    ranks = np.ones(len(scores), dtype=np.int64)
-    for place in range(1, len(order)):
-        above, below = order[:place], order[place:]
-        apart = np.isnan(scores[below[0]]) or bool(separated[np.ix_(above, below)].all())
-        same = np.isnan(scores[below[0]]) and np.isnan(scores[above[-1]])
-        ranks[order[place]] = place + 1 if apart and not same else ranks[order[place - 1]]
-    return ranks

@@ -70,12 +70,9 @@ def bold(report) -> list[str]:
     return [row.label for row in grid.rows if cell_of(grid, row.label, "RMSE", "Shifted").best]
 
 
-def test_bold_are_all_that_share_the_first_rank():
+def test_bold_are_the_systems_of_rank_one_and_no_others():
     assert bold(ranked(1, 3, 5, 1, 4)) == ["boosting", "fc24_high_c"]
-
-
-def test_nothing_is_bold_where_all_share_a_rank():
-    assert bold(ranked(1, 1, 1, 1, 1)) == []
+    assert bold(ranked(1, 1, 1, 1, 1)) == ["boosting", "deep_ensemble", "mean", "fc24_high_c", "persistence"]
 
 
 def scored(*ends: tuple[float, float | None, float | None]):
@@ -87,22 +84,19 @@ def scored(*ends: tuple[float, float | None, float | None]):
     return replace(regression(), scores=tuple(scores), ranks=(), comparisons=())
 
 
-def test_without_ranks_overlapping_intervals_share_the_bold():
-    assert bold(scored((1.0, 0.8, 1.2), (1.1, 0.9, 1.3), (2.0, 1.8, 2.2))) == ["deep_ensemble", "mean"]
-    assert bold(scored((1.0, 0.8, 1.2), (1.1, 0.9, 1.3), (1.2, 1.0, 1.4))) == []
-    assert bold(scored((1.0, None, None), (1.1, None, None), (2.0, None, None))) == ["deep_ensemble"]
+@pytest.mark.parametrize("ends", [((1.0, 0.8, 1.2), (2.0, 1.8, 2.2), (3.0, 2.8, 3.2)), ((1.0, None, None),) * 3])
+def test_scores_without_a_test_are_never_bold(ends):
+    assert bold(scored(*ends)) == []
 
 
-def test_what_is_bold_is_told_by_what_makes_it_so():
+def test_what_is_bold_is_told_where_anything_is():
     report = regression()
     few = replace(report, recipe={**report.recipe, "intervals": {"replicates": 20, "used": {"eval": "percentile"}}})
-    for made, told in (
-        (report, "Bold: rank 1,"),
-        (few, "Bold: the best of its column and all whose intervals overlap with its own"),
-        (replace(report, ranks=()), "Bold: the best of its column and all whose intervals overlap with its own"),
-    ):
-        assert grid_of(made, "answers").note.startswith(told)
-        assert told in grid_of(made, "splits", "").note
+    for made, told in ((report, True), (few, False), (replace(report, ranks=()), False)):
+        for kind, split in (("answers", "eval"), ("splits", "")):
+            grid = grid_of(made, kind, split)
+            assert ("Bold: rank 1" in grid.note) is told
+            assert any(cell.best for row in grid.rows for cell in row.cells) is told
 
 
 def test_the_parts_of_an_r_auc_add_up_to_it():

@@ -97,7 +97,7 @@ def compare(
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, shared ranks.
+    """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, ranks.
 
     With --track and --data: of submissions in the track's own form.
     """

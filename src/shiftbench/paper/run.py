@@ -9,9 +9,13 @@ from typing import Any, ClassVar, TypeVar
 
 from shiftbench.errors import TableError
 from shiftbench.report.content import Curve, Report, Score, System
-from shiftbench.report.view import clean
+from shiftbench.report.view import best, clean
 
 SINGLE = " (single)"
+BOLD = (
+    "Bold: rank 1, that is, no adjusted paired test finds another system of its run better; scores without a test, and "
+    "printed ones, are never bold."
+)
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,17 @@ def merged(runs: Sequence[Run]) -> Report:
         curves += [replace(entry, system=named[entry.system]) for entry in run.report.curves if entry.system in named]
     title = " · ".join(run.name for run in runs)
     return replace(runs[0].report, title=title, systems=tuple(systems), curves=tuple(curves))
+
+
+def leaders(column: Sequence[tuple[Run, Score] | None]) -> set[int]:
+    """The rows of a column that have rank 1 in their own report; see `view.best`."""
+    found: set[int] = set()
+    told = [(at, *entry) for at, entry in enumerate(column) if entry is not None]
+    for run in {id(run): run for _, run, _ in told}.values():
+        mine = [(at, score) for at, whose, score in told if whose is run]
+        first = best(run.report, [score for _, score in mine])
+        found |= {at for at, score in mine if score.system in first}
+    return found
 
 
 def origins(runs: Sequence[Run]) -> str:

@@ -163,7 +163,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Rank:
-    """A system's rank by a metric; systems that no adjusted paired test separates share one."""
+    """A system's rank by a metric: 1 + the number of systems that an adjusted paired test finds better."""
 
     split: str
     subset: str

@@ -42,8 +42,7 @@ PARTS = {
     "ranking_shifted": "Ranking, shifted",
     "ranking_between": "Ranking, between the two",
 }
-BOLD = "Bold: rank 1, the best of its column and all that share its rank; none where all do."
-BOLD_BY_INTERVALS = "Bold: the best of its column and all whose intervals overlap with its own; none where all do."
+BOLD = "Bold: rank 1, that is, no adjusted paired test finds a system better; scores without a test are never bold."
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
-    note = _bold(report, split) if any(cell.best for column in cells for cell in column) else ""
+    note = BOLD if any(cell.best for column in cells for cell in column) else ""
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
 
 
@@ -215,14 +214,8 @@ def _splits(report: Report) -> Grid:
     shown = tuple(row for row in rows if any(cell != NONE for cell in row.cells))
     notes = ["Over all records of each."]
     if any(cell.best for row in shown for cell in row.cells):
-        notes += dict.fromkeys(_bold(report, split) for split in report.splits)
+        notes.append(BOLD)
     return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
-
-
-def _bold(report: Report, split: str) -> str:
-    """What is bold in a table: see `best`."""
-    ranked = any(rank.split == split for rank in report.ranks) and testable(report, split)
-    return BOLD if ranked else BOLD_BY_INTERVALS
 
 
 def _measure_name(measure: str) -> str:
@@ -265,7 +258,7 @@ def _ranks(report: Report, split: str) -> Grid:
         for system in report.systems
         if any(key[0] == system.name for key in found)
     )
-    note = "1 is best. Systems that no adjusted paired test separates share a rank."
+    note = "1 + the number of systems that an adjusted paired test finds better: where it is 1, none is found better."
     return Grid("ranks", split, f"Ranks ({split_title(split)})", "System", tuple(columns), rows, note)
 
 

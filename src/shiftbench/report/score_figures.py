@@ -133,14 +133,11 @@ def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) 
 
 
 def _name_rows(report: Report, panel: Any, names: list[str]) -> None:
-    texts, front = labels(report), lead(report)
+    texts = labels(report)
     roles = {system.name: ROLES[system.role] for system in report.systems}
     ticks = [f"{texts[name]}\n({roles[name]})" for name in names]
     panel.set_yticks(range(len(names)), ticks, fontsize="small")
     panel.set_ylim(len(names) - 0.5, -0.5)
-    for tick, name in zip(panel.get_yticklabels(), names, strict=True):
-        if front is not None and name == front.name:
-            tick.set_fontweight("bold")
 
 
 def _ends(value: float, low: float | None, high: float | None, std: float | None = None) -> list[float]:

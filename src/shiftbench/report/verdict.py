@@ -27,6 +27,7 @@ from shiftbench.report.view import (
 MOST_OTHERS = 4  # systems beside the leading one that get sentences of their own
 MOST_NAMED = 3  # systems in one list
 DOUBT = "; without intervals this may be chance"
+UNTESTED = "; without a test this may be chance"
 
 
 def verdict(report: Report) -> list[str]:
@@ -235,7 +236,7 @@ def _extreme(metric: Metric) -> str:
 
 
 def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
-    """The system with the best score, and which cannot be told apart from it; None if fewer than two have one."""
+    """The system with the best score, and which share its rank; None if fewer than two have a score."""
     names = [system.name for system in case.report.systems if system.role != "single"]
     scores = [score for name in names if (score := case.score(name, subset, metric.name)) is not None]
     if len(scores) < 2:
@@ -245,11 +246,13 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     alike = [clean(name) for name in names if name in leaders and name != top.system]
     rest = ""
     if not leaders:
-        rest = "; no system can be told apart from it"
+        rest = UNTESTED
+    elif len(alike) == len(scores) - 1:
+        rest = "; no test finds any system better than another"
     elif len(alike) > MOST_NAMED:
-        rest = f"; {len(alike)} of the {len(scores) - 1} others cannot be told apart from it"
+        rest = f"; {len(alike)} of the {len(scores) - 1} others share rank 1 with it"
     elif alike:
-        rest = f"; {_listed(alike)} cannot be told apart from it"
+        rest = f"; {_listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     return f"{clean(top.system)}, {case.quantity(top)}", rest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -173,20 +173,16 @@ def _ends(score: Score) -> tuple[float, float]:
     return score.value, score.value
 
 
-def best(report: Report, scores: list[Score]) -> set[str]:
-    """The systems that no other beats at one place; empty where nobody stands out.
+def best(report: Report, scores: Sequence[Score]) -> set[str]:
+    """The systems of rank 1 among these scores of one place: what tables show in bold.
 
-    By the shared ranks if the report holds any for this place that say something, else by overlapping intervals.
+    No adjusted paired test finds a system better than one of these. A score without a test (of single models, without
+    intervals, or with too few replicates for any test to find anything) is never among them.
     """
-    scores = [score for score in scores if finite(score.value)]
-    if len(scores) < 2:
+    if not scores or not testable(report, scores[0].split):
         return set()
     place = (scores[0].split, scores[0].subset, scores[0].metric)
-    ranks = {rank.system: rank.rank for rank in report.ranks if (rank.split, rank.subset, rank.metric) == place}
-    if ranks and testable(report, scores[0].split):
-        leaders = {system for system, rank in ranks.items() if rank == min(ranks.values())}
-        return leaders if len(leaders) < len(ranks) else set()
-    choose = min if METRICS[scores[0].metric].better == "min" else max
-    top = choose(scores, key=lambda score: score.value)
-    leaders = {score.system for score in scores if score is top or overlap(score, top)}
-    return leaders if len(leaders) < len(scores) else set()
+    first = {
+        entry.system for entry in report.ranks if (entry.split, entry.subset, entry.metric) == place and entry.rank == 1
+    }
+    return first & {score.system for score in scores}

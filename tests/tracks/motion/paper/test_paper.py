@@ -13,7 +13,7 @@ from rich.console import Console
 
 from shiftbench import published
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.report.content import METRICS
+from shiftbench.report.content import METRICS, Rank
 from shiftbench.tracks.motion import paper
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import Slot, error_of, of
@@ -151,13 +151,17 @@ def test_systems_of_print_that_no_run_has_are_rows_too():
     assert entry.printed
 
 
-def test_bold_is_only_what_has_an_interval():
-    unranked = [replace(report, ranks=()) for report in made.reports()]  # so few replicates tell nothing apart
-    table = found(paper.tables(unranked), "Table 20", "evaluation")[0]
+def test_bold_are_the_systems_of_rank_one_and_nothing_else():
+    own = {row.system: row.own for row in found(paper.tables(made.reports()), "Table 20", "evaluation")[0].rows}
+    place = ("eval", "full", "weighted_ade")
+    ranks = (Rank(*place, own["vector"], 1), Rank(*place, own[FIRST], 2))
+    enough = {"level": 0.95, "replicates": 1_000_000, "used": {"eval": "percentile"}}
+    ranked = [replace(report, ranks=ranks, recipe={**report.recipe, "intervals": enough}) for report in made.reports()]
+    table = found(paper.tables(ranked), "Table 20", "evaluation")[0]
     bold = [entry for cells in table.cells for entry in cells if entry.best]
-    assert cell(table, FIRST, "weighted_ade").best
-    assert not cell(table, "vector", "weighted_ade").best
-    assert all(entry.low is not None for entry in bold)
+    assert bold == [cell(table, "vector", "weighted_ade")]
+    unranked = [replace(report, ranks=()) for report in made.reports()]
+    assert not any(entry.best for table in paper.tables(unranked) for cells in table.cells for entry in cells)
 
 
 def test_reports_of_one_run_are_one_bundle_and_those_of_others_are_not():

@@ -9,10 +9,10 @@ import polars as pl
 
 from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.paper.run import origins
+from shiftbench.paper.run import BOLD, leaders, origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.report.content import Report, Score
-from shiftbench.report.view import best, finite, split_title
+from shiftbench.report.view import split_title
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
     FIRST,
@@ -121,10 +121,10 @@ def _table(layout: Layout, bundles: Sequence[Bundle], frame: pl.DataFrame, task:
     kept = [at for at, entry in enumerate(entries) if entry.line.slot in _slots(frame) or any(scores[at])]
     entries, scores = [entries[at] for at in kept], [scores[at] for at in kept]
     values = [[_values(found, entry, column) for column in heads] for entry in entries]
-    leaders = [_leaders([row[place] for row in scores]) for place in range(len(heads))]
+    first = [leaders([row[place] for row in scores]) for place in range(len(heads))]
     cells = tuple(
         tuple(
-            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in leaders[c])
+            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in first[c])
             for c, column in enumerate(heads)
         )
         for r in range(len(entries))
@@ -178,17 +178,6 @@ def _values(found: Lookup, entry: Entry, column: Column) -> tuple[Printed, ...]:
     return found.get((slot.model, slot.ensemble, slot.aggregation, str(slot.k), *column.place), ())
 
 
-def _leaders(scores: Sequence[tuple[Run, Score] | None]) -> set[int]:
-    """The rows that nothing of their report beats; scores without an interval cannot be told apart."""
-    found: set[int] = set()
-    told = [(at, *entry) for at, entry in enumerate(scores) if entry and finite(entry[1].low)]
-    for run in {id(run): run for _, run, _ in told}.values():
-        mine = {score.system: (at, score) for at, whose, score in told if whose is run}
-        winners = best(run.report, [score for _, score in mine.values()])
-        found |= {mine[name][0] for name in winners if name in mine}
-    return found
-
-
 # --- what to know ---------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +190,7 @@ def _notes(
 ) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
-        yield "Bold: the best of its report, and all that cannot be told apart from it."
+        yield BOLD
     yield "K members score the plans of all of them; MA takes the mean of their scores, LQ mean minus deviation."
     if any(cell.low is not None for cell in every):
         yield "Brackets hold confidence intervals, by scene."

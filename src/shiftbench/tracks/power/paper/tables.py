@@ -9,10 +9,10 @@ import polars as pl
 
 from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.paper.run import origins
+from shiftbench.paper.run import BOLD, leaders, origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.report.content import Report, Score
-from shiftbench.report.view import best, clean, split_title
+from shiftbench.report.view import clean, split_title
 from shiftbench.tracks.power.paper import comparison, partition
 from shiftbench.tracks.power.paper.systems import MEMBERS, REAL, SOURCE, UNIT, Run, Slot, of, printed
 from shiftbench.tracks.power.schema import RULE, THRESHOLD_KW2
@@ -57,9 +57,10 @@ class Line:
     slot: Slot | None
     run: Run | None
 
-    def score(self, column: Column) -> Score | None:
-        """Our score for a column."""
-        return None if self.run is None else self.run.score(self.row.own, column.place)
+    def score(self, column: Column) -> tuple[Run, Score] | None:
+        """Our score for a column, and whose it is."""
+        found = None if self.run is None else self.run.score(self.row.own, column.place)
+        return None if self.run is None or found is None else (self.run, found)
 
 
 def tables(reports: Iterable[Report]) -> list[Table]:
@@ -85,9 +86,12 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
     heads, found, lines = columns(frame), lookup(frame, KEYS), list(_lines(runs, frame))
     values = [[_values(found, line, column) for column in heads] for line in lines]
     scores = [[line.score(column) for column in heads] for line in lines]
-    leaders = [_leaders(lines, [row[place] for row in scores]) for place in range(len(heads))]
+    first = [leaders([row[place] for row in scores]) for place in range(len(heads))]
     cells = tuple(
-        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(heads))
+        tuple(
+            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in first[c])
+            for c, column in enumerate(heads)
+        )
         for r in range(len(lines))
     )
     letters = marks(value for row in values for here in row for value in here)
@@ -121,20 +125,6 @@ def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
     return () if line.slot is None else found.get((line.slot.model, line.slot.ensemble, *column.place), ())
 
 
-def _leaders(lines: Sequence[Line], scores: Sequence[Score | None]) -> set[int]:
-    """The rows that nothing of their run beats. Means over single models have no interval to be told apart by."""
-    found: set[int] = set()
-    for run in {id(line.run): line.run for line in lines if line.run is not None}.values():
-        mine = {
-            score.system: place
-            for place, (line, score) in enumerate(zip(lines, scores, strict=True))
-            if line.run is run and score is not None and score.std is None
-        }
-        winners = best(run.report, [score for place in mine.values() if (score := scores[place]) is not None])
-        found |= {mine[name] for name in winners}
-    return found
-
-
 # --- what to know ---------------------------------------------------------------------------------------------------
 
 
@@ -143,7 +133,7 @@ def _notes(
 ) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
-        yield "Bold: the best of its run, and all that cannot be told apart from it."
+        yield BOLD
     yield (
         "In print a deep ensemble has ten members with ten samples each, an ensemble (1 × 10) is one member with ten "
         "samples, and the others are ensembles of ten; mean ± std is over ten members."

@@ -10,11 +10,11 @@ import polars as pl
 
 from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.paper.run import origins
+from shiftbench.paper.run import BOLD, leaders, origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report.content import Report, Score
 from shiftbench.report.digits import MISSING
-from shiftbench.report.view import SPLITS, best
+from shiftbench.report.view import SPLITS
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, RANDOM, READINGS, Layout, Reading, training_sets
 from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, Run, Slot, of, printed, turned
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
@@ -83,9 +83,9 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
         [line.score(column, here) for column, here in zip(heads, row, strict=True)]
         for line, row in zip(lines, values, strict=True)
     ]
-    leaders = [_leaders(layout, lines, [row[place] for row in scores]) for place in range(len(heads))]
+    first = [_leaders(layout, lines, [row[place] for row in scores]) for place in range(len(heads))]
     cells = tuple(
-        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in leaders[c]) for c, column in enumerate(heads))
+        tuple(Cell.of(scores[r][c], column, values[r][c], best=r in first[c]) for c, column in enumerate(heads))
         for r in range(len(lines))
     )
     letters = marks((value for row in values for here in row for value in here), quiet=QUIET)
@@ -175,34 +175,11 @@ def _readings(layout: Layout, frame: pl.DataFrame, slot: Slot) -> list[Reading |
 
 
 def _leaders(layout: Layout, lines: Sequence[Line], scores: Sequence[Score | None]) -> set[int]:
-    """The rows that nothing beats: among the systems of a run, the measures of a system, or the training sets."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, (line, score) in enumerate(zip(lines, scores, strict=True)):
-        if score is not None and line.run is not None:
-            keys = {
-                "systems": (line.row.run,),
-                "measures": (line.row.run, line.row.own),
-                "experiments": (line.row.system, line.run.origin),
-            }
-            groups.setdefault(keys[layout.rows], []).append(place)
-    return {place for places in groups.values() for place in _best(layout, lines, scores, places)}
-
-
-def _best(
-    layout: Layout, lines: Sequence[Line], scores: Sequence[Score | None], places: Sequence[int]
-) -> Iterator[int]:
-    """The best rows of a group: by the paired tests of their report between its systems, by their intervals else."""
-    run = lines[places[0]].run
-    assert run is not None
-    # Means over single models have a spread, but no interval to be told apart by.
-    named = {place: score for place in places if (score := scores[place]) is not None and score.std is None}
-    if layout.rows == "systems":
-        report = run.report
-    else:
-        report = replace(run.report, ranks=())
-        named = {place: replace(score, system=str(place)) for place, score in named.items()}
-    winners = best(report, list(named.values()))
-    return (place for place, score in named.items() if score.system in winners)
+    """The rows of rank 1; no test compares the measures of a system, or training sets, with each other."""
+    if layout.rows != "systems":
+        return set()
+    told = zip(lines, scores, strict=True)
+    return leaders([None if line.run is None or score is None else (line.run, score) for line, score in told])
 
 
 # --- what to know ---------------------------------------------------------------------------------------------------
@@ -213,8 +190,7 @@ def _notes(
 ) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
-        within = {"systems": "its run", "measures": "its system", "experiments": "its system over the training sets"}
-        yield f"Bold: the best of {within[layout.rows]}, and all that cannot be told apart from it."
+        yield BOLD
     if any(cell.std is not None for cell in every):
         yield "± is the standard deviation over single models; brackets hold confidence intervals."
     if any(SECOND_PRINTING in value.flags for cell in every for value in cell.printed):

@@ -1,0 +1,122 @@
+"""Ranks: one more than the number of systems that a test finds better; the same in tables, verdict and paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shiftbench import scored
+from shiftbench.assessment import Options, build
+from shiftbench.comparison import ranks
+from shiftbench.intervals import Settings
+from shiftbench.report.content import METRICS
+from shiftbench.report.grid import grids
+from shiftbench.report.verdict import verdict
+from shiftbench.scored import Records
+
+examples = settings(max_examples=60, deadline=None, derandomize=True)
+NORMAL = Settings(kind="normal")
+
+
+def better(systems: int, *pairs: tuple[int, int]) -> np.ndarray:
+    found = np.zeros((systems, systems), dtype=bool)
+    for a, b in pairs:
+        found[a, b] = True
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        (((0, 1), (0, 2), (1, 2)), [1, 2, 3]),
+        (((2, 1), (2, 0), (1, 0)), [3, 2, 1]),
+        ((), [1, 1, 1]),
+        (((0, 2),), [1, 1, 2]),  # 0 like 1, 1 like 2: the last is not lifted by its neighbour
+        (((0, 1), (0, 2)), [1, 2, 2]),
+        (((0, 2), (1, 2)), [1, 1, 3]),
+    ],
+)
+def test_a_rank_is_one_more_than_the_number_of_systems_found_better(pairs, expected):
+    assert ranks(better(3, *pairs)) == expected
+
+
+@examples
+@given(st.integers(1, 6), st.randoms(use_true_random=False))
+def test_ranks_do_not_depend_on_the_order_of_the_systems(systems, random):
+    found = better(systems, *((a, b) for a in range(systems) for b in range(a) if random.random() < 0.5))
+    order = list(random.choice(list(permutations(range(systems)))))
+    assert ranks(found[np.ix_(order, order)]) == [ranks(found)[k] for k in order]
+
+
+def chain(settings: Settings = NORMAL, *, systems: int = 9, n: int = 300):
+    """Systems that are each a little worse than the one before on the same records, and one far worse."""
+    rng = np.random.default_rng(3)
+    scales = [*(1.0 + 0.12 * k for k in range(systems - 1)), 3.0]
+    base = rng.chisquare(1, n)
+    systems = [
+        scored.given(f"s{k}", scale * (0.2 * base + 0.8 * rng.chisquare(1, n)), {"u": rng.random(n)}, root=True)
+        for k, scale in enumerate(scales)
+    ]
+    options = Options(threshold=1.0, intervals=settings)
+    return build([(Records(n, shifted=np.arange(n) % 2 == 0), systems)], options)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return chain()
+
+
+def test_ranks_are_those_of_the_comparisons(report):
+    """The slow twin: count the comparisons that a system lost by its adjusted p."""
+    for place in {(entry.subset, entry.metric) for entry in report.comparisons}:
+        mine = [entry for entry in report.comparisons if (entry.subset, entry.metric) == place]
+        lost = dict.fromkeys((system.name for system in report.systems), 0)
+        for entry in mine:
+            if entry.p_adjusted < 0.05:
+                first_is_better = (entry.difference < 0) == (METRICS[place[1]].better == "min")
+                lost[entry.b if first_is_better else entry.a] += 1
+        found = {rank.system: rank.rank for rank in report.ranks if (rank.subset, rank.metric) == place}
+        assert found == {name: 1 + count for name, count in lost.items()}
+
+
+def test_a_chain_of_likenesses_lifts_no_system_that_is_found_worse(report):
+    found = {rank.system: rank.rank for rank in report.ranks if (rank.subset, rank.metric) == ("full", "rmse")}
+    assert found["s0"] == found["s1"] == 1
+    assert found["s7"] > 1  # each is like its neighbour, but the first is better than the last
+    assert found["s8"] == 9
+
+
+def test_bold_and_verdict_name_the_systems_of_rank_one(report):
+    first = {rank.system for rank in report.ranks if (rank.subset, rank.metric) == ("full", "rmse") and rank.rank == 1}
+    (grid,) = (grid for grid in grids(report) if grid.kind == "answers")
+    (place,) = (k for k, c in enumerate(grid.columns) if (c.group, c.title) == ("RMSE ↓", "Full"))
+    assert {row.label for row in grid.rows if row.cells[place].best} == first
+    for subset, words in (("in", "in-domain"), ("shifted", "on shifted data")):
+        here = [rank.system for rank in report.ranks if (rank.subset, rank.metric, rank.rank) == (subset, "rmse", 1)]
+        (told,) = (
+            text for text in verdict(replace(report, task="regression")) if text.startswith(f"Lowest RMSE {words}")
+        )
+        others = [name for name in here if f"{words}: {name}," not in told]
+        counted = len(others) > 3 and f"; {len(others)} of the 8 others share rank 1 with it" in told
+        assert counted or all(name in told.partition(";")[2] for name in others)
+
+
+def test_without_replicates_enough_for_a_test_nothing_is_ranked_or_bold():
+    report = chain(Settings(replicates=50), systems=3)  # 3 pairs / 51 > 0.05
+    assert report.ranks == ()
+    assert any("none is ranked" in text for text in report.warnings)
+    assert not any(cell.best for grid in grids(report) for row in grid.rows for cell in row.cells)
+    told = [text for text in verdict(replace(report, task="regression")) if text.startswith("Lowest RMSE")]
+    assert told
+    assert all("; without a test this may be chance." in text for text in told)
+
+
+def test_a_score_without_a_test_has_no_rank():
+    """Of a single record nothing can be resampled."""
+    systems = [scored.given(name, [error], {"u": [1.0]}) for name, error in (("a", 1.0), ("b", 2.0))]
+    assert build([(Records(1), systems)], Options()).ranks == ()
