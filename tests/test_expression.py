@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import time
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
-from shiftbench.expression import DEEPEST, MOST_CHARACTERS, condition
+from shiftbench.expression import DEEPEST, LONGEST, MOST_CHARACTERS, condition
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +148,9 @@ def test_an_or_with_a_missing_side_is_decided_by_the_other(table: pl.DataFrame) 
         ("(" * 1000 + "wet" + ")" * 1000, "Python's syntax"),
         ("not " * 2000 + "wet", "too deeply|levels"),
         ("not " * (DEEPEST + 1) + "wet", "levels"),
+        ("-" * (DEEPEST + 1) + "wind > 3", "levels"),
+        (" + ".join(["wind"] * (LONGEST + 1)) + " > 3", f"{LONGEST} operations in a row"),
+        ("wet == (wet == wet) == wet", "Join two comparisons with `and`"),
         ("wet or " * 1200 + "wet or" + " wet" * (MOST_CHARACTERS // 2), "characters"),
     ],
 )
@@ -173,6 +178,52 @@ def test_all_problems_of_a_condition_are_reported_at_once(table: pl.DataFrame) -
 def test_a_long_flat_condition_is_evaluated(table: pl.DataFrame) -> None:
     assert selected(table, " or ".join(["wind == 3"] * 700)) == [0]
     assert selected(table, f"count in ({', '.join(map(str, range(1000)))})") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " + ".join(["wind"] * 10) + " > 60",
+        "-" * 10 + "wind > 60",
+        "abs(" * 10 + "wind" + ")" * 10 + " > 60",
+        "1 / (" * 10 + "wind" + ")" * 10 + " > 60",
+        "5 % (" * 10 + "wind" + ")" * 10 + " > 60",
+        "wet == (" * 10 + "wind > 60" + ")" * 10,
+        " < ".join(["wind", "count"] * 10),
+        "not " * 10 + "wet",
+        f"count in ({', '.join(map(str, range(100)))})",
+        f"wind + 1 not in ({', '.join(map(str, range(100)))})",
+    ],
+)
+def test_no_step_writes_its_operands_out_again_at_every_level(table: pl.DataFrame, text: str) -> None:
+    written = len(condition(text, table.schema).meta.root_names())
+    assert written <= 2 * sum(text.count(name) for name in ("wind", "wet", "count"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+".join(["wind"] * (LONGEST - 1)) + "<60",
+        "-" * (DEEPEST - 2) + "wind<20",
+        "9/(" * (DEEPEST // 2) + "wind" + ")" * (DEEPEST // 2) + "<5",
+        f"count in({','.join(str(number % 1_000) for number in range(2_400))})",
+        "wind<" * 1_600 + "60",
+        "or ".join(["wind<60"] * 800),
+    ],
+)
+def test_the_largest_conditions_take_no_time_to_speak_of(table: pl.DataFrame, text: str) -> None:
+    start = time.perf_counter()
+    selected(table, text)
+    assert time.perf_counter() - start < 5
+
+
+def test_membership_is_that_of_python(rng: np.random.Generator) -> None:
+    frame = pl.DataFrame({"small": rng.integers(0, 250, 300), "half": rng.integers(0, 40, 300) / 2})
+    frame = frame.with_columns(pl.col("small").cast(pl.UInt8), pl.col("half").cast(pl.Float32))
+    values = (3, 7.0, 7.5, -1, 256 + 9, 1e18, 12.25, 19)
+    for name in frame.columns:
+        found = frame.select(condition(f"{name} in {values!r}", frame.schema)).to_series().to_list()
+        assert found == [value in values for value in frame[name]]
 
 
 @given(st.text(max_size=60))

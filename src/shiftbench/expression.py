@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ast
 import datetime
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,8 @@ from shiftbench.errors import PartitionError, UnknownNameError
 
 MOST_CHARACTERS = 10_000
 MOST_NODES = 5_000
-DEEPEST = 50
+DEEPEST = 50  # levels of nesting
+LONGEST = 200  # operations one upon the other, as in a + b + c + …; polars takes cubic time over more
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -88,9 +90,14 @@ class _Term:
 
     expr: pl.Expr
     kind: str  # "number", "text", "date", "boolean"
-    piece: str
+    node: ast.expr
     dtype: DataType | None = None
     literal: Any = None
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it costs nothing to write it twice."""
+        return self.dtype is not None or self.literal is not None
 
 
 def _parsed(text: str) -> ast.expr:
@@ -113,13 +120,19 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _measure(tree: ast.expr, text: str) -> None:
-    nodes, stack = 0, [(tree, 1)]
+    nodes = 0
+    stack = [(tree, 1, 1)]
     while stack:
-        node, depth = stack.pop()
+        node, nested, depth = stack.pop()
         nodes += 1
-        if depth > DEEPEST:
-            raise PartitionError(f"condition {_short(text)}: expected at most {DEEPEST} levels, found more.")
-        stack += [(child, depth + 1) for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
+        if nested > DEEPEST or depth > LONGEST:
+            raise PartitionError(
+                f"condition {_short(text)}: expected at most {DEEPEST} levels of nesting and {LONGEST} operations in a "
+                "row, found more. Use simpler conditions, or add a column to the table."
+            )
+        for child in (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)):
+            in_a_row = isinstance(node, ast.BinOp) and isinstance(child, ast.BinOp) and child is node.left
+            stack.append((child, nested + (not in_a_row), depth + 1))
     if nodes > MOST_NODES:
         raise PartitionError(f"condition {_short(text)}: expected at most {MOST_NODES:,} parts, found {nodes:,}.")
 
@@ -132,8 +145,16 @@ def _zone(dtype: DataType | None) -> str | None:
     return dtype.time_zone if isinstance(dtype, pl.Datetime) else None
 
 
+def _without_nan(expr: pl.Expr) -> pl.Expr:
+    # Not `fill_nan(None)`: that writes its operand out twice, and nested ones would double at every level.
+    return expr.replace(math.nan, None)
+
+
 class _Reader:
-    """Turns a parsed condition into an expression, collecting what it cannot accept."""
+    """Turns a parsed condition into an expression, collecting what it cannot accept.
+
+    No step may write an operand of any depth out twice: the time would double at every level.
+    """
 
     def __init__(self, tree: ast.expr, text: str, schema: Mapping[str, DataType]) -> None:
         self.tree, self.text, self.schema = tree, text, schema
@@ -163,7 +184,7 @@ class _Reader:
             case ast.Compare():
                 return self.comparison(node)
             case ast.Call(func=ast.Name(id="is_null"), args=[argument], keywords=[]):
-                return self.value(argument).expr.is_null()
+                return self.known(self.value(argument)).is_null()
         term = self.value(node)
         if term.kind != "boolean":
             raise self.refusal("a condition", node, f" This is a {term.kind}: compare it with something.")
@@ -184,7 +205,7 @@ class _Reader:
     def comparison(self, node: ast.Compare) -> pl.Expr:
         parts = []
         left = self.value(node.left)
-        for kind, right in zip(node.ops, node.comparators, strict=True):
+        for place, (kind, right) in enumerate(zip(node.ops, node.comparators, strict=True), start=1):
             if isinstance(kind, (ast.In, ast.NotIn)):
                 found = self.membership(left, right)
                 parts.append(~found if isinstance(kind, ast.NotIn) else found)
@@ -192,6 +213,8 @@ class _Reader:
                     raise self.refusal("`in` on its own, not chained", node)
             elif type(kind) in COMPARISONS:
                 term = self.value(right)
+                if term.kind == "boolean" and not term.is_simple and place < len(node.ops):
+                    raise self.refusal("a chain of columns and numbers", right, " Join two comparisons with `and`.")
                 parts.append(self.compared(COMPARISONS[type(kind)], left, term, node))
                 left = term
             else:
@@ -204,27 +227,47 @@ class _Reader:
         values = [self.value(element) for element in right.elts]
         if any(value.literal is None for value in values):
             raise self.refusal("only numbers and text in the list after `in`", right)
-        return pl.any_horizontal([self.compared(operator.eq, left, value, right) for value in values])
+        values = [self.dated(value, left.dtype) for value in values]
+        for value in values:
+            self.comparable(operator.eq, left, value, right)
+        if left.kind == "date":
+            assert left.dtype is not None
+            wanted = pl.concat([pl.select(value.expr).to_series() for value in values])
+            return left.expr.cast(wanted.dtype).is_in(wanted.implode())
+        literals = [value.literal for value in values]
+        if left.kind != "number":
+            return left.expr.is_in(pl.Series(literals).implode())
+        wanted = _numbers_of(left.dtype, literals)
+        return self.known(left).cast(wanted.dtype).is_in(wanted.implode())
 
     def compared(self, compare: Comparison, left: _Term, right: _Term, node: ast.AST) -> pl.Expr:
         left, right = self.dated(left, right.dtype), self.dated(right, left.dtype)
+        self.comparable(compare, left, right, node)
+        result: pl.Expr = compare(self.known(left), self.known(right))
+        return result
+
+    def comparable(self, compare: Comparison, left: _Term, right: _Term, node: ast.AST) -> None:
         if left.kind != right.kind:
+            pieces = [_short(self.piece(term.node))[1:-1] for term in (left, right)]
             raise self.refusal(
-                f"two values of one kind, not a {left.kind} ({left.piece}) beside a {right.kind} ({right.piece})", node
+                f"two values of one kind, not a {left.kind} ({pieces[0]}) beside a {right.kind} ({pieces[1]})", node
             )
         if left.kind == "boolean" and compare not in (operator.eq, operator.ne):
             raise self.refusal("== or != between true and false", node)
         if left.dtype and right.dtype and _zone(left.dtype) != _zone(right.dtype):
             raise self.refusal("two times of one time zone", node)
-        result: pl.Expr = compare(left.expr, right.expr)
-        return result
+
+    def known(self, term: _Term) -> pl.Expr:
+        """The value of a term, NaN as missing."""
+        whole = term.literal is not None or (term.dtype is not None and not term.dtype.is_float())
+        return term.expr if term.kind != "number" or whole else _without_nan(term.expr)
 
     def dated(self, term: _Term, other: DataType | None) -> _Term:
         """ISO text beside a column of dates is a date."""
         if not isinstance(term.literal, str) or not isinstance(other, (pl.Date, pl.Datetime)):
             return term
         try:
-            return _Term(moment(term.literal, other), "date", term.piece)
+            return replace(term, expr=moment(term.literal, other), kind="date", literal=None)
         except PartitionError as error:
             raise PartitionError(f"condition {_short(self.text)}: {error}") from None
 
@@ -243,17 +286,17 @@ class _Reader:
             case ast.BinOp(op=kind, left=left, right=right) if type(kind) in ARITHMETIC:
                 return self.arithmetic(node, ARITHMETIC[type(kind)], left, right)
             case ast.BoolOp() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
-                return _Term(self.truth(node), "boolean", self.piece(node))
+                return _Term(self.truth(node), "boolean", node)
         raise self.refusal("columns, numbers, text, comparisons, and, or, not, in, abs(), is_null(), col()", node)
 
     def constant(self, node: ast.expr, literal: Any) -> _Term:
         match literal:
             case bool():
-                return _Term(pl.lit(literal), "boolean", self.piece(node), literal=literal)
+                return _Term(pl.lit(literal), "boolean", node, literal=literal)
             case str():
-                return _Term(pl.lit(literal), "text", self.piece(node), literal=literal)
+                return _Term(pl.lit(literal), "text", node, literal=literal)
             case int() | float() if abs(literal) < 2**63:
-                return _Term(pl.lit(literal), "number", self.piece(node), literal=literal)
+                return _Term(pl.lit(literal), "number", node, literal=literal)
             case None:
                 raise self.refusal("a value", node, " For missing values use is_null(column).")
         raise self.refusal("a number below 2**63 or text", node)
@@ -263,27 +306,34 @@ class _Reader:
             raise UnknownNameError("column", name, self.schema)
         self.columns.add(name)
         dtype, expr = self.schema[name], pl.col(name)
-        if dtype.is_float():
-            return _Term(expr.fill_nan(None), "number", name, dtype)
         if dtype.is_numeric():
-            return _Term(expr, "number", name, dtype)
+            return _Term(expr, "number", node, dtype)
         if isinstance(dtype, (pl.Date, pl.Datetime)):
-            return _Term(expr, "date", name, dtype)
+            return _Term(expr, "date", node, dtype)
         if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
-            return _Term(expr.cast(pl.String), "text", name, dtype)
+            return _Term(expr.cast(pl.String), "text", node, dtype)
         if isinstance(dtype, pl.Boolean):
-            return _Term(expr, "boolean", name, dtype)
+            return _Term(expr, "boolean", node, dtype)
         raise self.refusal(f"a column of numbers, text, dates or true and false, not {dtype}", node)
 
     def arithmetic(self, node: ast.expr, operation: Callable[..., Any], *operands: ast.expr) -> _Term:
         terms = [self.value(operand) for operand in operands]
         if wrong := [term for term in terms if term.kind != "number"]:
-            raise self.refusal("numbers to calculate with", node, f" {wrong[0].piece} is a {wrong[0].kind}.")
+            found = f" {_short(self.piece(wrong[0].node))[1:-1]} is a {wrong[0].kind}."
+            raise self.refusal("numbers to calculate with", node, found)
         if len(terms) == 1 and terms[0].literal is not None:
             value = operation(terms[0].literal)
-            return _Term(pl.lit(value), "number", self.piece(node), literal=value)
-        # Float64 throughout: small integer types would wrap around.
+            return _Term(pl.lit(value), "number", node, literal=value)
+        # Float64 throughout: small integer types would wrap around. NaN passes on to the end, as missing values do.
         values = [term.expr.cast(pl.Float64) for term in terms]
         if operation in (operator.truediv, operator.mod):
-            values[1] = pl.when(values[1] != 0).then(values[1])
-        return _Term(operation(*values).fill_nan(None), "number", self.piece(node))
+            values[1] = values[1].replace(0.0, None)
+        return _Term(operation(*values), "number", node)
+
+
+def _numbers_of(dtype: DataType | None, literals: list[float]) -> pl.Series:
+    """Those of the numbers that a column of a type can hold, in that type; a calculated value is a Float64."""
+    if dtype is None or not dtype.is_integer():
+        return pl.Series(literals, dtype=dtype if dtype is not None and dtype.is_float() else pl.Float64)
+    whole = [int(number) for number in literals if number == int(number)]
+    return pl.Series(whole, dtype=pl.Int128).cast(dtype, strict=False).drop_nulls()
