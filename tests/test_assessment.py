@@ -78,7 +78,7 @@ def test_an_uncertainty_that_only_tells_the_domains_apart_gains_only_between_the
 def test_every_headline_score_has_an_interval_that_holds_it(rng: np.random.Generator) -> None:
     report = assess(**made(rng), threshold=1.0, options=FEW)
     held = [score for score in report.scores if score.measure in ("", "uncertainty") and score.metric != "pr_auc"]
-    assert len(held) == 3 * 7 + 1
+    assert len(held) == 3 * 7 + 2  # ROC-AUC and the ratio of shifted to in-domain errors
     for score in held:
         assert score.low is not None, score
         assert score.high is not None, score
@@ -219,14 +219,18 @@ def test_squared_units_are_written_as_people_write_them(unit: str, expected: str
     assert squared(unit) == expected
 
 
-def test_a_slice_within_one_cluster_has_the_interval_of_its_own_records(rng: np.random.Generator) -> None:
+def test_a_slice_of_fewer_than_ten_clusters_has_no_interval(rng: np.random.Generator) -> None:
     data = made(rng)
-    report = assess(**data, slices={"station": data["clusters"], "all": np.zeros(900)}, options=FEW)
-    stations = [row for row in report.slices if row.column == "station"]
-    assert len(stations) > 30
-    for row in stations:
-        assert row.low is not None
-        assert row.low <= row.mean_error <= row.high  # type: ignore[operator]
+    region = np.where(data["clusters"] < 9, "nine", "many")
+    report = assess(**data, slices={"station": data["clusters"], "region": region}, options=FEW)
+    rows = {row.group: row for row in report.slices}
+    assert len(rows) > 30
+    for group, row in rows.items():
+        if group == "many":
+            assert row.low is not None
+            assert row.low <= row.mean_error <= row.high  # type: ignore[operator]
+        else:
+            assert (row.low, row.high, row.no_interval) == (None, None, "too few clusters")
 
 
 def test_too_few_replicates_to_tell_systems_apart_are_warned_of(rng: np.random.Generator) -> None:
@@ -273,3 +277,141 @@ def test_normal_intervals_tell_systems_apart_without_a_replicate(rng):
     assert compared.high < 0
     assert compared.p_adjusted < 1e-6
     assert {rank.system: rank.rank for rank in report.ranks if rank.metric == "mean_error"} == {"good": 1, "bad": 2}
+
+
+# --- few clusters ---------------------------------------------------------------------------------------------------
+
+
+def few_systems(rng: np.random.Generator, clusters: int, shifted: int) -> Report:
+    """Two systems on records of so many clusters in-domain and on shifted data."""
+    cluster = np.repeat(np.arange(clusters + shifted), 12)
+    records = Records(len(cluster), shifted=cluster >= clusters, clusters=cluster)
+    errors = rng.chisquare(1, len(cluster))
+    systems = [scored.given(name, scale * errors, {"u": errors}) for name, scale in (("a", 1.0), ("b", 3.0))]
+    return build([(records, systems)], Options(threshold=1.0, intervals=intervals.Settings(replicates=200)))
+
+
+@pytest.mark.parametrize(("clusters", "shifted", "without"), [(30, 9, {"shifted", "full"}), (9, 30, {"in", "full"})])
+def test_below_ten_clusters_a_score_has_neither_interval_nor_test(
+    rng: np.random.Generator, clusters: int, shifted: int, without: set[str]
+) -> None:
+    report = few_systems(rng, clusters, shifted)
+    headline = [score for score in report.scores if score.measure in ("", "u") and score.metric != "pr_auc"]
+    for score in headline:
+        assert (score.low is None) is (score.subset in without), score
+        assert score.no_interval == ("too few clusters" if score.subset in without else "")
+    for entry in report.comparisons:
+        numbers = (entry.low, entry.high, entry.p, entry.p_adjusted)
+        assert np.isnan(numbers).all() == (entry.subset in without)
+        assert entry.no_interval == ("too few clusters" if entry.subset in without else "")
+    value = report.to_json()
+    assert {row["p"] is None for row in value["comparisons"] if row["subset"] in without} == {True}
+    assert Report.from_json(value).to_json() == value
+    assert any("scores of fewer than 10 are shown without intervals and tests" in text for text in report.warnings)
+
+
+def test_ten_clusters_on_each_side_are_enough_for_intervals(rng: np.random.Generator) -> None:
+    report = few_systems(rng, 10, 10)
+    assert not any(score.no_interval for score in report.scores)
+    assert all(np.isfinite(entry.p) for entry in report.comparisons)
+
+
+def test_fewer_than_ten_records_have_no_interval_either(rng: np.random.Generator) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = assess(rng.chisquare(1, 9), rng.random(9), options=FEW)
+    score = report.score("mean_error", system="model", split="all", subset="full")
+    assert (score.low, score.no_interval) == (None, "too few records")
+
+
+# --- row order ------------------------------------------------------------------------------------------------------
+
+
+def three_systems(data: dict[str, np.ndarray], order: np.ndarray, kind: str) -> Report:
+    """Three systems on the same rows in an order, the second of them with many ties."""
+    rows = {name: values[order] for name, values in data.items()}
+    slices = {"sea": np.where(rows["sea"] < 0.5, "calm", "rough")}
+    records = Records(len(order), shifted=rows["shifted"], clusters=rows.get("clusters"), slices=slices)
+    systems = [
+        scored.given("a", rows["errors"], {"u": rows["uncertainty"]}),
+        scored.given("b", np.round(2 * rows["errors"]), {"u": np.round(rows["uncertainty"])}),
+        scored.given("c", rows["errors"][:] * rows["sea"], {"u": rows["sea"]}),
+    ]
+    settings = intervals.Settings(replicates=60, kind=kind)  # type: ignore[arg-type]
+    return build([(records, systems)], Options(threshold=1.0, intervals=settings))
+
+
+@pytest.mark.parametrize("kind", intervals.KINDS)
+@pytest.mark.parametrize("clustered", [False, True], ids=["by record", "by cluster"])
+def test_any_order_of_the_rows_gives_the_same_intervals_and_p_values_to_the_last_bit(
+    rng: np.random.Generator, kind: str, clustered: bool
+) -> None:
+    data = made(rng, 300) | {"sea": rng.random(300)}
+    data["errors"][:40] = data["errors"][40:80]  # records that share some of what they hold
+    if not clustered:
+        del data["clusters"]
+    first, again = (three_systems(data, order, kind) for order in (np.arange(300), rng.permutation(300)))
+    for a, b in zip((*first.scores, *first.slices), (*again.scores, *again.slices), strict=True):
+        assert (a.low, a.high) == (b.low, b.high)
+    for one, other in zip(first.comparisons, again.comparisons, strict=True):
+        assert (one.low, one.high, one.p, one.p_adjusted) == (other.low, other.high, other.p, other.p_adjusted)
+    assert first.ranks == again.ranks
+
+
+def test_intervals_do_not_depend_on_the_order_of_the_systems(rng: np.random.Generator) -> None:
+    data = made(rng, 300)
+    systems = [
+        scored.given(name, data["errors"] * factor, {"u": data["uncertainty"] * factor})
+        for name, factor in (("a", 1.0), ("b", 1.3), ("c", 0.9))
+    ]
+    options = Options(intervals=intervals.Settings(replicates=40))
+    first, again = (build([(Records(300), entries)], options) for entries in (systems, systems[::-1]))
+    ends = [
+        {(score.system, score.metric): (score.low, score.high) for score in report.scores} for report in (first, again)
+    ]
+    assert ends[0] == ends[1]
+
+
+# --- shifted over in-domain -----------------------------------------------------------------------------------------
+
+
+def test_the_ratio_of_shifted_to_in_domain_errors_is_a_score(rng: np.random.Generator) -> None:
+    data = made(rng)
+    report = assess(**data, options=FEW)
+    found = report.score("shift_ratio", system="model", split="all", subset="full")
+    errors, shifted = data["errors"], data["shifted"]
+    assert found.value == pytest.approx(errors[shifted].mean() / errors[~shifted].mean())
+    assert found.low < found.value < found.high  # type: ignore[operator]
+    assert not any(rank.metric == "shift_ratio" for rank in report.ranks)
+
+
+def test_the_ratio_of_squared_errors_is_that_of_their_roots(rng: np.random.Generator) -> None:
+    data = made(rng)
+    records = Records(900, shifted=data["shifted"])
+    system = scored.given("model", data["errors"], {"u": data["uncertainty"]}, root=True)
+    report = build([(records, [system])], FEW)
+    roots = [report.score("rmse", system="model", split="all", subset=subset).value for subset in ("shifted", "in")]
+    found = report.score("shift_ratio", system="model", split="all", subset="full")
+    assert found.value == pytest.approx(roots[0] / roots[1])
+
+
+def test_days_on_both_sides_of_the_shift_tell_it_apart_though_their_own_intervals_overlap() -> None:
+    rng = np.random.default_rng(3)
+    day = np.repeat(np.arange(40), 20)
+    shifted = np.arange(800) % 2 == 1
+    errors = np.exp(rng.normal(0.0, 1.0, 40))[day] * (1.0 + 0.3 * shifted) * rng.gamma(8.0, size=800)
+    report = assess(errors, rng.random(800), shifted=shifted, clusters=day)
+    inside, out = (report.score("mean_error", system="model", split="all", subset=s) for s in ("in", "shifted"))
+    assert out.low < inside.high  # type: ignore[operator]
+    ratio = report.score("shift_ratio", system="model", split="all", subset="full")
+    assert 1.0 < ratio.low < 1.3 < ratio.high < 1.5  # type: ignore[operator]
+
+
+def test_without_errors_in_domain_there_is_no_ratio() -> None:
+    shifted = np.arange(40) % 2 == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = assess(shifted.astype(float), np.arange(40.0), shifted=shifted, options=FEW)
+    found = report.score("shift_ratio", system="model", split="all", subset="full")
+    assert np.isnan(found.value)
+    assert found.low is None

@@ -15,7 +15,7 @@ from scipy import stats
 
 from shiftbench import retention
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm, mean_interval
+from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm
 from shiftbench.ranking import Ranking
 from shiftbench.resampling import Detection, Joined, Means, Resampler, Retention, Statistic
 
@@ -324,7 +324,9 @@ def test_clusters_on_both_sides_of_the_shift_are_drawn_whole_or_the_interval_wou
 def test_fewer_than_twenty_clusters_are_warned_of(rng):
     clusters = np.arange(190) % 19
     resampler = Resampler(190, clusters=clusters)
-    with pytest.warns(FewClustersWarning, match=r"expected at least 20 clusters.*found 19: intervals are too short"):
+    with pytest.warns(
+        FewClustersWarning, match=r"expected at least 20 clusters to resample, found 19: intervals are too short"
+    ):
         bootstrap([mean_of(rng.chisquare(1, 190), resampler)], resampler, Settings(replicates=5))
 
 
@@ -353,7 +355,7 @@ def test_a_single_cluster_has_no_interval_and_separates_nothing(rng, kind):
     assert math.isfinite(value[0])
     assert math.isnan(low[0])
     assert math.isnan(high[0])
-    assert p[0] == 1.0
+    assert math.isnan(p[0])
 
 
 DEGENERATE = {
@@ -433,15 +435,3 @@ def test_retention_statistics_observe_the_public_scores(rng):
     scores = dict(zip(result.names, result.values[0], strict=True))
     assert scores["r_auc"] == pytest.approx(retention.r_auc(errors, uncertainty))
     assert scores["f1_auc"] == pytest.approx(retention.f1_auc(errors, uncertainty, threshold=1.0))
-
-
-def test_the_interval_of_a_mean_of_records_is_that_of_the_bootstrap_and_never_runs_away(rng):
-    values = rng.chisquare(1, 500)
-    resampler = Resampler(500)
-    statistic = Means(("m",), values[None], resampler.unit, 500)
-    low, high = bootstrap([statistic], resampler, Settings(replicates=2000, kind="percentile")).intervals()
-    assert mean_interval(values, Settings(replicates=2000)) == pytest.approx((low[0, 0], high[0, 0]), abs=0.03)
-    wild = np.append(np.ones(60), 400.0)
-    assert mean_interval(wild, Settings())[1] < 4 * wild.mean()
-    assert np.isnan(mean_interval(values[:1], Settings())).all()
-    assert mean_interval(np.ones(20), Settings()) == (1.0, 1.0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,21 +14,66 @@ from shiftbench import retention
 from shiftbench.check import Flags, Vector
 from shiftbench.detection import pr_auc, roc_area
 from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
-from shiftbench.intervals import Settings, mean_interval
+from shiftbench.intervals import FEWEST, Bootstrap
 from shiftbench.metrics.classification import calibration_error
-from shiftbench.ranking import Ranking
+from shiftbench.ranking import Index, Ranking
 from shiftbench.report.content import METRICS, Part, Score, Slice, System
-from shiftbench.resampling import Confusion, Detection, GroupMeans, Joined, Means, Resampler, Retention, Root, Statistic
+from shiftbench.resampling import (
+    Confusion,
+    Detection,
+    GroupMeans,
+    Joined,
+    Means,
+    Ratio,
+    Resampler,
+    Retention,
+    Root,
+    Statistic,
+    canonical_order,
+)
 from shiftbench.retention import RetentionScores, Rule
-from shiftbench.scored import Records, Scored
+from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
 MOST_SLICES = 200
-FEWEST_SLICE_UNITS = 5
 # The opposite of the best order loses as much as that gains; what else can be below 0 has no bound.
 LEAST = {"rejection_ratio": -1.0, "nll": -np.inf, "f1_auc_normalised": -np.inf}
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
+
+
+class Ends(NamedTuple):
+    """The ends of an interval, or why there is none."""
+
+    low: float | None = None
+    high: float | None = None
+    no_interval: str = ""
+
+
+def ends_of(result: Bootstrap, labels: Sequence[Sequence[Label]]) -> list[dict[Label, Ends]]:
+    """The intervals of each system's scores, by their labels."""
+    return [
+        {label: Ends(*ends) for label, *ends in zip(own, low, high, result.no_interval, strict=True)}
+        for own, low, high in zip(labels, *result.intervals(), strict=True)
+    ]
+
+
+def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Records, list[Scored]]:
+    """The same records in an order that does not depend on that of the rows, nor on that of the systems."""
+    shared = [records.shifted, records.clusters, *map(_codes, records.slices.values())]
+    held = [[system.errors, system.uncertainty[system.measure], *_resampled(system)] for system in systems]
+    order = canonical_order([column for column in shared if column is not None], held, records.n)
+    return records.select(order), [replace(system, singles=None).select(order) for system in systems]
+
+
+def _codes(labels: Labels) -> Index:
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def _resampled(system: Scored) -> list[Any]:
+    """What else of a system gets intervals."""
+    answers = [] if system.answers is None else [system.answers.targets, system.answers.labels]
+    return [*system.means.values(), *answers]
 
 
 class Assessed:
@@ -37,7 +84,11 @@ class Assessed:
         self.threshold, self.rule = threshold, rule
         self.subsets = records.subsets()
         self.rankings = self._rankings(system.uncertainty[system.measure])
-        self.points = {subset: self._retention(system, subset, self.rankings[subset]) for subset in self.subsets}
+
+    @cached_property
+    def points(self) -> dict[str, RetentionScores]:
+        """The retention scores of each subset by the headline measure."""
+        return {subset: self._retention(self.system, subset, self.rankings[subset]) for subset in self.subsets}
 
     def _rankings(self, uncertainty: Vector) -> dict[str, Ranking]:
         full = Ranking.of(uncertainty)
@@ -49,32 +100,43 @@ class Assessed:
 
     # What is resampled.
 
-    def statistic(self, resampler: Resampler, means: set[str]) -> tuple[list[Label], Statistic]:
-        """All that gets an interval, as one statistic, and a label for each of its scores."""
-        pairs: list[tuple[Label, Statistic]] = [
-            (("score", subset), part)
+    def statistic(self, resampler: Resampler, means: set[str]) -> tuple[list[Label], list[int], Statistic]:
+        """All that gets an interval as one statistic; for each of its scores a label, and how many units it rests on.
+
+        A score over all records rests on the side of the shift that has fewer units.
+        """
+        units = {subset: resampler.units_of(member) for subset, member in self.subsets.items()}
+        units["full"] = min(units.values())
+        found: list[tuple[Label, list[int], Statistic]] = [
+            (("score", subset), [units[subset]] * len(part.names), part)
             for subset, member in self.subsets.items()
             for part in self._subset_statistics(subset, member, resampler, means)
         ]
         if len(self.subsets) > 1 and self.records.shifted is not None:
             detection = Detection(self.records.shifted, self.rankings["full"], resampler.unit, resampler.units)
-            pairs.append((("score", "full"), detection))
+            above, below = (self._level(self.subsets[subset], resampler) for subset in ("shifted", "in"))
+            for part in (Ratio("shift_ratio", above, below), detection):
+                found.append((("score", "full"), [units["full"]], part))
+        found += self._slice_statistics(resampler)
+        labels = [(*place, name) for place, _, part in found for name in part.names]
+        return labels, [count for _, counts, _ in found for count in counts], Joined([part for *_, part in found])
+
+    def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[int], Statistic]]:
+        """The mean errors of slices that have enough units for an interval."""
         for column, groups, codes, member in self._groups():
             unit = resampler.unit[member]
-            spread = np.bincount(np.unique(codes * resampler.units + unit) // resampler.units)
-            wide = np.flatnonzero(spread >= FEWEST_SLICE_UNITS)
+            units = np.bincount(np.unique(codes * resampler.units + unit) // resampler.units)
+            wide = np.flatnonzero(units >= FEWEST)
             inside = np.isin(codes, wide)
-            values = self.system.errors[member][inside]
-            part = GroupMeans(
-                [groups[code] for code in wide],
-                values,
-                np.searchsorted(wide, codes[inside]),
-                unit[inside],
-                resampler.units,
-            )
             if len(wide):
-                pairs.append((("slice", column), part))
-        return [(*place, name) for place, part in pairs for name in part.names], Joined([part for _, part in pairs])
+                values, code = self.system.errors[member][inside], np.searchsorted(wide, codes[inside])
+                part = GroupMeans([groups[each] for each in wide], values, code, unit[inside], resampler.units)
+                yield ("slice", column), units[wide].tolist(), part
+
+    def _level(self, member: Flags, resampler: Resampler) -> Statistic:
+        """How large the errors are, in the unit of the target where they are squared."""
+        mean = Means(("mean_error",), self.system.errors[member][None], resampler.unit[member], resampler.units)
+        return Root(("rmse",), mean) if self.system.root else mean
 
     def _subset_statistics(self, subset: str, member: Flags, resampler: Resampler, means: set[str]) -> list[Statistic]:
         unit, units, system = resampler.unit[member], resampler.units, self.system
@@ -86,7 +148,7 @@ class Assessed:
             rows["acceptable"] = good.astype(np.float64)
         found: list[Statistic] = [Means(tuple(rows), np.array(list(rows.values())), unit, units)]
         if system.root:
-            found.append(Root(("rmse",), Means(("rmse",), errors[None], unit, units)))
+            found.append(self._level(member, resampler))
         if system.answers is not None:
             answers = system.answers
             found.append(Confusion(answers.targets[member], answers.labels[member], answers.classes, unit, units))
@@ -111,14 +173,16 @@ class Assessed:
 
     # What is reported.
 
-    def scores(self, ends: Mapping[Label, tuple[float, float]]) -> list[Score]:
+    def scores(self, ends: Mapping[Label, Ends]) -> list[Score]:
         """All scores: of the headline measure with intervals, of the others without."""
         found = []
         for subset in self.subsets:
             for metric, value in self._values(self.system, subset, self.points[subset]).items():
-                low, high = ends.get(("score", subset, metric), (None, None))
-                found.append(self._score(subset, metric, value, ends=_clipped(metric, low, high)))
+                found.append(self._score(subset, metric, value, ends=ends.get(("score", subset, metric))))
             found += self._references(subset)
+        if len(self.subsets) > 1:
+            ratio = _shift_ratio(self.system, self.points)
+            found.append(self._score("full", "shift_ratio", ratio, ends=ends.get(("score", "full", "shift_ratio"))))
         for measure, uncertainty in self.system.uncertainty.items():
             rankings = self.rankings if measure == self.system.measure else self._rankings(uncertainty)
             found += self._measure_scores(measure, rankings, ends)
@@ -142,9 +206,7 @@ class Assessed:
             values["ece"] = calibration_error(system.confidence[member], 1.0 - system.errors[member])
         return values
 
-    def _measure_scores(
-        self, measure: str, rankings: Mapping[str, Ranking], ends: Mapping[Label, tuple[float, float]]
-    ) -> list[Score]:
+    def _measure_scores(self, measure: str, rankings: Mapping[str, Ranking], ends: Mapping[Label, Ends]) -> list[Score]:
         found = []
         for subset in self.subsets:
             points = self.points[subset]
@@ -157,10 +219,8 @@ class Assessed:
                 # Always average precision: the published trapezoid credits a constant uncertainty with skill.
                 values["pr_auc"] = pr_auc(self.system.uncertainty[measure], self.records.shifted, rule="exact")
             for metric, value in values.items():
-                low, high = ends.get(("score", subset, metric), (None, None))
-                if measure != self.system.measure:
-                    low, high = None, None
-                found.append(self._score(subset, metric, value, measure=measure, ends=_clipped(metric, low, high)))
+                found_ends = ends.get(("score", subset, metric)) if measure == self.system.measure else None
+                found.append(self._score(subset, metric, value, measure=measure, ends=found_ends))
         return found
 
     def _references(self, subset: str) -> list[Score]:
@@ -171,12 +231,14 @@ class Assessed:
             values += [("random", "f1_auc", points.f1_auc_random), ("optimal", "f1_auc", points.f1_auc_optimal)]
         return [self._score(subset, metric, value, measure=f"{order} order") for order, metric, value in values]
 
-    def _score(
-        self, subset: str, metric: str, value: float, *, measure: str = "", ends: tuple[Any, Any] = (None, None)
-    ) -> Score:
+    def _score(self, subset: str, metric: str, value: float, *, measure: str = "", ends: Ends | None = None) -> Score:
         n = int(np.count_nonzero(self.subsets[subset]))
         name = self.system.system.name
-        return Score(name, self.records.split, subset, metric, float(value), n, measure, low=ends[0], high=ends[1])
+        low, high, no_interval = _clipped(metric, ends or Ends())
+        return Score(
+            name, self.records.split, subset, metric, float(value), n, measure, low=low, high=high,
+            no_interval=no_interval,
+        )  # fmt: skip
 
     def single_scores(self) -> list[Score]:
         """Mean and standard deviation (ddof 1) of the models' own scores."""
@@ -191,12 +253,16 @@ class Assessed:
     def _single_values(self, single: Scored) -> Iterator[tuple[tuple[str, str], float]]:
         """The scores of one model: (subset, metric) and the value."""
         rankings = self._rankings(single.uncertainty[single.measure])
+        found = {}
         for subset in self.subsets:
             points = self._retention(single, subset, rankings[subset])
             values = self._values(single, subset, points) | _retention_values(points)
             if subset == "full" and len(self.subsets) > 1 and self.records.shifted is not None:
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
             yield from (((subset, metric), value) for metric, value in values.items())
+            found[subset] = points
+        if len(self.subsets) > 1:
+            yield ("full", "shift_ratio"), _shift_ratio(single, found)
 
     def _single_score(self, single: System, place: tuple[str, str], column: list[float]) -> Score:
         subset, metric = place
@@ -207,11 +273,8 @@ class Assessed:
             std=float(np.std(column, ddof=1)), each=tuple(column),
         )  # fmt: skip
 
-    def slices(self, ends: Mapping[Label, tuple[float, float]], settings: Settings) -> list[Slice]:
-        """Scores by group, the largest mean error first.
-
-        The interval of a group of fewer than five clusters (one station, say) is that of its own records.
-        """
+    def slices(self, ends: Mapping[Label, Ends]) -> list[Slice]:
+        """Scores by group, the largest mean error first."""
         found = []
         uncertainty = self.system.uncertainty[self.system.measure]
         for column, groups, codes, member in self._groups():
@@ -225,10 +288,11 @@ class Assessed:
                     threshold=self.threshold,
                     rule=self.rule,
                 )
-                low, high = ends.get(("slice", column, group)) or mean_interval(self.system.errors[inside], settings)
+                # A group of single records is never smaller than what an interval needs; one of clusters may be.
+                found_ends = ends.get(("slice", column, group), Ends(no_interval="too few clusters"))
+                low, high, no_interval = _clipped("mean_error", found_ends)
                 shifted = None if self.records.shifted is None else float(self.records.shifted[inside].mean())
-                interval = _clipped("mean_error", low, high)
-                scores = (points.mean_error, *interval, points.r_auc, points.acceptable)
+                scores = (points.mean_error, low, high, points.r_auc, points.acceptable, no_interval)
                 name, split = self.system.system.name, self.records.split
                 rows.append(Slice(name, split, column, group, len(inside), shifted, *scores))
             found += sorted(rows, key=lambda row: -row.mean_error)
@@ -296,13 +360,22 @@ def _retention_values(points: RetentionScores) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _clipped(metric: str, low: float | None, high: float | None) -> tuple[float | None, float | None]:
+def _shift_ratio(system: Scored, points: Mapping[str, RetentionScores]) -> float:
+    """The error on shifted over that on in-domain records, RMSE or mean error; NaN unless both are positive."""
+    above, below = points["shifted"].mean_error, points["in"].mean_error
+    if not (above > 0 and below > 0):
+        return float("nan")
+    return float(np.sqrt(above) / np.sqrt(below)) if system.root else above / below
+
+
+def _clipped(metric: str, ends: Ends) -> Ends:
     """An interval within the metric's range: studentised ends may reach beyond it."""
-    if low is None or high is None or not np.isfinite(low):
-        return None, None
+    if ends.low is None or ends.high is None or not np.isfinite(ends.low):
+        return ends._replace(low=None, high=None)
     least = LEAST.get(metric, 0.0)
     most = 1.0 if METRICS[metric].scale in ("percent", "fraction") and metric != "mape" else np.inf
-    return float(np.clip(low, least, most)), float(np.clip(high, least, most))
+    low, high = np.clip([ends.low, ends.high], least, most)
+    return ends._replace(low=float(low), high=float(high))
 
 
 def rank_correlation(a: Vector, b: Vector) -> float:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from shiftbench import check, curves, intervals, retention, scored
-from shiftbench.assessed import Assessed
+from shiftbench.assessed import Assessed, Label, ends_of, in_canonical_order
 from shiftbench.comparison import compare
 from shiftbench.errors import ArrayError, ShiftbenchWarning
-from shiftbench.intervals import Progress
+from shiftbench.intervals import Bootstrap, Progress
 from shiftbench.report.content import Count, Report, System
 from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
@@ -177,19 +177,14 @@ def _split(
         which = "every record is" if records.shifted.all() else "no record is"
         _tell(f"{records.split}: {which} marked as shifted, so there is nothing to compare: only the whole is scored")
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
-    resampler = _resampler(records)
-    shared = set.intersection(*(set(part.system.means) for part in parts))
-    labels, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
-    result = intervals.bootstrap(statistics, resampler, options.intervals, progress=progress)
-    low, high = result.intervals()
+    labels, result = _replicates(records, systems, options, progress)
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
         "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
     }  # fmt: skip
-    for k, part in enumerate(parts):
-        ends = {label: (low[k, s], high[k, s]) for s, label in enumerate(labels[k])}
+    for part, ends in zip(parts, ends_of(result, labels), strict=True):
         found["scores"] += [*part.single_scores(), *part.scores(ends)]
-        found["slices"] += part.slices(ends, options.intervals)
+        found["slices"] += part.slices(ends)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
             records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
@@ -199,6 +194,18 @@ def _split(
         names = [system.system.name for system in systems]
         found["comparisons"], found["ranks"] = compare(records.split, names, result, labels[0])
     return found
+
+
+def _replicates(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> tuple[Sequence[list[Label]], Bootstrap]:
+    """What is resampled of each system, and its replicates; not even rounding depends on the order of the rows."""
+    records, systems = in_canonical_order(records, systems)
+    parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
+    resampler = _resampler(records)
+    shared = set.intersection(*(set(system.means) for system in systems))
+    labels, units, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
+    return labels, intervals.bootstrap(statistics, resampler, options.intervals, units=units[0], progress=progress)
 
 
 def _resampler(records: Records) -> Resampler:

@@ -58,7 +58,7 @@ def compare(
     comparisons: list[Comparison] = []
     found: list[Rank] = []
     for s, (what, subset, metric) in enumerate(labels):
-        if what != "score":
+        if what != "score" or not METRICS[metric].ranked:
             continue
         adjusted = holm([p[s] for *_, p in differences])
         better = np.zeros((len(names), len(names)), dtype=np.bool_)
@@ -69,9 +69,10 @@ def compare(
             if p_adjusted < 1.0 - result.level:
                 first = (value[s] < 0) == (METRICS[metric].better == "min")
                 better[(a, b) if first else (b, a)] = True
-            numbers = (float(number) for number in (value[s], low[s], high[s], p[s], p_adjusted))
+            numbers = (float(value[s]), float(low[s]), float(high[s]), float(p[s]), float(p_adjusted))
             if metric in wanted:
-                comparisons.append(Comparison(split, subset, metric, names[a], names[b], *numbers))
+                place = (split, subset, metric, names[a], names[b])
+                comparisons.append(Comparison(*place, *numbers, result.no_interval[s]))
         placed = ranks(better)
         found += [Rank(split, subset, metric, names[k], placed[k]) for k in sorted(tested) if enough]
     return comparisons, found
@@ -79,6 +80,8 @@ def compare(
 
 def _enough(split: str, result: Bootstrap) -> bool:
     """Whether so many replicates let an adjusted p fall below the level at all; a warning says so if not."""
+    if all(result.no_interval):  # too few clusters, of which there is a warning already
+        return False
     least = 0.0 if result.kind == "normal" else len(result.pairs) / (len(result.replicates) + 1)
     if least < 1.0 - result.level:
         return True

@@ -25,6 +25,8 @@ from shiftbench.resampling import Resampler, Statistic
 Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
 KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
 FEW = 20
+# With fewer, the spread between units is a guess, and so is every interval.
+FEWEST = 10
 # Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
 MANY = 2_000
 # Beyond so many, scores are as good as normal, and replicates of millions take minutes.
@@ -83,7 +85,8 @@ class Bootstrap:
 
     values: [K, S]. replicates: [B, K, S], B = 0 where intervals are normal. errors: [K + P, S], the standard errors of
     the systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
-    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only.
+    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only. no_interval: [S], why a
+    score has neither interval nor p-value ("too few clusters"); empty where it has them.
     """
 
     names: tuple[str, ...]
@@ -94,6 +97,7 @@ class Bootstrap:
     errors: Vector | None = None
     replicate_errors: Vector | None = None
     acceleration: Vector | None = None
+    no_interval: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -120,11 +124,16 @@ class Bootstrap:
         low, high = self._interval(row, value, replicates)
         return value, low, high, self._p_values(row, value, replicates)
 
+    def _untold(self, s: int) -> bool:
+        return bool(self.no_interval and self.no_interval[s])
+
     def _interval(self, row: int, value: Vector, replicates: Vector) -> tuple[Vector, Vector]:
         ends = [self._one(row, s, value[s], replicates[:, s]) for s in range(len(self.names))]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def _one(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
+        if self._untold(s):
+            return math.nan, math.nan
         tail = 0.5 * (1.0 - self.level)
         if self.kind == "normal":
             assert self.errors is not None
@@ -153,7 +162,7 @@ class Bootstrap:
     def _p_values(self, row: int, value: Vector, replicates: Vector) -> Vector:
         result = np.full(len(self.names), math.nan)
         for s in range(len(self.names)):
-            if not math.isfinite(value[s]):
+            if not math.isfinite(value[s]) or self._untold(s):
                 continue
             if self.kind == "normal":
                 assert self.errors is not None
@@ -208,35 +217,42 @@ def _bca_shares(value: float, replicates: Vector, acceleration: float, tail: flo
 
 
 def bootstrap(
-    statistics: Sequence[Statistic], resampler: Resampler, settings: Settings, *, progress: Progress | None = None
+    statistics: Sequence[Statistic],
+    resampler: Resampler,
+    settings: Settings,
+    *,
+    units: Sequence[int] | None = None,
+    progress: Progress | None = None,
 ) -> Bootstrap:
     """Replicates of the scores of one or more systems (a statistic each, with equal names) on the same records.
 
     Every replicate draws the same records for all systems, so differences are paired. Replicate b depends on the seed
     and on b alone: the result is the same for any number of cores.
 
+    Args:
+        statistics: one a system. resampler, settings: what is drawn, and how.
+        units: [S] how many units each score rests on, on the side of the shift that has fewer; by default those of the
+            smallest stratum. A score of fewer than 10 gets neither interval nor p-value.
+        progress: called with (replicates done, replicates in all).
+
     Warns:
         FewClustersWarning: with fewer than 20 units (clusters or records) in a stratum.
     """
-    if resampler.fewest < FEW:
-        warnings.warn(
-            FewClustersWarning(
-                f"expected at least {FEW} clusters (or records) to resample, found {resampler.fewest}: "
-                "intervals are too short and p-values too small; read them as lower bounds of the doubt"
-            ),
-            stacklevel=2,
-        )
+    _warn_of_few(resampler)
     kind = settings.chosen(resampler.units)
     ones = np.ones(resampler.units)
     values = np.array([statistic.values(ones) for statistic in statistics])
     names = tuple(statistics[0].names)
-    if resampler.fewest < 2:  # nothing can be resampled: replicates would all equal the data
-        nothing = np.full((2, *values.shape), np.nan)
-        return Bootstrap(names, values, nothing, settings.level, "percentile")
+    reason = f"too few {resampler.noun}"
+    no_interval = tuple(reason if count < FEWEST else "" for count in units or [resampler.fewest] * len(names))
+    if all(no_interval):
+        nothing = np.empty((0, *values.shape))
+        return Bootstrap(names, values, nothing, settings.level, kind, no_interval=no_interval)
     if kind == "normal":
         with np.errstate(divide="ignore", invalid="ignore"):
             _, errors = _evaluate(statistics, resampler, ones, linear=True)
-        return Bootstrap(names, values, np.empty((0, *values.shape)), settings.level, kind, errors)
+        nothing = np.empty((0, *values.shape))
+        return Bootstrap(names, values, nothing, settings.level, kind, errors, no_interval=no_interval)
 
     def replicate(b: int) -> tuple[Vector, Vector | None]:
         return _evaluate(statistics, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
@@ -258,6 +274,21 @@ def bootstrap(
         errors=errors,
         replicate_errors=np.array([spread for _, spread in drawn]) if kind == "studentised" else None,
         acceleration=acceleration,
+        no_interval=no_interval,
+    )
+
+
+def _warn_of_few(resampler: Resampler) -> None:
+    if resampler.fewest >= FEW:
+        return
+    told = "intervals are too short and p-values too small; read them as lower bounds of the doubt"
+    if resampler.fewest < FEWEST:
+        told = (
+            f"scores of fewer than {FEWEST} are shown without intervals and tests, the others' intervals are too short"
+        )
+    warnings.warn(
+        FewClustersWarning(f"expected at least {FEW} {resampler.noun} to resample, found {resampler.fewest}: {told}"),
+        stacklevel=3,
     )
 
 
@@ -280,26 +311,6 @@ def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
     square = (rows**2).sum(axis=-1)
     result: Vector = np.divide((rows**3).sum(axis=-1), 6.0 * square**1.5, out=np.zeros_like(square), where=square > 0)
     return result
-
-
-def mean_interval(values: Vector, settings: Settings) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean of single records [n]; NaN for fewer than two.
-
-    Not studentised: with a few dozen squared errors, one of them huge, the spread inside replicates is too wild to
-    divide by, and the upper end runs away.
-    """
-    n = len(values)
-    if n < 2:
-        return math.nan, math.nan
-    rng = np.random.default_rng([settings.seed, n])
-    rows = max(1, 2_000_000 // n)  # replicates drawn at a time, so that memory stays small
-    means = [
-        values[rng.integers(0, n, (min(rows, settings.replicates - first), n))].mean(axis=1)
-        for first in range(0, settings.replicates, rows)
-    ]
-    tail = 0.5 * (1.0 - settings.level)
-    low, high = _quantiles(np.concatenate(means), [tail, 1.0 - tail])
-    return low, high
 
 
 # --- many comparisons -----------------------------------------------------------------------------------------------

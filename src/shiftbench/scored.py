@@ -49,6 +49,16 @@ class Records:
         if wrong:
             raise ArrayError(*wrong)
 
+    def select(self, member: Any) -> Records:
+        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        return Records(
+            len(np.arange(self.n)[member]),
+            self.split,
+            None if self.shifted is None else self.shifted[member],
+            None if self.clusters is None else self.clusters[member],
+            {column: labels[member] for column, labels in self.slices.items()},
+        )
+
     def subsets(self) -> dict[str, Flags]:
         """Subset → [N] flags: in, shifted and full; only full where the shift is unknown or one side is empty."""
         everything = np.ones(self.n, dtype=np.bool_)

@@ -30,6 +30,7 @@ class Metric:
     better: Better
     scale: Scale
     uses_uncertainty: bool = False
+    ranked: bool = True  # whether systems are ranked by it: doing as badly on both sides of a shift is no merit
 
 
 # fraction: 0…1, shown so; percent: held as 0…1, shown × 100; target, error: in the units of the target, of the error.
@@ -56,6 +57,7 @@ METRICS: dict[str, Metric] = {
         Metric("avg_fde", "avgFDE", "min", "target"),
         Metric("top1_fde", "top1FDE", "min", "target"),
         Metric("weighted_fde", "weightedFDE", "min", "target"),
+        Metric("shift_ratio", "Error, shifted / in-domain", "min", "plain", ranked=False),
         Metric("r_auc", "R-AUC", "min", "error", uses_uncertainty=True),
         Metric("f1_auc", "F1-AUC", "max", "fraction", uses_uncertainty=True),
         Metric("f1_auc_normalised", "F1-AUC (normalised)", "max", "fraction", uses_uncertainty=True),
@@ -95,6 +97,7 @@ class Score:
     each: tuple[float, ...] = ()  # of the single models, in their order
     low: float | None = None  # confidence interval
     high: float | None = None
+    no_interval: str = ""  # why there is none, where one was wanted: "too few clusters"
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class Slice:
     high: float | None
     r_auc: float
     acceptable: float | None = None
+    no_interval: str = ""  # as of a score
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,7 @@ class Comparison:
     high: float
     p: float
     p_adjusted: float
+    no_interval: str = ""  # as of a score; then there is no p-value either
 
 
 @dataclass(frozen=True)

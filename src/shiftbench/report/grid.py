@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from shiftbench.intervals import FEWEST
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import METRICS, SUBSETS, Metric, Part, Report, Score, Slice, System
 from shiftbench.report.digits import (
@@ -166,7 +167,7 @@ def score_cell(digits: Digits, score: Score | None, *, leaders: Collection[str] 
     if score is None:
         return NONE
     text, note = digits.cell(score.value, low=score.low, high=score.high, std=score.std)
-    return Cell(text, note, score.system in leaders)
+    return Cell(text, note or (score.no_interval if text != MISSING else ""), score.system in leaders)
 
 
 def _row(system: System, cells: list[Cell]) -> Row:
@@ -306,7 +307,9 @@ def _slices(report: Report, split: str) -> Grid:
     columns += [Column(clean(name), group) for group in groups for name in names]
     note = f"Sorted by the mean error of {clean(order[0].system)}." if order else ""
     if order and report.recipe.get("intervals", {}).get("resampled") == "clusters":
-        note += " Intervals are by cluster; those of groups of fewer than five clusters by record."
+        note += " Intervals are by cluster."
+    if any(entry.no_interval for entry in order):
+        note += f" Groups of fewer than {FEWEST} clusters have no interval."
     title = f"Slices, worst first ({split_title(split)})"
     return _without_empty(Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note))
 
@@ -332,7 +335,7 @@ def _comparisons(report: Report, split: str) -> Grid:
             Cell(*digits.cell(entry.difference, low=entry.low, high=entry.high)),
             Cell(p_text(entry.p)),
             Cell(p_text(entry.p_adjusted)),
-            Cell(f"{winner} is better" if separated(report, entry) else open_ended),
+            Cell(f"{winner} is better" if separated(report, entry) else entry.no_interval or open_ended),
         )
         rows.append(Row(f"{first} − {second}", cells))
     columns = (

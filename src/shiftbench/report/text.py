@@ -19,7 +19,7 @@ from shiftbench.report.view import clean, metric_unit
 
 FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
-    "value", "std", "low", "high", "n", "better", "scale", "unit", "recipe",
+    "value", "std", "low", "high", "no_interval", "n", "better", "scale", "unit", "recipe",
 )  # fmt: skip
 LATEX_COLUMNS = 6  # numbers side by side on a page
 
@@ -41,7 +41,9 @@ def csv(report: Report) -> str:
         place = (score.system, role, score.split, score.subset, score.metric, score.measure)
         numbers = map(_field, (score.value, score.std, score.low, score.high))
         headline = int(score.measure in ("", measure))
-        writer.writerow([*place, headline, *numbers, score.n, metric.better, metric.scale, unit, recipe])
+        writer.writerow(
+            [*place, headline, *numbers, score.no_interval, score.n, metric.better, metric.scale, unit, recipe]
+        )
     return buffer.getvalue()
 
 

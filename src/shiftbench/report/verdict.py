@@ -31,11 +31,7 @@ UNTESTED = "; without a test this may be chance"
 
 
 def verdict(report: Report) -> list[str]:
-    """What a reader should take away, most important first; plain sentences without markup.
-
-    Two subsets hold different records, so the factor between them gets its interval from the two intervals by
-    the method of variance estimates recovery, on logarithms (Zou & Donner, Statistics in Medicine 27, 2008).
-    """
+    """What a reader should take away, most important first; plain sentences without markup."""
     front, metric = lead(report), headline_metric(report)
     if front is None or metric is None:
         return ["This report holds no scores."]
@@ -81,7 +77,8 @@ class _Case:
     def quantity(self, score: Score) -> str:
         """A score with its interval and unit."""
         digits = self.digits(score.metric)
-        return f"{_numbers(digits, score)} {digits.unit}".rstrip()
+        reason = f" ({score.no_interval} for an interval)" if score.no_interval else ""
+        return f"{_numbers(digits, score)} {digits.unit}".rstrip() + reason
 
     @property
     def title(self) -> str:
@@ -120,7 +117,7 @@ def _change(case: _Case, system: System) -> str:
             return ""
         where = "" if whole.subset == "full" else f" {WHERE[whole.subset]}"
         return f"{name}: {case.title} {case.quantity(whole)}{where} ({count_text(whole.n)} records)."
-    shift = _shift(inside, shifted)
+    shift = _shift(case, inside, shifted)
     low, high, factor = case.quantity(inside), case.quantity(shifted), _factor(case, shift)
     if shift.told_apart is False:
         start = f"{name}: {case.title} is {low} in-domain and {high} on shifted data"
@@ -130,17 +127,19 @@ def _change(case: _Case, system: System) -> str:
     return f"{name}: {case.title} {moves} from {low} in-domain to {high} on shifted data{factor}{doubt}."
 
 
-def _shift(inside: Score, shifted: Score) -> _Shift:
+def _shift(case: _Case, inside: Score, shifted: Score) -> _Shift:
+    """The factor as the report has it, from the same replicates on both sides; older reports have none."""
+    ratio = case.score(inside.system, "full", "shift_ratio") if shifted.subset == "shifted" else None
+    if ratio is not None:
+        low, high = (math.nan if end is None else end for end in (ratio.low, ratio.high))
+        told_apart = low > 1 or high < 1 if finite(low) and finite(high) else None
+        return _Shift((ratio.value, low, high), ratio.value > 1, told_apart if ratio.value != 1 else False)
     (a, a_low, a_high), (b, b_low, b_high) = _loss(inside), _loss(shifted)
-    if not all(map(finite, (a_low, a_high, b_low, b_high))):
-        factor = (b / a, math.nan, math.nan) if min(a, b) > 0 else None
-        return _Shift(factor, b > a, None if a != b else False)
-    if min(a, b, a_low, b_low) <= 0:
-        return _Shift(None, b > a, max(a_low, b_low) > min(a_high, b_high))
-    middle = math.log(b / a)
-    low = middle - math.hypot(math.log(b / b_low), math.log(a_high / a))
-    high = middle + math.hypot(math.log(b_high / b), math.log(a / a_low))
-    return _Shift((math.exp(middle), math.exp(low), math.exp(high)), b > a, low > 0 or high < 0)
+    factor = (b / a, math.nan, math.nan) if min(a, b) > 0 else None
+    if all(map(finite, (a_low, a_high, b_low, b_high))):
+        # The two may share clusters, so their intervals give the factor none; where apart, they still tell.
+        return _Shift(factor, b > a, max(a_low, b_low) > min(a_high, b_high))
+    return _Shift(factor, b > a, None if a != b else False)
 
 
 def _loss(score: Score) -> Interval:
@@ -265,7 +264,7 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
             yield from _uncertainty(case, system)
         return
     pairs = ((s.name, case.score(s.name, "in"), case.score(s.name, "shifted")) for s in systems)
-    shifts = {clean(name): _shift(inside, shifted) for name, inside, shifted in pairs if inside and shifted}
+    shifts = {clean(name): _shift(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
     if len(systems) <= MOST_OTHERS:
         yield from _changes(case, shifts)
         yield from _uncertainties(case, models)
@@ -317,7 +316,7 @@ def _test_sets(case: _Case, front: System) -> Iterator[str]:
         if split == case.split or whole is None or shifted is not None:
             continue
         inside = case.score(front.name, "in") or case.score(front.name, "full")
-        against = _factor(case, _shift(inside, whole)) if inside else ""
+        against = _factor(case, _shift(case, inside, whole)) if inside else ""
         named = (
             WHERE["in"] if inside is not None and inside.subset == "in" else f"on the {split_title(case.split)} split"
         )
@@ -400,7 +399,12 @@ def _cautions(case: _Case) -> Iterator[str]:
         yield "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
-    if not any(finite(score.low) for score in report.scores):
+    few = {score.subset: score.no_interval for score in case.scores.values() if score.split == case.split}
+    few = {subset: few[subset] for subset in WHERE if few.get(subset)}
+    if few:
+        reason, where = next(iter(few.values())), _listed([WHERE[subset] for subset in few])
+        yield f"{reason.capitalize()} for an interval {where}: differences there may be chance."
+    elif not any(finite(score.low) for score in report.scores):
         yield "No intervals were made: differences may be chance."
     if len(report.splits) > 1:
         yield f"All this is about the {split_title(case.split)} split."

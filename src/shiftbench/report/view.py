@@ -151,7 +151,7 @@ def duel(report: Report, first: Score, second: Score) -> Duel:
     # The mean error ranks as the headline metric does, so its test stands in for a missing one.
     for name in (first.metric, "mean_error") if testable(report, first.split) else ():
         found = paired(report, (first.system, first.split, first.subset, name), second.system)
-        if found is not None:
+        if found is not None and not found.no_interval:
             first_wins = (found.difference < 0) == (METRICS[name].better == "min")
             winner = first.system if first_wins else second.system
             return Duel(winner if separated(report, found) else None, comparison=found)

@@ -11,9 +11,10 @@ what a standard error within a replicate needs (the infinitesimal jackknife; Efr
 
 from shiftbench.resampling.detection import Detection
 from shiftbench.resampling.means import Confusion, GroupMeans, Means
+from shiftbench.resampling.order import canonical_order
 from shiftbench.resampling.resampler import Resampler
 from shiftbench.resampling.retention import Retention
-from shiftbench.resampling.statistic import Joined, Root, Statistic
+from shiftbench.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
     "Confusion",
@@ -21,8 +22,10 @@ __all__ = [
     "GroupMeans",
     "Joined",
     "Means",
+    "Ratio",
     "Resampler",
     "Retention",
     "Root",
     "Statistic",
+    "canonical_order",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.ranking import Index
 
 
@@ -23,9 +23,11 @@ class Resampler:
     Attributes:
         unit: [N] the unit of each record. stratum: [U] the stratum of each unit. units: U.
         fewest: units with records in the smallest stratum: what the quality of an interval hangs on.
+        noun: what the units are, "clusters" or "records".
     """
 
     def __init__(self, records: int, *, clusters: Index | None = None, strata: Index | None = None) -> None:
+        self.noun = "records" if clusters is None else "clusters"
         groups = np.zeros(records, dtype=np.int64) if strata is None else strata.astype(np.int64)
         if clusters is None:
             self.unit: Index = np.arange(records)
@@ -38,7 +40,11 @@ class Resampler:
                 self.stratum = np.zeros_like(self.stratum)
         self.units = len(self.stratum)
         self.members = [np.flatnonzero(self.stratum == code) for code in np.unique(self.stratum)]
-        self.fewest = min(np.count_nonzero(np.bincount(self.unit[groups == code])) for code in np.unique(groups))
+        self.fewest = min(self.units_of(groups == code) for code in np.unique(groups))
+
+    def units_of(self, member: Flags) -> int:
+        """How many units have records where `member` [N] holds."""
+        return int(np.count_nonzero(np.bincount(self.unit[member])))
 
     def draw(self, seed: int, replicate: int) -> Vector:
         """How often each unit is drawn in a replicate, [U]; depends on the seed and the replicate's number only."""

@@ -68,3 +68,26 @@ class Joined:
         """The scores of all parts, [S], and their influence [S, U]."""
         values, influence = zip(*(part.linearised(counts) for part in self.parts), strict=True)
         return np.concatenate(values), np.concatenate(influence)
+
+
+class Ratio:
+    """The first score of one statistic over the first of another: shifted over in-domain error, say."""
+
+    def __init__(self, name: str, above: Statistic, below: Statistic) -> None:
+        self.names: tuple[str, ...] = (name,)
+        self.above, self.below = above, below
+
+    def values(self, counts: Vector) -> Vector:
+        """[ratio]; NaN unless both scores are positive."""
+        return self._ratio(self.above.values(counts), self.below.values(counts))
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """[ratio] and its influence [1, U]."""
+        above, of_above = self.above.linearised(counts)
+        below, of_below = self.below.linearised(counts)
+        ratio = self._ratio(above, below)
+        return ratio, ratio[0] * (of_above[:1] / above[0] - of_below[:1] / below[0])
+
+    @staticmethod
+    def _ratio(above: Vector, below: Vector) -> Vector:
+        return np.array([above[0] / below[0] if above[0] > 0 and below[0] > 0 else np.nan])
