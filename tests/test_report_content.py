@@ -177,6 +177,6 @@ def test_every_metric_states_its_direction_once():
     assert {metric.better for metric in METRICS.values()} == {"min", "max"}
     lower = {name for name, metric in METRICS.items() if metric.better == "min"}
     displacements = {f"{which}_{what}" for which in ("min", "avg", "top1", "weighted") for what in ("ade", "fde")}
-    others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll"}
+    others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll", "shift_ratio"}
     assert others | displacements == lower
     assert list(SUBSETS) == ["in", "shifted", "full"]
