@@ -1,7 +1,9 @@
 """The predictions file: what every member of an ensemble says about each record, by id, in one Parquet file.
 
 Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
-each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). The
+each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). Where the
+targets were known when the predictions were made, `fingerprint` (UInt32) has a hash of each id and its target, null
+where that was missing; see `shiftbench.fingerprints`. The
 Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
 "categorical"), `members`, `classes` (their order; null for a regression), `draws` (how many members in a row are one
 model; 1 if not said), `package_version`, and whatever else the writer knows: method, settings, the hash of the
@@ -34,6 +36,7 @@ FORMAT = "shiftbench predictions 1"
 KEY = "shiftbench"
 COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
 LAYOUT = ("format", "kind", "members", "classes", "draws")  # what the file says of itself; not the writer's to set
+FINGERPRINT = "fingerprint"
 MOST_LISTED = 3
 
 Ids = npt.NDArray[np.object_]
@@ -43,7 +46,8 @@ Ids = npt.NDArray[np.object_]
 class Predictions:
     """Ids [N], what the members say about these records [M, N, …], and where it comes from.
 
-    `ids` are held as text; `metadata` is any JSON object, to which the package's version is added.
+    `ids` are held as text; `metadata` is any JSON object, to which the package's version is added; `fingerprints` [N]
+    are those of the targets (UInt32, null where unknown), or None.
 
     Raises:
         PredictionsError: naming every problem: duplicated or missing ids, another number of ids than records,
@@ -53,12 +57,15 @@ class Predictions:
     ids: Ids
     ensemble: Gaussian | Categorical
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: pl.Series | None = None
 
     def __post_init__(self) -> None:
         ids, problems = _checked_ids(self.ids, "predictions")
         problems += _ensemble_problems(self.ensemble)
         if len(ids) and isinstance(self.ensemble, Ensemble) and len(ids) != self.ensemble.records:
             problems.append(f"ids: expected one for each of {self.ensemble.records:,} records, found {len(ids):,}.")
+        if self.fingerprints is not None and len(self.fingerprints) != len(ids):
+            problems.append(f"fingerprints: expected {len(ids):,}, one a record, found {len(self.fingerprints):,}.")
         problems += _metadata_problems(self.metadata)
         if problems:
             raise PredictionsError(*problems)
@@ -80,7 +87,9 @@ class Predictions:
             wanted = tables.line_up(rows, ids, column="id", where="predictions", extra=extra)
         except TableError as error:
             raise PredictionsError(*error.problems) from None
-        return Predictions(wanted["id"].to_numpy(), self.ensemble.select(wanted["row"].to_numpy()), self.metadata)
+        rows_of = wanted["row"]
+        kept = None if self.fingerprints is None else self.fingerprints.gather(rows_of)
+        return Predictions(wanted["id"].to_numpy(), self.ensemble.select(rows_of.to_numpy()), self.metadata, kept)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the predictions as Parquet, whole or not at all.
@@ -94,6 +103,8 @@ class Predictions:
         kind = "gaussian" if isinstance(self.ensemble, Gaussian) else "categorical"
         columns = {name: np.moveaxis(getattr(self.ensemble, name), 0, 1) for name in COLUMNS[kind]}
         frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
+        if self.fingerprints is not None:
+            frame = frame.with_columns(self.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
         layout = {
             "format": FORMAT,
             "kind": kind,
@@ -137,9 +148,22 @@ def load(path: str | os.PathLike[str]) -> Predictions:
     except ArrayError as error:
         problems += [f"{where}: {problem}" for problem in error.problems]
     ids, more = _checked_ids(frame["id"], where)
-    if problems := problems + more:
+    found, problem = _fingerprints(frame, where)
+    if problems := problems + more + problem:
         raise PredictionsError(*problems)
-    return Predictions(ids, ensemble, {key: value for key, value in metadata.items() if key not in LAYOUT})
+    return Predictions(ids, ensemble, {key: value for key, value in metadata.items() if key not in LAYOUT}, found)
+
+
+def _fingerprints(frame: pl.DataFrame, where: str) -> tuple[pl.Series | None, list[str]]:
+    if FINGERPRINT not in frame.columns:
+        return None, []
+    column = frame[FINGERPRINT]
+    whole = column.cast(pl.UInt32, strict=False) if column.dtype.is_integer() else None
+    if whole is None or whole.null_count() != column.null_count():
+        return None, [
+            f"{where}: {FINGERPRINT}: expected whole numbers of 32 bits, found {column.dtype}. Predict again."
+        ]
+    return whole, []
 
 
 def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:

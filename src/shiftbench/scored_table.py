@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import check, keys, predictions, scored, tables
+from shiftbench import check, fingerprints, keys, predictions, scored, tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
 from shiftbench.methods.targets import absent, labels
 from shiftbench.scored import Labels, Records, Role, Scored
+from shiftbench.tables import problem
 
 YES = {"1", "1.0", "true", "yes", "shifted", "out"}
 NO = {"0", "0.0", "false", "no", "in"}
@@ -124,9 +125,14 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
     table = tables.read_table(truth)
-    ids = list(predicted.ids)
-    rows = tables.line_up(table, ids, column=columns.id or "id", where=Path(truth).name, extra="drop")
+    ids = pl.Series("id", predicted.ids, dtype=pl.String)
+    column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
+    rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
     tables.require(rows, [columns.target, *columns.clusters, *columns.slices], where=Path(truth).name)
+    task = "regression" if isinstance(predicted.ensemble, Gaussian) else "classification"
+    if predicted.fingerprints is not None:
+        targets, where = rows[columns.target], Path(truth).name
+        fingerprints.require_same(ids, predicted.fingerprints, targets, task=task, where=where)
     kept = rows[columns.target].is_not_null()
     rows = rows.filter(kept)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
@@ -139,9 +145,13 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
         slice_labels(rows, columns.slices),
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
-    task = "regression" if isinstance(ensemble, Gaussian) else "classification"
     manifest = predicted.metadata.get("manifest")
-    return ScoredTable(pl.Series(ids, dtype=pl.String).filter(kept), records, system, task, manifest)
+    return ScoredTable(ids.filter(kept), records, system, task, manifest)
+
+
+def _id_column(table: pl.DataFrame, recorded: Any) -> str | None:
+    """The column of ids of a table of targets: that of the predictions, else `id`, else None for row numbers."""
+    return recorded if recorded in table.columns else tables.id_column(table, None)
 
 
 def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
@@ -261,7 +271,7 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
     if missing.any():
         raise TableError(
             f"{where}: expected a target and an answer in every row, found none in {missing.sum():,} "
-            f"(first in row {missing.arg_max()}). Drop these rows."
+            f"({problem.rows(missing)}). Drop these rows."
         )
     return (target.cast(pl.String) != answer.cast(pl.String)).to_numpy().astype(np.float64), "classification"
 

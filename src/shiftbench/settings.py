@@ -13,6 +13,7 @@ from typing import Any
 
 from shiftbench import files, intervals
 from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.partition import Rules
 from shiftbench.retention import checked_rule
 
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
@@ -159,14 +160,35 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: naming every unknown key (with the nearest known one) and every value of the wrong type.
     """
+    plain, problems = _formed(values)
+    if problems:
+        raise SettingsError(*problems)
+    plain["assessment"] = Assessment(**plain.get("assessment", {}))
+    return Settings(**plain)
+
+
+def read_checked(path: str | Path) -> dict[str, Any]:
+    """As `read`, and checked as far as a file can be that other values are still to be laid over.
+
+    Raises:
+        SettingsError: also naming every unknown key and every value of the wrong type.
+    """
+    values = read(path)
+    if problems := _formed(values)[1]:
+        raise SettingsError(*(f"{path}: {problem}" for problem in problems))
+    return values
+
+
+def _formed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The values in the form that `Settings` takes, and what is wrong with their names and types."""
     known = {name: value for name, value in values.items() if name != "method"}
-    problems = _unknown("setting", known, Settings) + _unknown(
-        "setting in [assessment]", values.get("assessment", {}), Assessment
-    )
+    problems = _unknown("setting", known, Settings)
+    problems += _unknown("setting in [assessment]", values.get("assessment", {}), Assessment)
+    problems += _unknown("setting in [partition]", values.get("partition", {}), Rules)
     plain = dict(values)
     for name in LISTS:
         given = names(plain.get(name, ()))
-        if not isinstance(given, (list, tuple)) or not all(isinstance(entry, str) for entry in given):
+        if not isinstance(given, (list, tuple)) or not all(isinstance(entry, str) and entry.strip() for entry in given):
             problems.append(f"{name}: expected a list of names, found {given!r}.")
             given = ()
         plain[name] = tuple(given)
@@ -178,10 +200,7 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
         value = plain.get("assessment", {}).get(name)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             problems.append(f"assessment.{name}: expected {KINDS[kind]}, found {value!r}.")
-    if problems:
-        raise SettingsError(*problems)
-    plain["assessment"] = Assessment(**plain.get("assessment", {}))
-    return Settings(**plain)
+    return plain, problems
 
 
 def _one_or_many_methods(plain: dict[str, Any]) -> list[str]:

@@ -139,7 +139,7 @@ def run(
         "members": members, "test_sets": _test_sets(test_set),
         "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
     }  # fmt: skip
-    base = settings.read(config) if config else {}
+    base = settings.read_checked(config) if config else {}
     if table is not None and base.get("table") != str(table):
         base.pop("table_sha256", None)  # it belongs to the table the settings name
     chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
@@ -175,7 +175,7 @@ def partition(
     from shiftbench import run as runner
     from shiftbench import settings, tables
 
-    base = settings.read(config) if config else {}
+    base = settings.read_checked(config) if config else {}
     given = {
         **_rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
         "seed": seed,
@@ -186,8 +186,10 @@ def partition(
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)
+        rules = runner.own_ids(rules, frame)
+        ids = tables.native_ids(frame, rules.id, where=table.name)
         clusters = listed(cluster, "+,") or tuple(settings.names(base.get("clusters", ())))
-        made = runner.divide(frame, rules, folder, source=table, clusters=clusters, write_parts=True)
+        made = runner.divide(frame, rules, folder, ids=ids, source=table, clusters=clusters, write_parts=True)
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")
     for reason, count in made.parts.unused.items():
@@ -222,7 +224,7 @@ def fit(
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None, "members": members,
     }  # fmt: skip
-    base = settings.read(config) if config else {}
+    base = settings.read_checked(config) if config else {}
     for name in ("table_sha256", "partition"):  # of the table that the folder was made of
         base.pop(name, None)
     words = _methods((method,) if method else (), None)

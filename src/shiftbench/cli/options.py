@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from shiftbench.errors import SettingsError
+
+JOINED = {"--cluster": "+,"}  # what separates the names of an option where it is not a comma alone
+
+
+def _filled(param: typer.CallbackParam, value: Any) -> Any:
+    """The value as given; an empty name, alone or in a list, is refused rather than passed over."""
+    word = max(param.opts, key=len)
+    for given in value if isinstance(value, list) else [value]:
+        names = [given]
+        for separator in JOINED.get(word, ",") if isinstance(value, list) else "":
+            names = [part for name in names for part in name.split(separator)]
+        if given is not None and not all(name.strip() for name in names):
+            raise SettingsError(
+                f"{word}: expected {'names' if len(names) > 1 else 'a name'}, found {given!r}. "
+                "Name something, or leave the option out."
+            )
+    return value
+
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; default: shiftbench-… here.")]
@@ -15,31 +35,62 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is th
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Many = list[str] | None
 
-Target = Annotated[str | None, typer.Option("--target", "-t", help="Column of the target.")]
+Target = Annotated[str | None, typer.Option("--target", "-t", help="Column of the target.", callback=_filled)]
 Task = Annotated[
-    str | None, typer.Option("--task", help="regression or classification; default: as the target's type.")
+    str | None,
+    typer.Option("--task", help="regression or classification; default: as the target's type.", callback=_filled),
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option("--id", help="Column of unique ids [id in reports of files, else row numbers]."),
+    typer.Option(
+        "--id", help="Column of unique ids [id where there is one, else row numbers from 1].", callback=_filled
+    ),
 ]
-Time = Annotated[str | None, typer.Option("--time", help="Column of dates or times to cut by.")]
+Time = Annotated[str | None, typer.Option("--time", help="Column of dates or times to cut by.", callback=_filled)]
 Fractions = Annotated[
-    str | None, typer.Option("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15].")
+    str | None,
+    typer.Option(
+        "--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15].", callback=_filled
+    ),
 ]
-Gap = Annotated[str | None, typer.Option("--gap", help="Least time between in-domain and shifted records, such as 7d.")]
-Group = Annotated[str | None, typer.Option("--group", help="Column of groups, some of them shifted.")]
-Shifted = Annotated[Many, typer.Option("--shifted", help="Group values that are the shifted domain (repeat or a,b).")]
-InDomain = Annotated[Many, typer.Option("--in-domain", help="Group values that are the training domain.")]
-ShiftedIf = Annotated[str | None, typer.Option("--shifted-if", help="Condition of shifted records: 'wind >= 19'.")]
-By = Annotated[str | None, typer.Option("--by", help="Column whose groups stay whole when in-domain is sampled.")]
-Shares = Annotated[str | None, typer.Option("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20].")]
+Gap = Annotated[
+    str | None,
+    typer.Option("--gap", help="Least time between in-domain and shifted records, such as 7d.", callback=_filled),
+]
+Group = Annotated[str | None, typer.Option("--group", help="Column of groups, some of them shifted.", callback=_filled)]
+Shifted = Annotated[
+    Many, typer.Option("--shifted", help="Group values that are the shifted domain (repeat or a,b).", callback=_filled)
+]
+InDomain = Annotated[
+    Many, typer.Option("--in-domain", help="Group values that are the training domain.", callback=_filled)
+]
+ShiftedIf = Annotated[
+    str | None, typer.Option("--shifted-if", help="Condition of shifted records: 'wind >= 19'.", callback=_filled)
+]
+By = Annotated[
+    str | None, typer.Option("--by", help="Column whose groups stay whole when in-domain is sampled.", callback=_filled)
+]
+Shares = Annotated[
+    str | None,
+    typer.Option("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20].", callback=_filled),
+]
 Cluster = Annotated[
-    Many, typer.Option("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination.")
+    Many,
+    typer.Option(
+        "--cluster",
+        help="Column(s) of records that resemble each other; a+b takes their combination.",
+        callback=_filled,
+    ),
 ]
-Slice = Annotated[Many, typer.Option("--slice", help="Column to break scores down by (repeat or a,b).")]
-Drop = Annotated[Many, typer.Option("--drop", help="Columns that are no features: names or globs (repeat or a,b).")]
-Keep = Annotated[Many, typer.Option("--keep", help="Columns that are features whatever else is said.")]
+Slice = Annotated[
+    Many, typer.Option("--slice", help="Column to break scores down by (repeat or a,b).", callback=_filled)
+]
+Drop = Annotated[
+    Many, typer.Option("--drop", help="Columns that are no features: names or globs (repeat or a,b).", callback=_filled)
+]
+Keep = Annotated[
+    Many, typer.Option("--keep", help="Columns that are features whatever else is said.", callback=_filled)
+]
 Threshold = Annotated[
     float | None, typer.Option("--threshold", help="Largest acceptable error (squared error in a regression).")
 ]
@@ -47,27 +98,45 @@ TestSet = Annotated[
     Many, typer.Option("--test-set", help="Further table to be scored on as a whole: NAME=FILE (repeat).")
 ]
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
-Rule = Annotated[str | None, typer.Option("--rule", help="published, exact or mixed; see the documentation.")]
+Rule = Annotated[
+    str | None, typer.Option("--rule", help="published, exact or mixed; see the documentation.", callback=_filled)
+]
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
-Intervals = Annotated[str | None, typer.Option("--intervals", help="auto, studentised, percentile, bca or normal.")]
+Intervals = Annotated[
+    str | None, typer.Option("--intervals", help="auto, studentised, percentile, bca or normal.", callback=_filled)
+]
 Baseline = Annotated[
-    list[str] | None, typer.Option("--baseline", help="Column that is itself a forecast of the target.")
+    list[str] | None,
+    typer.Option("--baseline", help="Column that is itself a forecast of the target.", callback=_filled),
 ]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
-Method = Annotated[str | None, typer.Option("--method", help="Method to fit [boosting].")]
+Method = Annotated[str | None, typer.Option("--method", help="Method to fit [boosting].", callback=_filled)]
 Methods = Annotated[
-    Many, typer.Option("--method", help="Method(s) to fit (repeat or a,b); of a track's preset, only these.")
+    Many,
+    typer.Option(
+        "--method", help="Method(s) to fit (repeat or a,b); of a track's preset, only these.", callback=_filled
+    ),
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper."),
+    typer.Option(
+        "--preset",
+        help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper.",
+        callback=_filled,
+    ),
 ]
 Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of each ensemble.")]
-ErrorColumn = Annotated[str | None, typer.Option("--error", help="Column of errors >= 0 [error].")]
-Answer = Annotated[str | None, typer.Option("--answer", help="Column of answers, with --target instead of --error.")]
+ErrorColumn = Annotated[str | None, typer.Option("--error", help="Column of errors >= 0 [error].", callback=_filled)]
+Answer = Annotated[
+    str | None, typer.Option("--answer", help="Column of answers, with --target instead of --error.", callback=_filled)
+]
 Uncertainty = Annotated[
     list[str] | None,
-    typer.Option("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*]."),
+    typer.Option(
+        "--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*].", callback=_filled
+    ),
 ]
-ShiftedColumn = Annotated[str | None, typer.Option("--shifted", help="Column that is 1 for shifted records [shifted].")]
+ShiftedColumn = Annotated[
+    str | None, typer.Option("--shifted", help="Column that is 1 for shifted records [shifted].", callback=_filled)
+]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]

@@ -115,3 +115,15 @@ def fitted(folder: str | os.PathLike[str]) -> Method:
     from shiftbench.methods import fitted_folder
 
     return method(fitted_folder.read(folder, *METHODS)["method"])
+
+
+def target_of(folder: str | os.PathLike[str]) -> str | None:
+    """The target of the method that was fitted into this folder, where its record tells.
+
+    Raises:
+        SettingsError: if none was fitted.
+    """
+    from shiftbench.methods import fitted_folder
+
+    found = fitted_folder.read(folder, *METHODS).get("target")
+    return found if isinstance(found, str) else None

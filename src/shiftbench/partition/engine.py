@@ -66,8 +66,10 @@ class Partition:
         return self.ids.filter(self.assignment == name)
 
 
-def partition(frame: pl.DataFrame, rules: Rules) -> Partition:
+def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None) -> Partition:
     """Assign every record of a table [N] to one partition or to none.
+
+    ids: [N], instead of those that the rules name: the row numbers of a table of which rows have been dropped.
 
     Each axis of the rules (time, group, condition) says which of the populations in-domain, dev_out and eval_out a
     record fits; it belongs to those that every axis agrees on. In-domain records are then drawn into train, dev_in
@@ -81,7 +83,7 @@ def partition(frame: pl.DataFrame, rules: Rules) -> Partition:
             group values, overlapping rules, and every empty partition with what emptied it.
     """
     _check_columns(frame, rules)
-    ids = native_ids(frame, rules.id, where="the table")
+    ids = native_ids(frame, rules.id, where="the table") if ids is None else ids
     found, edges = axes(frame, rules)
     fits = _agreed(found, frame.height)
     _check_overlap(fits, ids)

@@ -55,13 +55,13 @@ def parts(name: str, value: Any, count: int) -> tuple[float, ...]:
     """Fractions of one whole, also as percents or as text with slashes."""
     try:
         numbers = [float(part) for part in (value.split("/") if isinstance(value, str) else value)]
-    except (TypeError, ValueError):
+        total = math.fsum(numbers) if all(0 <= part < 1e300 for part in numbers) else math.nan
+    except (TypeError, ValueError, OverflowError):
         raise PartitionError(f"{name}: expected {count} numbers, found {value!r}.") from None
-    total = math.fsum(numbers)
     if math.isclose(total, 100, rel_tol=1e-6):
         numbers, total = [part / 100 for part in numbers], total / 100
-    if len(numbers) != count or not all(part >= 0 for part in numbers) or not math.isclose(total, 1, rel_tol=1e-6):
-        found = f"{value!r} (sum {total:g})"
+    if len(numbers) != count or not math.isclose(total, 1, rel_tol=1e-6):
+        found = f"{value!r}" + (f" (sum {total:g})" if math.isfinite(total) else "")
         raise PartitionError(f"{name}: expected {count} numbers >= 0 that sum to 1 (or 100), found {found}.")
     return tuple(numbers)
 
@@ -110,7 +110,7 @@ def moment(name: str, value: Any) -> Moment:
         return value.isoformat()
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         return value
     raise PartitionError(f"{name}: expected an ISO date, a number or '' for open, found {value!r}.")
 
@@ -128,7 +128,7 @@ def _window(name: str, value: Any) -> Window:
 
 def gap(name: str, value: Any) -> str | float | None:
     """A duration as text or a number; `windows.duration` reads it."""
-    return value if value is None or isinstance(value, str) else number(name, value)
+    return value if value is None or isinstance(value, str) else number(name, value, high=sys.float_info.max)
 
 
 def values(name: str, value: Any) -> tuple[str, ...]:

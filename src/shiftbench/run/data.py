@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import polars as pl
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import classes_of, labels
-from shiftbench.partition import PARTITIONS, Manifest
+from shiftbench.partition import PARTITIONS, Manifest, Rules, windows
 from shiftbench.run import given
+from shiftbench.run.division import own_ids, rules_of
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 
@@ -23,33 +25,56 @@ MOST_CLASSES = 50  # more are no classes unless each has five rows or more
 
 @dataclass(frozen=True)
 class Data:
-    """The rows of a table that have a target, and the settings with task and table hash settled."""
+    """The rows of a table that have a target, with their ids, and the settings with task, rules and table hash settled.
+
+    ids: [N]; without a column of ids the row numbers of the whole table, from 1.
+    rules: of the partition, with their column of ids; or `given`, the partitions as they were made before.
+    """
 
     frame: pl.DataFrame
+    ids: pl.Series
     settings: Settings
     rows_read: int
     notes: tuple[str, ...]
+    rules: Rules | None = None
     given: Given | None = None
 
 
 def prepare(settings: Settings) -> Data:
-    """Read the table or the partitions, settle the task, drop and count the rows without a target."""
+    """Read the table or the partitions, settle ids and task, drop and count the rows without a target.
+
+    Whatever is wrong with a value is said here, while rows still have the numbers that they have in the file.
+    """
     where = Path(settings.table).name
     frame, made, digest = _read(settings)
     named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
+    rules = None if made else own_ids(rules_of({"seed": settings.seed, **settings.partition}), frame)
+    ids = made.ids if made else tables.native_ids(frame, rules.id if rules else None, where=where)
     task = task_of(frame[settings.target], settings)
-    frame, known = with_target(frame, settings.target, task, where=where)
-    if not frame.height:
+    _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
+    kept, known = with_target(frame, settings.target, task, where=where)
+    if not kept.height:
         found = f"none in {len(known):,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
-    notes: tuple[str, ...] = ()
-    if dropped := len(known) - frame.height:
-        notes = (f"{dropped:,} of {len(known):,} rows have no {settings.target!r} and were left out",)
+    notes = []
+    if rules and (why := tables.unusable_id(frame, rules.id)):
+        notes.append(f"{why} Name a column of unique ids with --id")
+    if dropped := len(known) - kept.height:
+        notes.append(f"{dropped:,} of {len(known):,} rows have no {settings.target!r} and were left out")
     settings = replace(settings, task=task, table_sha256=digest)
+    if rules is not None:
+        settings = replace(settings, partition=rules.to_settings())
     if task == "classification" and not settings.classes:
-        settings = replace(settings, classes=classes_of(frame[settings.target]))
-    return Data(frame, settings, len(known), notes, made and made.filter(known))
+        settings = replace(settings, classes=classes_of(kept[settings.target]))
+    return Data(kept, ids.filter(known), settings, len(known), tuple(notes), rules, made and made.filter(known))
+
+
+def _check_values(frame: pl.DataFrame, forecasts: Sequence[str], rules: Rules | None, *, where: str) -> None:
+    """Raise TableError or PartitionError for values of forecasts and times that are no such."""
+    tables.number_columns(frame, forecasts, where=where)
+    if rules is not None and rules.time in frame.columns:
+        windows.physical(frame[rules.time])
 
 
 def _read(settings: Settings) -> tuple[pl.DataFrame, Given | None, str]:

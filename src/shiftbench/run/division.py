@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shiftbench import features, files, keys
+from shiftbench import features, files, keys, tables
 from shiftbench.errors import PartitionError, TableError
 from shiftbench.features import Features
-from shiftbench.partition import Manifest, Partition, Rules, leakage, partition, write_manifest
+from shiftbench.partition import IN_DOMAIN, Manifest, Partition, Rules, leakage, partition, write_manifest
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 
@@ -20,6 +20,11 @@ from shiftbench.settings import Settings
 def rules_of(values: Mapping[str, Any]) -> Rules:
     """Partition rules from plain values, empty ones left out."""
     return Rules.from_settings({name: value for name, value in values.items() if value not in (None, (), {}, [])})
+
+
+def own_ids(rules: Rules, frame: pl.DataFrame) -> Rules:
+    """The rules with the column of ids that the table has, where they name none."""
+    return replace(rules, id=tables.id_column(frame, rules.id))
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,20 @@ def divide(
     rules: Rules,
     folder: Path,
     *,
+    ids: pl.Series,
     source: str | Path,
     clusters: Sequence[str] = (),
     write_parts: bool = False,
 ) -> Divided:
-    """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables."""
-    parts = partition(frame, rules)
+    """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables.
+
+    ids: [N]; where they are row numbers, the partitions' tables have them in a first column `id`.
+    """
+    parts = partition(frame, rules, ids=ids)
+    if problems := _empty(parts):
+        raise PartitionError(*problems)
+    if write_parts and rules.id is None:
+        parts = replace(parts, table=_numbered(frame, ids))
     found = leakage(frame, parts, rules, clusters=["+".join(clusters)] if clusters else [])
     if found.errors:
         raise PartitionError(*(finding.what for finding in found.errors))
@@ -49,6 +62,25 @@ def divide(
     notes = [*parts.warnings]
     notes += [finding.what for finding in found.findings if finding.severity == "warning"]
     return Divided(parts, manifest, tuple(notes))
+
+
+def _empty(parts: Partition) -> list[str]:
+    """A sentence for each partition without which there is nothing to learn, to stop at or to report."""
+    needed = [*IN_DOMAIN, *(["eval_out"] if parts.counts["dev_out"] else [])]
+    return [
+        f"{name}: expected records, found none, since its share is 0. Give it a share or a condition."
+        for name in needed
+        if not parts.counts[name]
+    ]
+
+
+def _numbered(frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    if why := tables.unusable_id(frame, None):
+        raise PartitionError(
+            "expected ids for the tables of the partitions: a column named with --id, or a name `id` that is free for "
+            f"row numbers, found neither: {why} Name a column, or rename `id`."
+        )
+    return ids.alias("id").to_frame().hstack(frame)
 
 
 def adopt(frame: pl.DataFrame, made: Given, folder: Path) -> Divided:

@@ -14,6 +14,7 @@ from shiftbench import features, files, tables
 from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
+from shiftbench.fingerprints import fingerprints
 from shiftbench.methods import MethodModule
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
@@ -32,18 +33,25 @@ MOST_DRAWN = 500_000  # records for which every draw of a model is kept; of more
 
 @dataclass(frozen=True)
 class Judged:
-    """Records with their ids and the partition of each; `name` is that of a test set, or empty for the table's."""
+    """Records with their ids, the partition of each and the fingerprints of their targets, all [N].
+
+    name: of a test set, or empty for the table's. id_column: of the ids; None where they are row numbers.
+    """
 
     frame: pl.DataFrame
     ids: pl.Series
     partition: pl.Series
+    fingerprints: pl.Series
     name: str = ""
+    id_column: str | None = None
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, parts: Partition) -> Judged:
+    def of(cls, frame: pl.DataFrame, parts: Partition, settings: Settings, *, id_column: str | None) -> Judged:
         """The evaluated records of a partitioned table."""
         kept = parts.assignment.is_in(EVALUATED).fill_null(False)
-        return cls(frame.filter(kept), parts.ids.filter(kept), parts.assignment.filter(kept))
+        frame, ids = frame.filter(kept), parts.ids.filter(kept)
+        prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
+        return cls(frame, ids, parts.assignment.filter(kept), prints, id_column=id_column)
 
     @property
     def splits(self) -> dict[str, tuple[str, ...]]:
@@ -114,12 +122,15 @@ def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen
     tables.require(frame, [settings.target, *used, *settings.baselines], where=where)
     if problems := [*_infinite(frame, settings, where), *_unlike(frame, chosen, where)]:
         raise TableError(*problems)
-    ids = tables.ids(frame, "id" if "id" in frame.columns else None, where=where)
+    column = tables.id_column(frame, None)
+    ids = tables.ids(frame, column, where=where)
     frame, known = with_target(frame, settings.target, settings.task or "regression", where=where)
     if not frame.height:
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found none.")
     partition = pl.repeat(name, frame.height, eager=True).alias("partition")
-    return Judged(frame, ids.filter(known), partition, name), len(known) - frame.height
+    ids = ids.filter(known)
+    prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
+    return Judged(frame, ids, partition, prints, name, column), len(known) - frame.height
 
 
 def _infinite(frame: pl.DataFrame, settings: Settings, where: str) -> list[str]:

@@ -6,7 +6,8 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from shiftbench import methods, tables
+from shiftbench import fingerprints, methods, tables
+from shiftbench.ensembles import Gaussian
 from shiftbench.errors import SettingsError, ShiftbenchWarning
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
@@ -62,6 +63,9 @@ def predict_table(
 ) -> Predictions:
     """Predict every row of a table with a fitted method, and write the predictions file.
 
+    Ids are those of `id_column`, else of a column `id` with a value of its own in each row, else the row numbers of the
+    table. If the table has the target, the predictions carry fingerprints of it.
+
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
@@ -70,10 +74,19 @@ def predict_table(
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     method = methods.fitted(model)
     frame = tables.read_table(table)
-    column = id_column or ("id" if "id" in frame.columns else None)
+    if why := tables.unusable_id(frame, id_column):
+        warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=2)
+    column = tables.id_column(frame, id_column)
     ids = tables.ids(frame, column, where=table.name)
     say(f"predict {method.name}", 0, 1)
     ensemble = method.load().predict(frame, folder=model, cores=cores)
-    predicted = Predictions(ids.to_numpy(), ensemble, {"method": method.name, "table": table.name})
+    target = methods.target_of(model)
+    task = "regression" if isinstance(ensemble, Gaussian) else "classification"
+    predicted = Predictions(
+        ids.to_numpy(),
+        ensemble,
+        {"method": method.name, "table": table.name, "target": target, "id_column": column},
+        fingerprints.of_table(frame, ids, target, task=task),
+    )
     predicted.save(path)
     return predicted

@@ -145,7 +145,8 @@ def fit_and_predict(
             ensemble = records.predicted(module, place, cores=cores)
         predicted[records.name] = ensemble
         path = folder / "predictions" / records.name / f"{planned.place}.parquet"
-        Predictions(records.ids.to_numpy(), ensemble, record).save(path)
+        known = {"id_column": records.id_column}
+        Predictions(records.ids.to_numpy(), ensemble, {**record, **known}, records.fingerprints).save(path)
     return System(planned, own.to_dict(), module.about(judged[0].frame, folder=place), predicted)
 
 

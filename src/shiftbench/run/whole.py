@@ -12,12 +12,12 @@ from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.features import Features
-from shiftbench.partition import PARTITIONS, Partition, Rules
+from shiftbench.partition import PARTITIONS, Partition
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
-from shiftbench.run.division import Divided, adopt, choose_features, divide, rules_of
+from shiftbench.run.division import Divided, adopt, choose_features, divide
 from shiftbench.run.judged import EVALUATED, Judged, hashes, test_sets
 from shiftbench.run.systems import (
     System,
@@ -52,21 +52,21 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     folder = Path(folder)
     say("read", 0, 1)
     data = prepare(settings)
-    settings, rules, roles = _ruled(data)
-    settings = replace(written_out(settings), test_sets_sha256=hashes(settings))
+    settings = replace(written_out(data.settings), test_sets_sha256=hashes(data.settings))
     new = not folder.exists()
     claim(settings, folder)
     say("partition", 0, 1)
     try:
-        made = _divided(data, rules, folder / "partition")
+        made = _divided(data, folder / "partition")
         train = made.parts.frame("train")
-        chosen, notes = choose_features(train, settings, roles)
+        chosen, notes = choose_features(train, settings, _roles(data))
         further, lost = test_sets(settings, train, chosen)
     except ShiftbenchError:
         if new:  # a refused run leaves nothing behind
             shutil.rmtree(folder)
         raise
-    judged = [Judged.of(data.frame, made.parts), *further]
+    id_column = data.rules.id if data.rules else made.manifest.rules.get("id")
+    judged = [Judged.of(data.frame, made.parts, settings, id_column=id_column), *further]
     systems: dict[str, System] = {}
     for planned in plan(settings):
         systems[planned.place] = fit_and_predict(
@@ -77,20 +77,20 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
     return Outcome(folder, replace(report, warnings=warnings), settings)
 
 
-def _ruled(data: Data) -> tuple[Settings, Rules | None, tuple[str, ...]]:
-    """The settings with their rules written out, the rules if there are any, and the columns with a role."""
-    settings = data.settings
+def _roles(data: Data) -> tuple[str, ...]:
+    """The columns with a role in the partition, and the ids: none of them is a feature."""
     if data.given is not None:
-        return settings, None, given.roles(data.given.manifest.rules, data.frame.columns)
-    rules = rules_of({"seed": settings.seed, **settings.partition})
-    return replace(settings, partition=rules.to_settings()), rules, tuple(rules.columns())
+        return given.roles(data.given.manifest.rules, data.frame.columns)
+    assert data.rules is not None
+    return tuple(data.rules.columns())
 
 
-def _divided(data: Data, rules: Rules | None, folder: Path) -> Divided:
+def _divided(data: Data, folder: Path) -> Divided:
     if data.given is not None:
         return adopt(data.frame, data.given, folder)
-    assert rules is not None
-    return divide(data.frame, rules, folder, source=data.settings.table, clusters=data.settings.clusters)
+    assert data.rules is not None
+    settings = data.settings
+    return divide(data.frame, data.rules, folder, ids=data.ids, source=settings.table, clusters=settings.clusters)
 
 
 def _unseen(parts: Partition, settings: Settings) -> list[str]:

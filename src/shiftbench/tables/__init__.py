@@ -5,17 +5,20 @@ Rows are counted from 1 after any header. All problems of a table are reported a
 
 from shiftbench.tables.columns import expand, number_columns, numbers, require
 from shiftbench.tables.reading import read_metadata, read_table
-from shiftbench.tables.rows import ids, line_up
+from shiftbench.tables.rows import id_column, ids, line_up, native_ids, unusable_id
 from shiftbench.tables.writing import write_table
 
 __all__ = [
     "expand",
+    "id_column",
     "ids",
     "line_up",
+    "native_ids",
     "number_columns",
     "numbers",
     "read_metadata",
     "read_table",
     "require",
+    "unusable_id",
     "write_table",
 ]

@@ -22,6 +22,24 @@ def ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
     return native_ids(frame, column, where=where).cast(pl.String)
 
 
+def id_column(frame: pl.DataFrame, named: str | None) -> str | None:
+    """The column of ids: the one named, else `id` where its values can serve, else None for row numbers."""
+    if named is not None or "id" not in frame.columns or unusable_id(frame, named):
+        return named
+    return "id"
+
+
+def unusable_id(frame: pl.DataFrame, named: str | None) -> str:
+    """Why a column `id` that nobody named cannot serve, so that row numbers do; empty where there is no such column."""
+    if named is not None or "id" not in frame.columns:
+        return ""
+    try:
+        _, problems = _ids(frame, "id", "the table")
+    except TableError as error:
+        problems = list(error.problems)
+    return f"records go by their row numbers, since {problems[0]}" if problems else ""
+
+
 def native_ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
     """The ids [N] of the rows: Int64 where they are whole numbers, as row numbers are, and text where not.
 
@@ -40,11 +58,13 @@ def line_up(
     frame: pl.DataFrame,
     wanted_ids: pl.Series | Sequence[str],
     *,
-    column: str,
+    column: str | None,
     where: str,
     extra: Literal["error", "drop"] = "error",
 ) -> pl.DataFrame:
     """The rows of `frame` in the order of `wanted_ids`; rows nobody asked for are an error, or dropped.
+
+    column: of the ids; row numbers from 1 if None.
 
     Raises:
         TableError: naming duplicated, missing and (unless `extra="drop"`) surplus ids together.

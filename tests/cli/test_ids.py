@@ -1,0 +1,169 @@
+"""Ids: without `--id` the row numbers of the file in every command, and predictions know the targets they meet."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench import predictions, settings
+from shiftbench import run as runner
+from shiftbench.report.content import Report
+from tests.cli.conftest import Said, Shiftbench
+
+pytest.importorskip("catboost")
+
+QUICK = ("--replicates", 20, "--intervals", "percentile")
+
+
+def gappy(n: int = 300) -> pl.DataFrame:
+    """A table without ids in which every seventh row has no target."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    y = np.where(np.arange(n) % 7 == 3, np.nan, 2 * x + 0.1 * rng.normal(size=n))
+    return pl.DataFrame({"x": x, "z": rng.normal(size=n), "y": y}).fill_nan(None)
+
+
+def did(said: Said) -> Said:
+    assert said.code == 0, said.err
+    return said
+
+
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ids")
+    gappy().write_csv(folder / "t.csv")
+    how = settings.Assessment(replicates=20, kind="percentile")
+    chosen = settings.Settings(str(folder / "t.csv"), "y", members=1, assessment=how)
+    report = runner.run(chosen, folder / "run").report
+    report.save(folder / "report.json")
+    return folder
+
+
+@pytest.fixture
+def ran(run_once: Path, tmp_path: Path) -> Path:
+    shutil.copytree(run_once, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def rmse(folder: Path) -> float:
+    report = Report.load(folder / "report.json")
+    return next(score.value for score in report.scores if score.metric == "rmse")
+
+
+def test_run_predict_and_partition_number_rows_as_the_file_does(shiftbench: Shiftbench, ran: Path) -> None:
+    frame = gappy().with_row_index("row", offset=1)
+    did(shiftbench("predict", "run/model/boosting", "t.csv", "--out", "p.parquet"))
+    whole, part = (predictions.load(ran / name) for name in ("p.parquet", "run/predictions/boosting.parquet"))
+    assert list(whole.ids) == [str(row) for row in frame["row"]]
+    lined = whole.line_up(list(part.ids), extra="drop")
+    assert np.array_equal(lined.ensemble.answers(), part.ensemble.answers())
+    assert part.fingerprints is not None
+    assert lined.fingerprints is not None
+    assert lined.fingerprints.equals(part.fingerprints, check_names=False)
+    did(shiftbench("partition", "t.csv", "--out", "parts"))
+    frame = frame.cast({"row": pl.Int64})
+    for path in sorted(ran.glob("parts/*_in.parquet")):
+        made = pl.read_parquet(path)
+        assert made.equals(frame.filter(pl.col("row").is_in(made["id"].implode())).rename({"row": "id"}))
+    assignment = pl.read_parquet(ran / "parts/assignment.parquet")
+    assert assignment["id"].to_list() == frame["row"].to_list()
+    in_both = assignment.join(pl.read_parquet(ran / "run/partition/assignment.parquet"), on="id")
+    assert len(in_both) == frame["y"].count()
+    assert (in_both["partition"] == in_both["partition_right"]).all()
+
+
+def test_predictions_meet_the_targets_they_were_made_for_in_a_larger_table_too(
+    shiftbench: Shiftbench, ran: Path
+) -> None:
+    later = pl.concat([gappy(), gappy(40)]).with_row_index("row", offset=1)
+    later.sample(fraction=1.0, shuffle=True, seed=1).write_csv(ran / "more.csv")
+    words = ("assess", "run/predictions/boosting.parquet", "--target", "y", *QUICK)
+    did(shiftbench(*words, "--truth", "t.csv", "--out", "a"))
+    did(shiftbench(*words, "--truth", "more.csv", "--id", "row", "--out", "b"))
+    made = predictions.load(ran / "run/predictions/boosting.parquet")
+    targets = gappy()["y"].gather([int(one) - 1 for one in made.ids]).to_numpy()
+    wanted = float(((made.ensemble.answers() - targets) ** 2).mean() ** 0.5)
+    assert rmse(ran / "a") == pytest.approx(wanted)
+    assert rmse(ran / "b") == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_predictions_joined_to_other_row_numbers_are_refused(shiftbench: Shiftbench, ran: Path, command: str) -> None:
+    file = "run/predictions/boosting.parquet"
+    if command == "predict":
+        file = "p.parquet"
+        did(shiftbench("predict", "run/model/boosting", "t.csv", "--out", file))
+    dropped = pl.concat([gappy().drop_nulls("y"), gappy(50)]).with_row_index("row", offset=1)
+    dropped.write_csv(ran / "dropped.csv")
+    said = shiftbench("assess", file, "--truth", "dropped.csv", "--target", "y", "--id", "row", *QUICK, "--out", "a")
+    assert said.code == 2
+    assert "dropped.csv: expected the targets that these predictions were made for, found others" in said.err
+    assert "of " in said.err
+    assert "records (ids '" in said.err
+    assert not (ran / "a").exists()
+
+
+def test_a_table_without_targets_is_predicted_without_fingerprints(shiftbench: Shiftbench, ran: Path) -> None:
+    gappy().drop("y").write_csv(ran / "new.csv")
+    did(shiftbench("predict", "run/model/boosting", "new.csv", "--out", "p.parquet"))
+    assert predictions.load(ran / "p.parquet").fingerprints is None
+    did(shiftbench("assess", "p.parquet", "--truth", "t.csv", "--target", "y", *QUICK, "--out", "a"))
+
+
+def test_a_folder_of_partitions_without_an_id_column_keeps_the_row_numbers(shiftbench: Shiftbench, ran: Path) -> None:
+    did(shiftbench("partition", "t.csv", "--out", "parts"))
+    did(shiftbench("run", "parts", "--target", "y", "--members", 1, *QUICK, "--out", "again"))
+    first, second = (predictions.load(ran / run / "predictions/boosting.parquet") for run in ("run", "again"))
+    assert sorted(first.ids) == sorted(second.ids)
+    assert np.array_equal(first.line_up(list(second.ids)).ensemble.answers(), second.ensemble.answers())
+    assert "id" not in Report.load(ran / "again/report/report.json").recipe["features"]["used"]
+
+
+def test_a_column_called_id_is_the_ids_of_every_command_or_of_none(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    named = gappy().with_columns(id=pl.format("r{}", pl.int_range(pl.len(), 0, -1)))
+    named.write_csv(tmp_path / "t.csv")
+    did(shiftbench("run", "t.csv", "--target", "y", "--members", 1, *QUICK, "--out", "run"))
+    did(shiftbench("predict", "run/model/boosting", "t.csv", "--out", "p.parquet"))
+    ids = set(predictions.load(tmp_path / "run/predictions/boosting.parquet").ids)
+    assert ids <= set(predictions.load(tmp_path / "p.parquet").ids) == set(named["id"])
+    twice = gappy().with_columns(id=pl.int_range(pl.len()) % 9)
+    twice.write_csv(tmp_path / "u.csv")
+    did(shiftbench("run", "u.csv", "--target", "y", "--members", 1, *QUICK, "--out", "again"))
+    warned = Report.load(tmp_path / "again/report/report.json").warnings
+    assert any("records go by their row numbers, since" in message and "'id'" in message for message in warned)
+    assert max(map(int, predictions.load(tmp_path / "again/predictions/boosting.parquet").ids)) > 200
+    said = shiftbench("partition", "u.csv", "--out", "parts")
+    assert said.code == 2
+    assert "Name a column, or rename `id`" in said.err
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words", "message"),
+    [
+        ({"when": pl.lit("2020-01-01")}, ("--time", "when"), "found 'soon' in row 18"),
+        ({"forecast": pl.lit("1.5")}, ("--baseline", "forecast"), "found 'soon' (1 such, row 18)"),
+    ],
+)
+def test_rows_in_messages_are_those_of_the_file(
+    shiftbench: Shiftbench, tmp_path: Path, spoil: dict[str, pl.Expr], words: tuple[str, ...], message: str
+) -> None:
+    name, value = next(iter(spoil.items()))
+    wrong = pl.when(pl.int_range(pl.len()) == 17).then(pl.lit("soon")).otherwise(value)
+    gappy().with_columns(wrong.alias(name)).write_csv(tmp_path / "t.csv")
+    said = shiftbench("run", "t.csv", "--target", "y", *words, "--members", 1, "--out", "run")
+    assert said.code == 2
+    assert message in said.err
+
+
+def test_the_first_row_without_an_answer_is_counted_from_one(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    words = ["a", "b", None, "a"]
+    pl.DataFrame({"target": ["a", "b", "b", "a"], "answer": words, "uncertainty": [1.0, 2.0, 3.0, 4.0]}).write_parquet(
+        tmp_path / "t.parquet"
+    )
+    said = shiftbench("assess", "t.parquet", "--out", "a")
+    assert said.code == 2
+    assert "(row 3)" in said.err
