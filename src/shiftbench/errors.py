@@ -57,6 +57,10 @@ class ShiftbenchWarning(UserWarning):
     """Base of every warning: the result stands, and there is something to know about it."""
 
 
+class TableWarning(ShiftbenchWarning):
+    """How values of a table were read where it is not obvious: words as missing, dates written in several ways."""
+
+
 class DegenerateScoreWarning(ShiftbenchWarning):
     """A score is undefined here (0/0) and was set to NaN."""
 

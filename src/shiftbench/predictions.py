@@ -128,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Predictions:
     where = Path(path).name
     try:
         metadata = _read_layout(tables.read_metadata(path), where)
-        frame = tables.read_table(path)
+        frame = tables.read_table(path, retype=False)
     except TableError as error:
         raise PredictionsError(*error.problems) from None
     kind, members, classes = metadata["kind"], metadata["members"], metadata["classes"]

@@ -125,6 +125,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
     table = tables.read_table(truth)
+    _require_uniform(table, columns, where=Path(truth).name)
     ids = pl.Series("id", predicted.ids, dtype=pl.String)
     column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
     rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
@@ -236,6 +237,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         "errors": lambda: _errors(frame, columns, where),
         "uncertainty": lambda: tables.number_columns(frame, columns.uncertainty, where=where),
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
+        "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: slice_labels(frame, columns.slices),
     }
@@ -274,6 +276,16 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
             f"({problem.rows(missing)}). Drop these rows."
         )
     return (target.cast(pl.String) != answer.cast(pl.String)).to_numpy().astype(np.float64), "classification"
+
+
+def _require_uniform(frame: pl.DataFrame, columns: Columns, *, where: str) -> None:
+    """Dates and numbers must be written in one way in columns that records are grouped by."""
+    parts = [
+        [part for name in names for part in keys.parts(name, frame.columns)]
+        for names in (columns.slices, columns.clusters)
+    ]
+    slices, clusters = ([name for name in names if name in frame.columns] for names in parts)
+    tables.require_uniform(frame, slices, where=where, labels=clusters)
 
 
 def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:

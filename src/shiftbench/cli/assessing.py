@@ -183,7 +183,7 @@ def _report(
     names: tuple[str, ...] = (), threshold: float | None, unit: str | None, rule: str | None, replicates: int | None,
     kind: str | None, seed: int | None, cores: int, overwrite: bool,
 ) -> None:  # fmt: skip
-    from shiftbench import scored_table
+    from shiftbench import scored_table, tables
     from shiftbench.assessment import Options, build, squared
     from shiftbench.files import sha256
     from shiftbench.settings import Assessment
@@ -196,7 +196,8 @@ def _report(
     how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     with room(folder, overwrite=overwrite, marker="report.json", inputs=inputs):
         with progress_bar() as progress:
-            joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
+            with tables.reading_notes() as notes:
+                joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
             regression = joined.task == "regression"
             options = Options(
                 title=title,
@@ -216,6 +217,7 @@ def _report(
                 },
             )
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
+            report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
         page = write(report, folder)
     show(report)
     say(f"report: {page}")

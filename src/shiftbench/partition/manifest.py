@@ -211,7 +211,7 @@ def verify(folder: str | os.PathLike[str]) -> tuple[str, ...]:
 def _mismatches(folder: Path, manifest: Manifest) -> list[str]:
     path = folder / ASSIGNMENT
     try:
-        assignment = tables.read_table(path, columns=["id", "partition"])
+        assignment = tables.read_table(path, columns=["id", "partition"], retype=False)
         ids = {name: assignment.filter(pl.col("partition") == name)["id"] for name in PARTITIONS}
         found = {name: (len(own), digest(own)) for name, own in ids.items()}
     except (ShiftbenchError, pl.exceptions.PolarsError) as error:

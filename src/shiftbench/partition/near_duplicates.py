@@ -94,8 +94,8 @@ class _Column:
         here, there = self.numbers(one), self.numbers(other)
         equal = (here == there) | (np.isnan(here) & np.isnan(there))
         with np.errstate(invalid="ignore"):  # infinity less infinity
-            near: Flags = np.abs(here - there) <= self.tolerance
-        return equal | near
+            near: Flags = equal | (np.abs(here - there) <= self.tolerance)
+        return near
 
 
 def _words(numbers: Vector) -> Hashes:

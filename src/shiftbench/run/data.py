@@ -15,7 +15,7 @@ from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import classes_of, labels
 from shiftbench.partition import PARTITIONS, Manifest, Rules, windows
-from shiftbench.run import given
+from shiftbench.run import columns, given
 from shiftbench.run.division import own_ids, rules_of
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
@@ -46,18 +46,21 @@ def prepare(settings: Settings) -> Data:
     Whatever is wrong with a value is said here, while rows still have the numbers that they have in the file.
     """
     where = Path(settings.table).name
-    frame, made, digest = _read(settings)
+    with tables.reading_notes() as notes:
+        frame, made, digest = _read(settings)
     named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
     rules = None if made else own_ids(rules_of({"seed": settings.seed, **settings.partition}), frame)
     ids = made.ids if made else tables.native_ids(frame, rules.id if rules else None, where=where)
     task = task_of(frame[settings.target], settings)
+    with tables.reading_notes() as told:
+        columns.require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
     kept, known = with_target(frame, settings.target, task, where=where)
     if not kept.height:
         found = f"none in {len(known):,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
-    notes = []
+    notes += told
     if rules and (why := tables.unusable_id(frame, rules.id)):
         notes.append(f"{why} Name a column of unique ids with --id")
     if dropped := len(known) - kept.height:

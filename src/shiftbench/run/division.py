@@ -50,6 +50,7 @@ def divide(
 
     ids: [N]; where they are row numbers, the partitions' tables have them in a first column `id`.
     """
+    _require_uniform(frame, rules, clusters)
     parts = partition(frame, rules, ids=ids)
     if problems := _empty(parts):
         raise PartitionError(*problems)
@@ -62,6 +63,12 @@ def divide(
     notes = [*parts.warnings]
     notes += [finding.what for finding in found.findings if finding.severity == "warning"]
     return Divided(parts, manifest, tuple(notes))
+
+
+def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str]) -> None:
+    labels = [part for name in (rules.by, rules.group, *clusters) if name for part in keys.parts(name, frame.columns)]
+    named = [[name for name in names if name in frame.columns] for names in ([rules.time or ""], labels)]
+    tables.require_uniform(frame, named[0], where="table", labels=named[1])
 
 
 def _empty(parts: Partition) -> list[str]:

@@ -45,10 +45,10 @@ def read(folder: Path) -> tuple[pl.DataFrame, Given]:
             f"{folder}: expected a table for each partition, found none for {', '.join(missing)}. "
             "Write the partition again, with its tables."
         )
-    assignment = tables.read_table(folder / "assignment.parquet", columns=["id", "partition"])
+    assignment = tables.read_table(folder / "assignment.parquet", columns=["id", "partition"], retype=False)
     frames, ids = [], []
     for name in names:
-        frames.append(tables.read_table(folder / f"{name}.parquet"))
+        frames.append(tables.read_table(folder / f"{name}.parquet", retype=False))
         ids.append(assignment.filter(pl.col("partition") == name)["id"])
         if len(ids[-1]) != frames[-1].height:
             raise TableError(

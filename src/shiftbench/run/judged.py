@@ -104,11 +104,13 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
     found, notes, problems = [], [], []
     for name, path in settings.test_sets.items():
         try:
-            judged, lost = _read(name, Path(path), settings, train, chosen)
+            with tables.reading_notes() as told:
+                judged, lost = _read(name, Path(path), settings, train, chosen)
         except TableError as error:
             problems += [f"test set {name}: {said}" for said in error.problems]
             continue
         found.append(judged)
+        notes += [f"test set {name}: {note}" for note in told]
         if lost:
             notes.append(f"test set {name}: {lost:,} rows have no {settings.target!r} and were left out")
     if problems:

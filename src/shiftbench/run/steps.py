@@ -35,7 +35,7 @@ def fit_parts(
     """
     say = progress or silent
     manifest = read_manifest(folder)
-    frames = [tables.read_table(folder / f"{name}.parquet") for name in ("train", "dev_in")]
+    frames = [tables.read_table(folder / f"{name}.parquet", retype=False) for name in ("train", "dev_in")]
     tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
     task = task_of(frames[0][settings.target], settings)
     settings = replace(settings, task=task)

@@ -4,7 +4,8 @@ Rows are counted from 1 after any header. All problems of a table are reported a
 """
 
 from shiftbench.tables.columns import expand, number_columns, numbers, require
-from shiftbench.tables.reading import read_metadata, read_table
+from shiftbench.tables.mixed import require_uniform
+from shiftbench.tables.reading import read_metadata, read_table, reading_notes
 from shiftbench.tables.rows import id_column, ids, line_up, native_ids, unusable_id
 from shiftbench.tables.writing import write_table
 
@@ -18,7 +19,9 @@ __all__ = [
     "numbers",
     "read_metadata",
     "read_table",
+    "reading_notes",
     "require",
+    "require_uniform",
     "unusable_id",
     "write_table",
 ]

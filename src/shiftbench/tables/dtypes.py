@@ -1,16 +1,31 @@
-"""Columns of text as what they spell: integers, floats, booleans, dates or times, if every value allows it."""
+"""Columns of text as what they spell: integers, floats, booleans, dates or times, if every value allows it.
+
+Words that stand for "no value" do not count as values. How many were taken as missing, and which dates were not written
+as 2021-01-31, is told as a `TableWarning`. What spells numbers or dates in most rows only stays text here, because it
+may never be used; `mixed` refuses it where it is.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 
 import polars as pl
 
+from shiftbench.errors import TableWarning
+from shiftbench.tables import dates, problem
+
 GLANCE_ROWS = 500
-# What stands for "no value" in a column that otherwise holds numbers, dates or booleans.
-MISSING = ("", "NA", "N/A", "na", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "null", "NULL", "None")
+# What stands for "no value" in a column that otherwise holds numbers, dates or booleans: what R, pandas, SQL, Excel,
+# SAS and the UCI repository write. A lone "-" is not among them: spreadsheets show zero so.
+MISSING = (
+    "", "NA", "N/A", "na", "n/a", "#N/A", "#NA", "<NA>", "nan", "NaN", "NAN", "NaT", "null", "NULL", "Null", "None",
+    "NONE", "none", "?", ".",
+)  # fmt: skip
 
 Parser = Callable[[pl.Series], pl.Series]
 
@@ -24,8 +39,9 @@ def typed(frame: pl.DataFrame, *, decimal_comma: bool) -> pl.DataFrame:
 
 
 def with_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """Text that is all ISO dates or datetimes as such; in formats with types, other text is text."""
-    return _retyped(frame, (_dates, _datetimes))
+    """Text that is all dates or times as such, but for ids; in formats with types, other text is text."""
+    kept = frame.select(name for name in frame.columns if name == "id")
+    return _retyped(frame, (_dates, _datetimes)).with_columns(kept)
 
 
 def without_missing(text: pl.Series) -> pl.Series:
@@ -34,25 +50,89 @@ def without_missing(text: pl.Series) -> pl.Series:
     return stripped.set(stripped.is_in(MISSING), None)
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A column, how often which words of it were taken as missing, and what is to be told of its dates."""
+
+    column: pl.Series
+    words: dict[str, int] = field(default_factory=dict)
+    note: str = ""
+
+
 def _retyped(frame: pl.DataFrame, parsers: tuple[Parser, ...]) -> pl.DataFrame:
     texts = frame.select(pl.col(pl.String)).get_columns()
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return frame.with_columns(*pool.map(partial(_first_that_fits, parsers=parsers), texts))
+        read = list(pool.map(partial(_first_that_fits, parsers=parsers), texts))
+    for note in (_words_note(read), *(each.note for each in read)):
+        if note:
+            warnings.warn(TableWarning(note), stacklevel=4)
+    return frame.with_columns(each.column for each in read)
 
 
-def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> pl.Series:
-    """The column as the first parser reads it that reads every value; else as text, "" missing."""
+def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> _Read:
+    """The column as the first parser reads it that reads every value, else as text, "" missing."""
     # A glance at the first values spares most text columns the work.
     first = without_missing(text.head(GLANCE_ROWS))
     fitting = [parse for parse in parsers if parse(first).null_count() == first.null_count()]
     if fitting:
         # Most columns hold neither spaces nor words for "missing", and need no cleaning.
         parsed = _complete(text, fitting)
-        if parsed is None:
-            parsed = _complete(without_missing(text), fitting)
         if parsed is not None:
-            return parsed
-    return text.set(text == "", None) if (text == "").any() else text
+            return _Read(parsed)
+        parsed = _complete(without_missing(text), fitting)
+        if parsed is not None:
+            return _Read(parsed, _words(text))
+    if _all_like_dates(first):
+        clean = without_missing(text)
+        read = dates.dates(clean)
+        if read.null_count() == clean.null_count():
+            return _Read(read, _words(text), _dates_note(clean, read))
+    return _Read(text.set(text == "", None) if (text == "").any() else text)
+
+
+def _all_like_dates(clean: pl.Series) -> bool:
+    known = clean.drop_nulls()
+    return len(known) > 0 and dates.is_like(known[0]) and bool(dates.like(known).all())
+
+
+def _words(text: pl.Series) -> dict[str, int]:
+    """How often which words of a column were taken as missing; empty cells are no words."""
+    stripped = text.str.strip_chars()
+    words = stripped.filter(stripped.is_in(MISSING) & (stripped != ""))
+    return dict(words.value_counts(sort=True, name="count").iter_rows())
+
+
+def _words_note(read: list[_Read]) -> str:
+    columns: dict[str, list[str]] = {}
+    counts: Counter[str] = Counter()
+    for each in read:
+        for word, count in each.words.items():
+            columns.setdefault(word, []).append(each.column.name)
+            counts[word] += count
+    found = [f"{word!r} ({count:,} in {_some(columns[word])})" for word, count in counts.most_common()]
+    return f"taken as missing: {', '.join(found)}" if found else ""
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - problem.MOST_LISTED
+    return ", ".join(names[: problem.MOST_LISTED]) + (f" and {rest:,} other columns" if rest > 0 else "")
+
+
+def _dates_note(clean: pl.Series, parsed: pl.Series) -> str:
+    different = clean.drop_nulls().unique(maintain_order=True)
+    ways = dates.shapes(different).head(problem.MOST_LISTED)
+    shown = ", ".join(map(repr, ways))
+    order = dates.order(different)
+    timed = different.str.contains(":", literal=True)
+    bare = (
+        f"; {int((~timed).sum()):,} of them without a time of day as midnight"
+        if timed.any() and not timed.all()
+        else ""
+    )
+    kind = "times" if parsed.dtype == pl.Datetime else "dates"
+    return (
+        f"column {clean.name!r}: {len(different):,} different {kind} were read from text such as {shown}{order}{bare}"
+    )
 
 
 def _complete(values: pl.Series, parsers: Iterable[Parser]) -> pl.Series | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, TableWarning
 from shiftbench.tables import columns as column_names
-from shiftbench.tables import problem
+from shiftbench.tables import dtypes, problem
 from shiftbench.tables.csv_file import read_csv
 from shiftbench.tables.jsonl import read_jsonl
 from shiftbench.tables.npz import read_npz
@@ -25,26 +27,49 @@ TEXT = ("CSV", "JSON lines")
 MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "NPZ", **PACKED}
 
 
-def read_table(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def read_table(
+    path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, retype: bool = True
+) -> pl.DataFrame:
     """The table in a file: .csv .tsv .txt .jsonl (also packed: .gz, .zst), .parquet, .arrow, .feather or .npz.
 
     Text columns become integers, floats, booleans, dates or datetimes (UTC where an offset is given) if every
     value allows it; numbers with leading zeros stay text. Separator and decimal sign of a CSV are detected.
+    In formats with types, text that spells dates becomes dates (but not a column called `id`); other text is text.
 
     Args:
         path: the file.
         columns: the only columns to read, in this order; all if None.
+        retype: whether text in Parquet and Arrow may become dates; not in files that this package wrote.
 
     Raises:
         TableError: if the file is missing, empty, damaged or not what its suffix says, or lacks a column.
+
+    Warns:
+        TableWarning: words that were taken as missing, and dates that were not written as 2021-01-31.
     """
     file = Path(path)
     kind = _format(file)
     with problem.reading(file, kind):
         frame = _READERS[kind](file, columns)
+        if retype and kind in ("Parquet", "Arrow"):
+            frame = dtypes.with_times(frame)
     if frame.height == 0 or frame.width == 0:
         raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
     return frame if columns is None else frame.select(columns)
+
+
+@contextmanager
+def reading_notes() -> Iterator[list[str]]:
+    """A list that holds, after the block, what `read_table` warned about how values were read; nothing else is kept."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TableWarning)
+        yield notes
+    for entry in caught:
+        if issubclass(entry.category, TableWarning):
+            notes.append(str(entry.message))
+        else:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:

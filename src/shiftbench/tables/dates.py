@@ -1,0 +1,147 @@
+"""Dates as people write them, where what is written can mean one day only; the order of day and month is never guessed.
+
+What is read: 2021-01-31 (also with / or . and without zeros), Jan 31, 2021, 31 January 2021, 20210131 beside other
+dates, and 31/01/2021 or 01/31/2021 (also with . or -), each with or without a time of day. In the last two, days
+above 12 tell the order: it is taken for the whole column if at least a tenth of its different dates show it and none
+shows the other. Years have four digits.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+
+import polars as pl
+
+SHOWN_ORDER = 0.1  # of the different dates that must tell the order of day and month
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = (
+    r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
+)
+_TIME = (
+    r"(?:(?:T|,? +)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?P<fraction>\.\d{1,9})?)?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?$"
+)
+COMPACT = r"^(?P<year>[12]\d{3})(?P<month>[01]\d)(?P<day>[0-3]\d)" + _TIME  # a number like any other when alone
+CERTAIN = (  # which number is what does not depend on other values
+    r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME,
+    r"^" + _NAME + r"\.? *(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:, *| +)(?P<year>\d{4})" + _TIME,
+    r"^(?P<day>\d{1,2})(?:st|nd|rd|th)?[-. ]*" + _NAME + r"[-., ]*(?P<year>\d{4})" + _TIME,
+)
+DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
+SIGNS = {"/": "/", ".": r"\.", "-": "-"}
+SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # which century, and often which order, is open
+
+
+def is_like(text: str) -> bool:
+    """Whether one text looks like a date: sooner answered than for a whole column."""
+    return any(re.match(pattern, text) for pattern in (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR, COMPACT))
+
+
+def like(texts: pl.Series) -> pl.Series:
+    """Whether each text [N] looks like a date, readable or not; missing ones do not."""
+    patterns = (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR)
+    found = functools.reduce(operator.or_, (texts.str.contains(pattern) for pattern in patterns))
+    if found.any():
+        found |= texts.str.contains(COMPACT)
+    return found.fill_null(value=False)
+
+
+def moments(texts: pl.Series) -> pl.Series:
+    """What each of the texts [N] of one column means, as UTC; missing where it is no date, or could be two dates."""
+    different = texts.drop_nulls().unique(maintain_order=True)
+    read = pl.Series([None] * len(different), dtype=pl.Datetime("us"))
+    for pattern in CERTAIN:
+        read = read.fill_null(_read(different, pattern))
+    for sign in SIGNS:
+        read = read.fill_null(_moment(_ordered(different, sign)))
+    if read.null_count() < len(read):
+        read = read.fill_null(_read(different, COMPACT))
+    known = pl.DataFrame({"text": different, "moment": read})
+    return texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["moment"]
+
+
+def dates(texts: pl.Series) -> pl.Series:
+    """The texts [N] of one column as dates, or as times if any has a time of day; missing where one is unreadable."""
+    found = moments(texts)
+    whole = (found.dt.truncate("1d") == found).all()
+    return (found.cast(pl.Date) if whole else found).rename(texts.name)
+
+
+def contradict(texts: pl.Series) -> bool:
+    """Whether some of the texts put the day before the month, and others, with the same sign, after it."""
+    return any(min(_evidence(texts, sign)) > 0 for sign in SIGNS)
+
+
+def shapes(texts: pl.Series) -> pl.Series:
+    """The ways in which dates are written, each by its first example."""
+    shape = texts.str.replace_all(r"\d", "0").str.replace_all(r"[A-Za-z]+", "a")
+    return texts.filter(shape.is_first_distinct())
+
+
+def _numeric(sign: str) -> str:
+    return rf"^(?P<left>\d{{1,2}}){SIGNS[sign]}(?P<right>\d{{1,2}}){SIGNS[sign]}(?P<year>\d{{4}})" + _TIME
+
+
+def _read(texts: pl.Series, pattern: str) -> pl.Series:
+    groups = texts.str.extract_groups(pattern).struct.unnest()
+    if "name" in groups.columns:
+        short = pl.col("name").str.to_lowercase().str.slice(0, 3)
+        number = {name: str(place) for place, name in enumerate(MONTHS, start=1)}
+        groups = groups.with_columns(month=short.replace_strict(number, default=None, return_dtype=pl.String))
+    return _moment(groups)
+
+
+def _ordered(texts: pl.Series, sign: str) -> pl.DataFrame:
+    """The parts of dates of three numbers; day and month are missing where nothing shows which is which."""
+    groups = texts.str.extract_groups(_numeric(sign)).struct.unnest()
+    shown = _shown_order(texts, sign)
+    day, month = ("left", "right") if shown == DAY_FIRST else ("right", "left")
+    certain = (pl.col("left").cast(pl.Int64) == pl.col("right").cast(pl.Int64)) | bool(shown)
+    return groups.with_columns(
+        pl.when(certain).then(pl.col(day)).alias("day"), pl.when(certain).then(pl.col(month)).alias("month")
+    )
+
+
+def _evidence(texts: pl.Series, sign: str) -> tuple[int, int]:
+    """How many dates of three numbers can only have the day first, and how many only the month."""
+    groups = texts.str.extract_groups(_numeric(sign)).struct.unnest()
+    left, right = (groups[name].cast(pl.Int64) for name in ("left", "right"))
+    return int(((left > 12) & (right <= 12)).sum()), int(((right > 12) & (left <= 12)).sum())
+
+
+def _shown_order(texts: pl.Series, sign: str) -> str:
+    """DAY_FIRST or MONTH_FIRST if enough of the different texts show it and none shows the other, else ""."""
+    day_first, month_first = _evidence(texts, sign)
+    dates_of_sign = int(texts.str.contains(_numeric(sign)).sum())
+    if bool(day_first) == bool(month_first) or day_first + month_first < SHOWN_ORDER * dates_of_sign:
+        return ""
+    return DAY_FIRST if day_first else MONTH_FIRST
+
+
+def order(different: pl.Series) -> str:
+    """What to say of the order of day and month that the different dates of a column show; "" where none is open."""
+    found = {sign: _shown_order(different, sign) for sign in SIGNS}
+    return "".join(f", {shown} where {sign!r} stands between them" for sign, shown in found.items() if shown)
+
+
+def _moment(groups: pl.DataFrame) -> pl.Series:
+    """The parts of dates as moments in UTC, missing where a part is, or where there is no such day or time."""
+    hour = pl.col("hour").cast(pl.Int64)
+    late = pl.col("half").str.to_lowercase() == "p"
+    clock = pl.when(pl.col("half").is_null()).then(hour).when(hour.is_between(1, 12)).then(hour % 12 + 12 * late)
+    text = pl.format(
+        "{}-{}-{}T{}:{}:{}{}{}",
+        pl.col("year"),
+        pl.col("month").str.zfill(2),
+        pl.col("day").str.zfill(2),
+        pl.when(pl.col("hour").is_null()).then(pl.lit("00")).otherwise(clock.cast(pl.String).str.zfill(2)),
+        pl.col("minute").fill_null("00"),
+        pl.col("second").fill_null("00"),
+        pl.col("fraction").fill_null(".0"),
+        pl.col("zone").str.replace("Z", "+00:00").str.replace(r"(\d\d)(\d\d)$", "$1:$2").fill_null("+00:00"),
+    )
+    read = groups.select(text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", strict=False, time_unit="us"))
+    return read.to_series().dt.convert_time_zone("UTC").dt.replace_time_zone(None)
