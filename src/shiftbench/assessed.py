@@ -112,7 +112,7 @@ class Assessed:
             for subset, member in self.subsets.items()
             for part in self._subset_statistics(subset, member, resampler, means)
         ]
-        if len(self.subsets) > 1 and self.records.shifted is not None:
+        if self.records.shifted is not None and self.records.two_sided:
             detection = Detection(self.records.shifted, self.rankings["full"], resampler.unit, resampler.units)
             above, below = (self._level(self.subsets[subset], resampler) for subset in ("shifted", "in"))
             for part in (Ratio("shift_ratio", above, below), detection):
@@ -180,7 +180,7 @@ class Assessed:
             for metric, value in self._values(self.system, subset, self.points[subset]).items():
                 found.append(self._score(subset, metric, value, ends=ends.get(("score", subset, metric))))
             found += self._references(subset)
-        if len(self.subsets) > 1:
+        if self.records.two_sided:
             ratio = _shift_ratio(self.system, self.points)
             found.append(self._score("full", "shift_ratio", ratio, ends=ends.get(("score", "full", "shift_ratio"))))
         for measure, uncertainty in self.system.uncertainty.items():
@@ -213,7 +213,7 @@ class Assessed:
             if measure != self.system.measure:
                 points = self._retention(self.system, subset, rankings[subset])
             values = _retention_values(points)
-            if subset == "full" and len(self.subsets) > 1:
+            if subset == "full" and self.records.two_sided:
                 assert self.records.shifted is not None
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
                 # Always average precision: the published trapezoid credits a constant uncertainty with skill.
@@ -257,11 +257,11 @@ class Assessed:
         for subset in self.subsets:
             points = self._retention(single, subset, rankings[subset])
             values = self._values(single, subset, points) | _retention_values(points)
-            if subset == "full" and len(self.subsets) > 1 and self.records.shifted is not None:
+            if subset == "full" and self.records.shifted is not None and self.records.two_sided:
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
             yield from (((subset, metric), value) for metric, value in values.items())
             found[subset] = points
-        if len(self.subsets) > 1:
+        if self.records.two_sided:
             yield ("full", "shift_ratio"), _shift_ratio(single, found)
 
     def _single_score(self, single: System, place: tuple[str, str], column: list[float]) -> Score:
@@ -306,6 +306,8 @@ class Assessed:
         ones, and pairs across.
         """
         name, split, points = self.system.system.name, self.records.split, self.points
+        if self.records.part and not self.records.two_sided:  # the other side's parts would be missing
+            return []
         full = points["full"]
         gain = full.r_auc - full.r_auc_random
         if len(points) == 1:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from shiftbench import check, curves, intervals, retention, scored
-from shiftbench.assessed import Assessed, Label, ends_of, in_canonical_order
-from shiftbench.comparison import compare
+from shiftbench.assessed import Assessed, Ends, Label, ends_of, in_canonical_order
+from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
+from shiftbench.pairing import shared_records
 from shiftbench.report.content import Count, Report, System
 from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
@@ -176,24 +177,53 @@ def _split(
     if records.shifted is not None and len(records.subsets()) == 1:
         which = "every record is" if records.shifted.all() else "no record is"
         _tell(f"{records.split}: {which} marked as shifted, so there is nothing to compare: only the whole is scored")
-    parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
-    labels, result = _replicates(records, systems, options, progress)
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
         "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
     }  # fmt: skip
-    for part, ends in zip(parts, ends_of(result, labels), strict=True):
+    scored, tested = _resampled(records, systems, options, progress)
+    for place, system in enumerate(systems):
+        if place not in scored:
+            _tell(
+                f"{system.system.name}: no answer for any of the {records.n:,} records of {records.split}: not scored"
+            )
+            continue
+        part, ends = scored[place]
         found["scores"] += [*part.single_scores(), *part.scores(ends)]
         found["slices"] += part.slices(ends)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
-            records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
+            part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
         )
         part.warn()
-    if len(parts) > 1:
+    if any(each.pairs for each in tested):
         names = [system.system.name for system in systems]
-        found["comparisons"], found["ranks"] = compare(records.split, names, result, labels[0])
+        found["comparisons"], found["ranks"] = compare(records.split, names, tested)
     return found
+
+
+def _resampled(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> tuple[dict[int, tuple[Assessed, dict[Label, Ends]]], list[Tested]]:
+    """Each system that answers any record, by its place, on its own records with its intervals; and what is compared,
+    on the records that pairs have in common."""
+    kind = options.intervals.chosen(_resampler(records).units)  # one for all records of a split
+    options = replace(options, intervals=replace(options.intervals, kind=kind))
+    every = shared_records([system.answered for system in systems], records.n)
+    scored, tested = {}, []
+    for step, shared in enumerate(every):
+        here = records if shared.member.all() else records.select(shared.member)
+        lined = {k: systems[k] if shared.member.all() else systems[k].select(shared.member) for k in shared.systems}
+        labels, result = _replicates(here, [*lined.values()], options, _share(progress, step, len(every)))
+        for place, ends in zip(lined, ends_of(result, labels), strict=True):
+            if place in shared.scored:
+                part = Assessed(here, lined[place], threshold=options.threshold, rule=options.rule)
+                scored[place] = (part, ends)
+        pairs = {number: (shared.systems[a], shared.systems[b]) for number, (a, b) in enumerate(result.pairs)}
+        counts = {subset: int(np.count_nonzero(member)) for subset, member in here.subsets().items()}
+        own = {number: pair for number, pair in pairs.items() if pair in shared.pairs}
+        tested.append(Tested(result, labels[0], own, counts))
+    return scored, tested
 
 
 def _replicates(

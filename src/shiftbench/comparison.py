@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from shiftbench.check import Flags
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, holm
 from shiftbench.report.content import METRICS, Comparison, Rank
+
+Numbers = tuple[float, float, float, float]  # difference, low, high, p
 
 COMPARED = ("rmse", "accuracy", "mean_error", "r_auc", "f1_auc", "roc_auc")
 
@@ -32,64 +35,82 @@ def ranks(better: Flags) -> list[int]:
     return [1 + int(count) for count in np.count_nonzero(better, axis=0)]
 
 
-def compare(
-    split: str, names: Sequence[str], result: Bootstrap, labels: Sequence[Label]
-) -> tuple[list[Comparison], list[Rank]]:
+@dataclass(frozen=True)
+class Tested:
+    """Systems resampled on records that they have in common.
+
+    result: their replicates. labels: what each of its S scores is, see `assessed.Label`. pairs: number of a pair in the
+    result → the places (a, b) of its systems among all K. n: subset → how many records.
+    """
+
+    result: Bootstrap
+    labels: Sequence[Label]
+    pairs: Mapping[int, tuple[int, int]]
+    n: Mapping[str, int]
+
+    def differences(self) -> dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]]:
+        """Of each score and pair: the numbers, why there is no interval, and how many records."""
+        found: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
+        for pair, places in self.pairs.items():
+            numbers = np.array(self.result.difference(pair)).T.tolist()
+            for label, four, reason in zip(self.labels, numbers, self.result.no_interval, strict=True):
+                if label[0] == "score" and METRICS[label[2]].ranked:
+                    found.setdefault(label, {})[places] = (tuple(four), reason, self.n[label[1]])
+        return found
+
+
+def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple[list[Comparison], list[Rank]]:
     """All pairs of systems by each headline metric and subset.
 
     Args:
         split: of the records.
         names: of the K systems.
-        result: their replicates. labels: what each of its S scores is, see `assessed.Label`.
+        tested: each pair once, on the records that both of its systems answer.
 
     Returns:
         Differences a - b of the headline metrics with interval and p-value, Holm-adjusted within a metric and subset;
         and the ranks by every metric: of the systems that have a test, if there are replicates enough for one to find
         anything at the level of the intervals.
     """
-    metrics = {metric for what, _, metric in labels if what == "score"}
-    wanted = [
-        metric
-        for metric in COMPARED
-        if metric in metrics and (metric != "mean_error" or not metrics & {"rmse", "accuracy"})
-    ]
-    enough = _enough(split, result)
-    differences = [result.difference(pair) for pair in range(len(result.pairs))]
+    differences: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
+    for each in tested:
+        for label, pairs in each.differences().items():
+            differences.setdefault(label, {}).update(pairs)
+    metrics = {metric for _, _, metric in differences}
+    wanted = [name for name in COMPARED if name != "mean_error" or not metrics & {"rmse", "accuracy"}]
+    enough, level = _enough(split, tested), tested[0].result.level
     comparisons: list[Comparison] = []
     found: list[Rank] = []
-    for s, (what, subset, metric) in enumerate(labels):
-        if what != "score" or not METRICS[metric].ranked:
-            continue
-        adjusted = holm([p[s] for *_, p in differences])
+    for (_, subset, metric), pairs in differences.items():
+        pairs = dict(sorted(pairs.items()))
+        adjusted = holm([p for (*_, p), _, _ in pairs.values()])
         better = np.zeros((len(names), len(names)), dtype=np.bool_)
-        tested: set[int] = set()
-        for (a, b), (value, low, high, p), p_adjusted in zip(result.pairs, differences, adjusted, strict=True):
-            if np.isfinite(p_adjusted):
-                tested |= {a, b}
-            if p_adjusted < 1.0 - result.level:
-                first = (value[s] < 0) == (METRICS[metric].better == "min")
-                better[(a, b) if first else (b, a)] = True
-            numbers = (float(value[s]), float(low[s]), float(high[s]), float(p[s]), float(p_adjusted))
+        for ((a, b), (numbers, reason, n)), p_adjusted in zip(pairs.items(), adjusted, strict=True):
+            if p_adjusted < 1.0 - level:
+                better[(a, b) if (numbers[0] < 0) == (METRICS[metric].better == "min") else (b, a)] = True
             if metric in wanted:
                 place = (split, subset, metric, names[a], names[b])
-                comparisons.append(Comparison(*place, *numbers, result.no_interval[s]))
+                comparisons.append(Comparison(*place, *numbers, float(p_adjusted), reason, n))
+        tests = {place for pair, ((*_, p), _, _) in pairs.items() for place in pair if math.isfinite(p)}
         placed = ranks(better)
-        found += [Rank(split, subset, metric, names[k], placed[k]) for k in sorted(tested) if enough]
+        found += [Rank(split, subset, metric, names[k], placed[k]) for k in sorted(tests) if enough]
     return comparisons, found
 
 
-def _enough(split: str, result: Bootstrap) -> bool:
+def _enough(split: str, tested: Sequence[Tested]) -> bool:
     """Whether so many replicates let an adjusted p fall below the level at all; a warning says so if not."""
-    if all(result.no_interval):  # too few clusters, of which there is a warning already
+    results = [each.result for each in tested if not all(each.result.no_interval)]
+    if not results:  # too few clusters, of which there is a warning already
         return False
-    least = 0.0 if result.kind == "normal" else len(result.pairs) / (len(result.replicates) + 1)
+    result, pairs = results[0], sum(len(each.pairs) for each in tested)
+    least = 0.0 if result.kind == "normal" else pairs / (len(result.replicates) + 1)
     if least < 1.0 - result.level:
         return True
     warnings.warn(
         ShiftbenchWarning(
-            f"{split}: {len(result.replicates):,} replicates let no adjusted p of {len(result.pairs)} pair(s) "
+            f"{split}: {len(result.replicates):,} replicates let no adjusted p of {pairs} pair(s) "
             f"fall below {least:.2g}, so no test can tell two systems apart and none is ranked; take at least "
-            f"{math.ceil(2 * len(result.pairs) / (1.0 - result.level)):,} replicates"
+            f"{math.ceil(2 * pairs / (1.0 - result.level)):,} replicates"
         ),
         stacklevel=2,
     )

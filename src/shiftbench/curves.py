@@ -26,7 +26,7 @@ def curves(
         place = (system.system.name, records.split, subset)
         yield from _retention(place, part, rankings[subset], threshold, rule)
         yield from _calibration(place, part)
-    if records.shifted is not None and len(records.subsets()) > 1:
+    if records.shifted is not None and records.two_sided:
         false, true = roc_points(records.shifted, rankings["full"])
         place = (system.system.name, records.split, "full")
         yield _curve(place, "roc", *_thinned(false, true), measure=system.measure)

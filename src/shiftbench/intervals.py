@@ -70,7 +70,7 @@ class Settings:
         if problems:
             raise SettingsError(*problems)
 
-    def chosen(self, units: int) -> str:
+    def chosen(self, units: int) -> Kind:
         """The kind used for a number of units: what "auto" stands for."""
         if self.kind != "auto":
             return self.kind

@@ -31,6 +31,7 @@ class Records:
     """N records of a split, shared by all systems that are scored on it.
 
     shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
+    part: whether these are some of a split's records that has both sides of the shift, of which one may be empty here.
     """
 
     n: int
@@ -38,6 +39,7 @@ class Records:
     shifted: Flags | None = None
     clusters: Index | None = None
     slices: Mapping[str, Labels] = field(default_factory=dict)
+    part: bool = False
 
     def __post_init__(self) -> None:
         sizes = {"shifted": self.shifted, "clusters": self.clusters, **self.slices}
@@ -57,14 +59,21 @@ class Records:
             None if self.shifted is None else self.shifted[member],
             None if self.clusters is None else self.clusters[member],
             {column: labels[member] for column, labels in self.slices.items()},
+            part=self.part or self.two_sided,
         )
 
+    @property
+    def two_sided(self) -> bool:
+        """Whether there are both in-domain and shifted records."""
+        return self.shifted is not None and 0 < int(np.count_nonzero(self.shifted)) < self.n
+
     def subsets(self) -> dict[str, Flags]:
-        """Subset → [N] flags: in, shifted and full; only full where the shift is unknown or one side is empty."""
+        """Subset → [N] flags: in, shifted and full; only full where the shift is unknown or a split has one side."""
         everything = np.ones(self.n, dtype=np.bool_)
-        if self.shifted is None or not 0 < np.count_nonzero(self.shifted) < self.n:
+        if self.shifted is None or not (self.two_sided or self.part):
             return {"full": everything}
-        return {"in": ~self.shifted, "shifted": self.shifted, "full": everything}
+        sides = {"in": ~self.shifted, "shifted": self.shifted}
+        return {name: member for name, member in sides.items() if member.any()} | {"full": everything}
 
 
 @dataclass(frozen=True)
@@ -91,16 +100,22 @@ class Singles:
         """The records where `member` [N] holds, or those at positions `member`, in their order."""
         return replace(self, make=lambda k: self.make(k).select(member))
 
+    def answering(self, answered: Flags) -> Singles:
+        """The same models without what they say about records where `answered` [N] does not hold."""
+        return replace(self, make=lambda k: self.make(k).answering(answered))
+
 
 @dataclass(frozen=True)
 class Scored:
-    """One system on N records.
+    """One system on N records, or on those of them that it has an answer for.
 
     errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
     means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: what calibration is drawn from.
     singles: the models scored alone, for mean ± standard deviation; None where there is but one.
+    answered: [N] which records it has an answer for (a forecast may have gaps); the arrays, and those of the single
+        models, hold only these. None where it answers all.
     """
 
     system: System
@@ -112,6 +127,7 @@ class Scored:
     pit: Vector | None = None
     confidence: Vector | None = None
     singles: Singles | None = None
+    answered: Flags | None = None
 
     @property
     def measure(self) -> str:
@@ -120,17 +136,28 @@ class Scored:
 
     def select(self, member: Any) -> Scored:
         """The records where `member` [N] holds, or those at positions `member`, in their order."""
-        answers = self.answers
+        answers, answered, own = self.answers, None, member
+        if self.answered is not None:
+            answered = self.answered[member]
+            own = (np.cumsum(self.answered) - 1)[member][answered]  # where the arrays hold them
         return replace(
             self,
-            errors=self.errors[member],
-            uncertainty={name: values[member] for name, values in self.uncertainty.items()},
-            means={name: values[member] for name, values in self.means.items()},
-            answers=answers and Answers(answers.targets[member], answers.labels[member], answers.classes),
-            pit=None if self.pit is None else self.pit[member],
-            confidence=None if self.confidence is None else self.confidence[member],
+            errors=self.errors[own],
+            uncertainty={name: values[own] for name, values in self.uncertainty.items()},
+            means={name: values[own] for name, values in self.means.items()},
+            answers=answers and Answers(answers.targets[own], answers.labels[own], answers.classes),
+            pit=None if self.pit is None else self.pit[own],
+            confidence=None if self.confidence is None else self.confidence[own],
             singles=self.singles and self.singles.select(member),
+            answered=None if answered is None or answered.all() else answered,
         )
+
+    def answering(self, answered: Flags) -> Scored:
+        """The same system of N records without what it says about those where `answered` [N] does not hold."""
+        if answered.all():
+            return self
+        singles = self.singles and self.singles.answering(answered)
+        return replace(self.select(answered), singles=singles, answered=answered)
 
 
 def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool = False) -> Scored:

@@ -42,8 +42,9 @@ def test_a_column_answers_as_it_stands_with_the_mean_squared_residual_as_varianc
     assert says.mean.tolist() == [[7.0, 3.0]]
     assert says.variance[0].tolist() == pytest.approx([(1 + 0 + 4 + 0) / 4] * 2)
     assert column.about(ROWS, folder=tmp_path) == (
-        "the column forecast as it stands; 1 of 2 values were missing and became the training mean 3"
+        "the column forecast as it stands; it has a value for 1 of 2 records"
     )
+    assert column.answered(ROWS, folder=tmp_path).tolist() == [True, False]
 
 
 def test_a_forecast_in_another_unit_is_converted(tmp_path):
@@ -55,8 +56,7 @@ def test_a_forecast_in_another_unit_is_converted(tmp_path):
     np.testing.assert_allclose(says.mean, [[7.0, 3.0]])
     np.testing.assert_allclose(says.variance, [[(1 + 0 + 4 + 0) / 4] * 2])
     assert column.about(rows, folder=tmp_path) == (
-        "the column forecast in another unit (0.5 × forecast − 273.15); "
-        "1 of 2 values were missing and became the training mean 3"
+        "the column forecast in another unit (0.5 × forecast − 273.15); it has a value for 1 of 2 records"
     )
 
 
@@ -78,7 +78,8 @@ def test_a_column_of_labels_is_certain_and_filled_with_the_majority(tmp_path):
     says = fitted(column, tmp_path, "classification", target="kind", column="guess")
     assert says.classes == ("dry", "wet")
     assert says.probabilities.tolist() == [[[0.0, 1.0], [1.0, 0.0]]]
-    assert "1 of 2 values were missing and became the training majority wet" in column.about(ROWS, folder=tmp_path)
+    assert "guess as it stands; it has a value for 1 of 2 records" in column.about(ROWS, folder=tmp_path)
+    assert column.answered(ROWS, folder=tmp_path).tolist() == [False, True]
 
 
 def test_a_column_that_equals_the_target_keeps_a_tiny_variance(tmp_path):

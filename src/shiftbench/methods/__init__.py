@@ -1,7 +1,8 @@
 """Methods by name: baselines that learn from a train partition and then say something about any record.
 
 Each is a module with the same four names, `Settings`, `fit`, `predict` and `about`, imported only when used, so
-that its libraries are needed only by those who use it. What a method has learnt is a folder.
+that its libraries are needed only by those who use it. What a method has learnt is a folder. A method that may have no
+answer for some records has a fifth, `answered`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from shiftbench.errors import UnknownNameError
 if TYPE_CHECKING:
     import polars as pl
 
+    from shiftbench.check import Flags
     from shiftbench.ensembles import Categorical, Gaussian
     from shiftbench.features import Features
     from shiftbench.methods.settings import MethodSettings
@@ -127,3 +129,12 @@ def target_of(folder: str | os.PathLike[str]) -> str | None:
 
     found = fitted_folder.read(folder, *METHODS).get("target")
     return found if isinstance(found, str) else None
+
+
+def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | None:
+    """Which rows of `frame` [N] the method fitted into `folder` has an answer for; None where it has one for all.
+
+    `predict` fills the gaps so that every array is whole; what it says there counts for nothing.
+    """
+    flags = getattr(fitted(folder).load(), "answered", None)
+    return None if flags is None else flags(frame, folder=folder)

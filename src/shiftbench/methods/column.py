@@ -1,8 +1,9 @@
 """A column of the table as it stands, for instance a forecast made elsewhere: the baseline that no training made.
 
 It has one member. A regression takes its constant variance from the residuals on train; a classification gives
-the column's label probability 1. Where the column is empty, the training mean or majority takes its place. A
-forecast in another unit can be converted: `scale` times the column plus `offset`.
+the column's label probability 1. A forecast in another unit can be converted: `scale` times the column plus `offset`.
+Where the column is empty there is no answer: `answered` says so, and runs neither score nor write what `predict` fills
+in there (the training mean or majority, so that its arrays are whole).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench import tables
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
 from shiftbench.methods import fitted_folder, targets
@@ -99,6 +100,8 @@ def fit(
 def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:
     """What the column says about each of the N rows of `frame`, as one member: [1, N] or [1, N, C].
 
+    Where the column is empty, the training mean or majority; `answered` tells where.
+
     Raises:
         TableError: if `frame` has no rows, or the column is missing or holds what is no answer.
         SettingsError: if `folder` holds no fit of this method.
@@ -117,21 +120,28 @@ def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int |
     return Categorical(np.eye(len(names))[codes.to_numpy()][None], classes=tuple(names))
 
 
-def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
-    """Which column, how it was converted, how many of its values in `frame` were missing and what filled them."""
-    record = fitted_folder.read(folder, "column")
-    settings, fill = Settings.from_dict(record["settings"]), record["filled_with"]
-    column = settings.column
+def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags:
+    """Where the column of `frame` has a value, [N].
+
+    Raises:
+        TableError: if the column is missing or holds what is no answer.
+        SettingsError: if `folder` holds no fit of this method.
+    """
+    settings = Settings.from_dict(fitted_folder.read(folder, "column")["settings"])
     if settings.task == "regression":
-        missing = int(np.isnan(_answers(frame, settings, where="table")).sum())
-        what = f"the training mean {fill:.6g}"
-    else:
-        missing, what = targets.labels(frame, column, where="table").null_count(), f"the training majority {fill}"
-    filled = f"; {missing:,} of {frame.height:,} values were missing and became {what}" if missing else ""
+        return ~np.isnan(_answers(frame, settings, where="table"))
+    return targets.labels(frame, settings.column, where="table").is_not_null().to_numpy()
+
+
+def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
+    """Which column, how it was converted, and for how many rows of `frame` it has a value."""
+    settings = Settings.from_dict(fitted_folder.read(folder, "column")["settings"])
+    column, known = settings.column, int(np.count_nonzero(answered(frame, folder=folder)))
+    gaps = f"; it has a value for {known:,} of {frame.height:,} records" if known < frame.height else ""
     times = f"{settings.scale:.6g} × " if settings.scale != 1 else ""
     plus = f" {'+' if settings.offset > 0 else '−'} {abs(settings.offset):.6g}" if settings.offset else ""
     taken = f"in another unit ({times}{column}{plus})" if times or plus else "as it stands"
-    return f"the column {column} {taken}{filled}"
+    return f"the column {column} {taken}{gaps}"
 
 
 def _regression(train: pl.DataFrame, values: Vector, settings: Settings) -> dict[str, Any]:

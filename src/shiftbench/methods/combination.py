@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from shiftbench import ensembles, files, methods
+from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import fitted_folder, targets
@@ -140,6 +142,16 @@ def of_predictions(parts: Sequence[Gaussian | Categorical], settings: Settings) 
     # Views of single members, so that their numbers are copied only once.
     members = [part.member(m % part.members) for part in parts for m in range(each)]
     return ensembles.combine(*members)
+
+
+def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags:
+    """Which rows of `frame` [N] every part has an answer for."""
+    record, place = fitted_folder.read(folder, "combination"), Path(folder)
+    everywhere = np.ones(frame.height, dtype=np.bool_)
+    for name in record["settings"]["of"]:
+        flags = methods.answered(frame, folder=place.parent / name)
+        everywhere &= True if flags is None else flags
+    return everywhere
 
 
 def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:

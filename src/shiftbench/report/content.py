@@ -164,6 +164,7 @@ class Comparison:
     p: float
     p_adjusted: float
     no_interval: str = ""  # as of a score; then there is no p-value either
+    n: int | None = None  # the records that both systems have an answer for
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -20,8 +20,10 @@ from shiftbench.report.digits import (
     p_text,
 )
 from shiftbench.report.view import (
+    WHERE,
     best,
     clean,
+    gaps,
     headline_metric,
     headline_scores,
     lead,
@@ -193,8 +195,29 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
-    note = BOLD if any(cell.best for column in cells for cell in column) else ""
-    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, note)
+    notes = [BOLD] * any(cell.best for column in cells for cell in column)
+    notes += _gap_notes(report, split, [report.systems[place].name for place in kept])
+    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
+
+
+def _gap_notes(report: Report, split: str, names: Collection[str]) -> list[str]:
+    """A sentence for each of these systems that lacks answers, on which records it is scored and compared."""
+    found = gaps(report, split)
+    return [
+        f"{clean(name)}: on the {count_text(found[name]['full'][0])} of {count_text(found[name]['full'][1])} records "
+        f"that it has an answer for{_by_side(found[name])}, and compared on these."
+        for name in names
+        if name in found and "full" in found[name]
+    ]
+
+
+def _by_side(found: Mapping[str, tuple[int, int]]) -> str:
+    sides = [
+        f"{WHERE[subset]} {count_text(n)} of {count_text(records)}"
+        for subset, (n, records) in found.items()
+        if subset != "full"
+    ]
+    return f" ({', '.join(sides)})" if sides else ""
 
 
 def _splits(report: Report) -> Grid:
@@ -216,6 +239,8 @@ def _splits(report: Report) -> Grid:
     notes = ["Over all records of each."]
     if any(cell.best for row in shown for cell in row.cells):
         notes.append(BOLD)
+    for split in report.splits:
+        notes += [f"{split_title(split).capitalize()}: {text}" for text in _gap_notes(report, split, names)]
     return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
 
 
@@ -332,6 +357,7 @@ def _comparisons(report: Report, split: str) -> Grid:
         cells = (
             Cell(SUBSETS[entry.subset]),
             Cell(heading(metric, digits, report)),
+            Cell(count_text(entry.n)),
             Cell(*digits.cell(entry.difference, low=entry.low, high=entry.high)),
             Cell(p_text(entry.p)),
             Cell(p_text(entry.p_adjusted)),
@@ -341,12 +367,15 @@ def _comparisons(report: Report, split: str) -> Grid:
     columns = (
         Column("Subset", numeric=False),
         Column("Score", numeric=False),
+        Column("Records"),
         Column("Difference"),
         Column("p"),
         Column("p adjusted"),
         Column("Reading", numeric=False),
     )
-    note = "Paired: the difference on the same records. The adjusted p allows for the number of comparisons."
+    note = (
+        "Paired: the difference on the records that both answer. The adjusted p allows for the number of comparisons."
+    )
     title = f"Paired comparisons ({split_title(split)})"
     return Grid("comparisons", split, title, "First − second", columns, tuple(rows), note)
 

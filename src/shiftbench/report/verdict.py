@@ -80,6 +80,12 @@ class _Case:
         reason = f" ({score.no_interval} for an interval)" if score.no_interval else ""
         return f"{_numbers(digits, score)} {digits.unit}".rstrip() + reason
 
+    def partly(self, score: Score) -> str:
+        """On how many records a score is, if its system has no answer for the others."""
+        records = {(count.split, count.subset): count.records for count in self.report.counts}
+        every = records.get((score.split, score.subset), 0)
+        return f" on {count_text(score.n)} of {count_text(every)} records" if score.n < every else ""
+
     @property
     def title(self) -> str:
         """The headline metric as it stands inside a sentence."""
@@ -187,7 +193,8 @@ def _baselines(case: _Case, front: System) -> Iterator[str]:
                 yield _beaten(case, mine, other)
             else:
                 verb = "cannot be told apart from" if outcome.winner is None else "beats"
-                groups[verb if outcome.sure else "is ahead of"].append(clean(system.name))
+                partly = f" ({part.strip()})" if (part := case.partly(other)) else ""
+                groups[verb if outcome.sure else "is ahead of"].append(clean(system.name) + partly)
         said = [
             f"{verb} the baseline{'s' * (len(group) > 1)} {_listed(group)}" for verb, group in groups.items() if group
         ]
@@ -199,7 +206,8 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
     outcome = duel(case.report, mine, other)
     sentence = (
         f"The baseline {clean(other.system)} {'beats' if outcome.sure else 'is ahead of'} {clean(mine.system)} "
-        f"{WHERE[mine.subset]}: {case.title} {_numbers(case.digits(), other)} against {case.quantity(mine)}"
+        f"{WHERE[mine.subset]}: {case.title} {_numbers(case.digits(), other)}{case.partly(other)} against "
+        f"{case.quantity(mine)}"
     )
     found = outcome.comparison
     if found is None:
@@ -210,7 +218,8 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
     numbers = " ".join(digits.cell(found.difference, low=found.low, high=found.high))
     p = p_text(found.p_adjusted)
     equals = p if p.startswith("<") else f"= {p}"
-    return f"{sentence} (paired difference{of} {f'{numbers} {digits.unit}'.rstrip()}, adjusted p {equals})."
+    both = " on the records that both have" if case.partly(other) or case.partly(mine) else ""
+    return f"{sentence} (paired difference{of}{both} {f'{numbers} {digits.unit}'.rstrip()}, adjusted p {equals})."
 
 
 def _leaders(case: _Case) -> Iterator[str]:
@@ -242,6 +251,9 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
         return None
     top = (min if metric.better == "min" else max)(scores, key=lambda score: score.value)
     leaders = best(case.report, scores)
+    lowest, first = top, [score for score in scores if score.system in leaders]
+    if first and top not in first:  # on records of its own it looks better than it is where others answer, too
+        top = (min if metric.better == "min" else max)(first, key=lambda score: score.value)
     alike = [clean(name) for name in names if name in leaders and name != top.system]
     rest = ""
     if not leaders:
@@ -252,7 +264,10 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
         rest = f"; {len(alike)} of the {len(scores) - 1} others share rank 1 with it"
     elif alike:
         rest = f"; {_listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
-    return f"{clean(top.system)}, {case.quantity(top)}", rest
+    if lowest is not top:
+        number = _numbers(case.digits(metric.name), lowest)
+        rest += f"; {clean(lowest.system)} has {number}{case.partly(lowest)}, but not rank 1"
+    return f"{clean(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
 
 
 def _others(case: _Case, systems: list[System]) -> Iterator[str]:

@@ -97,6 +97,20 @@ def subsets_of(scores: Iterable[Score]) -> list[str]:
     return [subset for subset in SUBSETS if subset in found]
 
 
+def gaps(report: Report, split: str) -> dict[str, dict[str, tuple[int, int]]]:
+    """The systems that lack answers: system → subset → on how many records it is scored, and how many there are."""
+    counts = {count.subset: count.records for count in report.counts if count.split == split}
+    scored: dict[str, dict[str, int]] = {}
+    for score in report.scores:
+        if score.split == split and score.subset in counts:
+            scored.setdefault(score.system, {})[score.subset] = score.n
+    return {
+        system: {subset: (found.get(subset, 0), records) for subset, records in counts.items()}
+        for system, found in scored.items()
+        if any(found.get(subset, 0) < records for subset, records in counts.items())
+    }
+
+
 @dataclass(frozen=True)
 class Duel:
     """Who of two systems is better; `winner` is None where they cannot be told apart.

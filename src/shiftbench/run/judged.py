@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench import features, files, tables
+from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
@@ -87,9 +88,13 @@ class Judged:
         self, split: str, name: str, ensemble: Gaussian | Categorical, *, target: str, role: Role, about: str
     ) -> Scored:
         """Errors and uncertainties on a split of a system that says `ensemble` about all records."""
-        kept = self._within(split)
-        part = ensemble if kept.all() else ensemble.select(np.flatnonzero(kept.to_numpy()))
+        kept = self.within(split)
+        part = ensemble if kept.all() else ensemble.select(np.flatnonzero(kept))
         return meet(name, part, self.frame[target].filter(kept), role=role, about=about)
+
+    def within(self, split: str) -> Flags:
+        """Which of the records [N] are of a split."""
+        return self._within(split).to_numpy()
 
     def _within(self, split: str) -> pl.Series:
         return self.partition.is_in(list(self.splits[split]))

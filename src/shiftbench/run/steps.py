@@ -6,9 +6,11 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from shiftbench import fingerprints, methods, tables
 from shiftbench.ensembles import Gaussian
-from shiftbench.errors import SettingsError, ShiftbenchWarning
+from shiftbench.errors import SettingsError, ShiftbenchWarning, TableError
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
@@ -78,6 +80,13 @@ def predict_table(
         warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=2)
     column = tables.id_column(frame, id_column)
     ids = tables.ids(frame, column, where=table.name)
+    known = methods.answered(frame, folder=model)
+    if known is not None and not known.all():
+        told = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
+        if not known.any():
+            raise TableError(f"{told}, so there is nothing to predict. Name another table.")
+        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=2)
+        frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
     ensemble = method.load().predict(frame, folder=model, cores=cores)
     target = methods.target_of(model)

@@ -7,7 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shiftbench import files, methods
+from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.features import Features
@@ -37,17 +40,23 @@ class Planned:
 
 @dataclass(frozen=True)
 class System:
-    """A fitted system and what it predicts: for the evaluated records of the table (""), and for each test set."""
+    """A fitted system and what it predicts: for the evaluated records of the table (""), and for each test set.
+
+    answered: which of these records it has an answer for; None where for all.
+    """
 
     planned: Planned
     settings: Mapping[str, Any]
     about: str
     predicted: Mapping[str, Gaussian | Categorical]
+    answered: Mapping[str, Flags | None]
 
     def scored(self, judged: Judged, split: str, target: str) -> Scored:
         """Its errors and uncertainties on a split."""
         ensemble, named = self.predicted[judged.name], self.planned
-        return judged.scored(split, named.name, ensemble, target=target, role=named.role, about=self.about)
+        found = judged.scored(split, named.name, ensemble, target=target, role=named.role, about=self.about)
+        answered = self.answered[judged.name]
+        return found if answered is None else found.answering(answered[judged.within(split)])
 
 
 def plan(settings: Settings) -> list[Planned]:
@@ -135,7 +144,7 @@ def fit_and_predict(
         "target": settings.target,
         "manifest": made.manifest.hash,
     }
-    predicted = {}
+    predicted, answered = {}, {}
     for step, records in enumerate(judged):
         say(f"predict {planned.name}", step, len(judged))
         parts = [before[name].predicted[records.name] for name in getattr(own, "of", ()) if name in before]
@@ -144,10 +153,14 @@ def fit_and_predict(
         else:
             ensemble = records.predicted(module, place, cores=cores)
         predicted[records.name] = ensemble
+        known = answered[records.name] = methods.answered(records.frame, folder=place)
+        rows = np.arange(len(records.ids)) if known is None else np.flatnonzero(known)
         path = folder / "predictions" / records.name / f"{planned.place}.parquet"
-        known = {"id_column": records.id_column}
-        Predictions(records.ids.to_numpy(), ensemble, {**record, **known}, records.fingerprints).save(path)
-    return System(planned, own.to_dict(), module.about(judged[0].frame, folder=place), predicted)
+        if len(rows):
+            shown = ensemble if len(rows) == len(records.ids) else ensemble.select(rows)
+            noted = {**record, "id_column": records.id_column}
+            Predictions(records.ids.to_numpy()[rows], shown, noted, records.fingerprints[rows]).save(path)
+    return System(planned, own.to_dict(), module.about(judged[0].frame, folder=place), predicted, answered)
 
 
 def own_settings(planned: Planned, settings: Settings) -> Any:
