@@ -20,6 +20,12 @@ def mixture(rng) -> Mixture:
     return Mixture(rng.normal(size=(7, 3, 4, 25, 2)), rng.dirichlet(np.ones(4), (7, 3)))
 
 
+def test_weights_whose_sum_is_off_within_the_tolerance_are_divided_by_it(mixture):
+    off = Mixture(mixture.trajectories, mixture.weights * np.linspace(0.9991, 1.0009, 3)[None, :, None])
+    np.testing.assert_allclose(off.weights, mixture.weights, rtol=1e-12)
+    assert np.shares_memory(Mixture(mixture.trajectories, mixture.weights).weights, mixture.weights)
+
+
 def test_arrays_are_held_read_only_in_single_and_double_precision(plans, mixture):
     for ensemble, second in ((plans, "scores"), (mixture, "weights")):
         assert ensemble.trajectories.dtype == np.float32

@@ -108,7 +108,7 @@ class Mixture(_Records):
 
     Raises:
         ArrayError: naming every problem: other axes, unequal numbers, NaN, infinity, weights that are negative or do
-            not sum to 1 within 0.001.
+            not sum to 1 within 0.001 (within that they are divided by their sum).
     """
 
     trajectories: Singles
@@ -126,7 +126,10 @@ class Mixture(_Records):
             problems = _weight_problems(weights)
         if problems:
             raise ArrayError(*problems)
-        _hold(self, trajectories=given, weights=weights)
+        count, members, each = weights.shape
+        rows = modes.Modes.of(np.full(count * members, each))
+        shares = modes.normalised(weights.reshape(-1), rows).reshape(weights.shape)
+        _hold(self, trajectories=given, weights=shares)
 
     @property
     def members(self) -> int:

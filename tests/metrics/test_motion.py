@@ -200,8 +200,26 @@ def test_weights_that_do_not_sum_to_one_are_refused_beyond_the_tolerance(made):
     weights[2] *= 0.83
     with pytest.raises(ArrayError, match=r"expected a sum of 1 \(within 0.001\).*found 0.83 in request 2\. Divide"):
         motion.weighted_ade(trajectories, weights, targets)
-    weights[2] *= 1.0009 / 0.83
-    assert np.isfinite(motion.weighted_ade(trajectories, weights, targets)).all()
+
+
+@pytest.mark.parametrize("most", [25, 3])
+def test_a_sum_within_the_tolerance_gains_nothing(made, most):
+    trajectories, weights, targets = made
+    expected = motion.scores(trajectories, weights, targets, most=most)
+    factors = np.linspace(0.9991, 1.0009, len(weights))[:, None]
+    found = motion.scores(trajectories, weights * factors, targets, most=most)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-12, atol=1e-12)
+    ragged = (trajectories.reshape(-1, 25, 2), (weights * factors).reshape(-1), np.full(len(weights), 4), targets)
+    np.testing.assert_allclose(motion.ragged_scores(*ragged)["cnll"], motion.cnll(*made), rtol=1e-12)
+
+
+def test_rounding_of_float32_is_left_as_it_stands(made):
+    trajectories, weights, targets = made
+    single = weights.astype(np.float32).astype(np.float64)
+    assert (single.sum(axis=1) != 1).any()
+    expected = (single * motion.ade(trajectories, targets)).sum(axis=1)
+    np.testing.assert_allclose(motion.weighted_ade(trajectories, single, targets), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(

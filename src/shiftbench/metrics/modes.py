@@ -21,8 +21,10 @@ Index = npt.NDArray[np.intp]
 
 # Of more modes than these, the published scorer keeps those with the highest weights.
 MOST_MODES = 25
-# How far the weights of a request may be from summing to 1: float32 softmax and four printed decimals pass.
+# How far the weights of a request may be from summing to 1: float16 softmax and four printed decimals pass.
 WEIGHT_TOLERANCE = 1e-3
+# Sums no farther from 1 are rounding of float32: such weights count as they stand, as in the published scorer.
+WEIGHT_ROUNDING = 1e-6
 # Nothing on Earth is farther from anything; squares beyond it would overflow.
 FARTHEST_M = 1e8
 # Numbers in a block of modes: temporaries of this size stay in the cache.
@@ -104,6 +106,13 @@ def all_displacements(trajectories: Floats, targets: Floats, owner: Index) -> Di
     return found
 
 
+def normalised(weights: Vector, modes: Modes) -> Vector:
+    """The weights [M], divided by their sum in each request where that is farther from 1 than rounding."""
+    sums = np.add.reduceat(weights, modes.starts)
+    off = np.abs(sums - 1) > WEIGHT_ROUNDING
+    return weights / np.where(off, sums, 1.0)[modes.owner] if off.any() else weights
+
+
 def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, Vector, Modes]:
     """The `most` heaviest modes of each request (the first of equals), in their order, with weights that sum to 1.
 
@@ -112,6 +121,7 @@ def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, V
     """
     if most < 1:
         raise SettingsError(f"most: expected at least 1 mode, found {most}.")
+    weights = normalised(weights, modes)
     if modes.counts.max() <= most:
         return None, weights, modes
     order = np.lexsort((-weights, modes.owner))  # stable; requests stay where they are

@@ -59,7 +59,8 @@ def min_ade(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_M
     Of more than `most` modes, those with the highest weights count, with renormalised weights; so in all below.
 
     Raises:
-        ArrayError: as `ade`; also weights that are negative or do not sum to 1 (within 0.001), naming the requests.
+        ArrayError: as `ade`; also weights that are negative or do not sum to 1 (within 0.001, and within that they are
+            divided by their sum), naming the requests.
     """
     return scores(trajectories, weights, targets, most=most)["min_ade"]
 
