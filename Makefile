@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/base  ## example weather data made here -> partitions -> models -> reports and tables of both tasks
 	$(BIN)/shiftbench example weather --rows 6000 --out demo/weather.parquet --overwrite
 	$(BIN)/shiftbench run weather --data demo/weather.parquet --out demo/weather --overwrite \
-		--method boosting,ft_transformer,combination --members 2
+		--method likelihood_boosting,ft_transformer,combination --members 2
 
 test: .venv/dev  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -42,7 +42,7 @@ SMALLER = {
 # What examples and runs of a track are cut down to.
 FEWER_SCENES = {"motion": ["--rows", "24"]}
 QUICKEST = {
-    "weather": ["--method", "boosting"],
+    "weather": ["--method", "likelihood_boosting"],
     "power": ["--method", "mlp"],
     "motion": ["--method", "vector", "--task", "cnll"],
 }

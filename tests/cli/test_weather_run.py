@@ -14,7 +14,7 @@ from tests.cli.conftest import Shiftbench
 
 pytest.importorskip("catboost")
 
-QUICK = ("--method", "boosting", "--members", 2, "--replicates", 25)
+QUICK = ("--method", "likelihood_boosting", "--members", 2, "--replicates", 25)
 
 
 @pytest.mark.parametrize("name", TRACKS)
@@ -38,7 +38,7 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset: str, task:
 
 def test_the_paper_preset_has_the_printed_settings_of_catboost():
     printed = {
-        task: next(e for e in baselines.methods("paper", task=task) if e["name"] == "boosting")
+        task: next(e for e in baselines.methods("paper", task=task) if e["name"] == "likelihood_boosting")
         for task in ("regression", "classification")
     }
     values = ("members", "depth", "iterations", "learning_rate")
@@ -97,7 +97,7 @@ def test_prepared_partitions_hold_the_official_columns_and_their_own_ids(
         (("--data", "w.parquet", "--preset", "quik"), "Did you mean 'quick'?"),
         (("--data", "w.parquet", "--task", "regresion"), "Did you mean 'regression'?"),
         (("--data", "w.parquet", "--experiment", "Z"), "Unknown experiment 'Z'"),
-        (("--data", "w.parquet", "--method", "bosting"), "Did you mean 'boosting'?"),
+        (("--data", "w.parquet", "--method", "likelihood_bosting"), "Did you mean 'likelihood_boosting'?"),
         (("--data", "w.parquet", "--target", "x", "--gap", "7d"), "a track settles --target, --gap"),
     ],
 )

@@ -1,35 +1,38 @@
+"""What `boosting` promises beyond what every method does: folds, linear starts, one factor, whole or not at all."""
+
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import catboost
 import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import methods
-from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
-from shiftbench.features import Features
-from shiftbench.methods import boosting, catboost_data, member_files
+from shiftbench import features
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.methods import METHODS, boosting, calibration, catboost_member, linear
+from shiftbench.methods.folds import folds
+from shiftbench.methods.linear import Linear
 from tests.methods.conftest import Parts
 
-SETTINGS = boosting.Settings("regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10)
-# Fits for ever if left alone: after the first member it waits for an input that never comes.
+SETTINGS = boosting.Settings(
+    "regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10, folds=4
+)
+# Fits for ever if left alone: after the first model it waits for an input that never comes.
 INTERRUPTED = """
 import sys
-from pathlib import Path
 from tests.methods.conftest import cut
 from tests.methods.test_boosting import SETTINGS
 from shiftbench.methods import boosting
 
 def wait(done, total, message):
-    if " of " in message:  # a tree, and no member
+    if " of " in message:  # a tree, and no model
         return
     sys.stdout.write(message + "\\n")
     sys.stdout.flush()
@@ -61,6 +64,9 @@ def copied(undisturbed, tmp_path) -> Path:
     return Path(shutil.copytree(undisturbed, tmp_path / "fit"))
 
 
+# --- whole or not at all ----------------------------------------------------------------------------------------------
+
+
 def test_the_number_of_cores_changes_no_byte(parts, undisturbed, tmp_path):
     assert contents(fit(parts, tmp_path / "fit", cores=1)) == contents(undisturbed)
     one, two = (boosting.predict(parts.rows, folder=undisturbed, cores=cores) for cores in (1, 2))
@@ -72,93 +78,160 @@ def test_a_fit_killed_in_the_middle_goes_on_and_ends_as_if_undisturbed(parts, un
     folder = tmp_path / "fit"
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    )  # fmt: skip
     first = process.stdout.readline()
     process.kill()
     process.communicate()
     assert first.startswith("member ")
-    assert not {path.name for path in undisturbed.iterdir()} <= {path.name for path in folder.iterdir()}
-    (folder / ".member_03.cbm.abc.part").write_bytes(b"half of a member")
-
     finished = {path: path.stat().st_mtime_ns for path in folder.glob("member_*.json")}
-    messages: list[str] = []
-    fit(parts, folder, progress=lambda done, total, message: messages.append(f"{done}/{total} {message}"))
-    assert contents(folder) == contents(undisturbed)
-    assert messages[0] == f"{60 * len(finished)}/240 {len(finished)} of 4 members were trained before"
-    assert re.fullmatch(r"240/240 member \d: \d+ trees", messages[-1])
-    assert sum(message.endswith(" trees") for message in messages) == 4 - len(finished)
+    assert 0 < len(finished) < 8
+    assert not (folder / "calibration.json").exists()
+    assert contents(fit(parts, folder)) == contents(undisturbed)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
 
 
-def test_a_killed_worker_ends_the_call_with_advice_and_calling_again_ends_as_if_undisturbed(
-    parts, undisturbed, tmp_path, monkeypatch
+@pytest.mark.parametrize("left", [None, "{", '{"fit": "another", "factor": 2.0}', "[]"])
+def test_a_factor_that_is_missing_damaged_or_of_another_fit_is_refused_and_found_again(
+    parts, undisturbed, copied, left
 ):
-    started = []
-
-    class Noted(subprocess.Popen):
-        def __init__(self, *arguments, **named):
-            super().__init__(*arguments, **named)
-            started.append(self)
-
-    def kill(done: int, total: int, message: str) -> None:
-        for process in started:
-            os.kill(process.pid, signal.SIGKILL)
-
-    monkeypatch.setattr(subprocess, "Popen", Noted)
-    with pytest.raises(ShiftbenchError, match=r"SIGKILL.*Run again to go on"):
-        fit(parts, tmp_path / "fit", progress=kill)
-    monkeypatch.undo()
-    assert not (tmp_path / "fit/inputs.npz").exists()
-    assert contents(fit(parts, tmp_path / "fit")) == contents(undisturbed)
-
-
-def test_truncated_foreign_and_missing_members_are_named_and_trained_again(parts, undisturbed, copied):
-    whole = (copied / "member_00.cbm").read_bytes()
-    (copied / "member_00.cbm").write_bytes(whole[: len(whole) // 2])
-    for suffix in ("cbm", "json"):
-        shutil.copy(copied / f"member_02.{suffix}", copied / f"member_01.{suffix}")
-    (copied / "member_03.json").write_text("{")
-    for use in (boosting.predict, boosting.about):
-        with pytest.raises(SettingsError, match="Fit again with the same settings") as caught:
-            use(parts.rows, folder=copied)
-        named = [problem.split(": ")[1] for problem in caught.value.problems]
-        assert named == ["member_00.cbm", "member_01.cbm", "member_03.cbm"]
+    (copied / "calibration.json").unlink()
+    if left is not None:
+        (copied / "calibration.json").write_text(left)
+    with pytest.raises(SettingsError, match=r"calibration\.json: expected the factor of the variances.*Fit again"):
+        boosting.predict(parts.rows, folder=copied)
     assert contents(fit(parts, copied)) == contents(undisturbed)
 
 
-def test_a_folder_of_other_settings_or_data_is_refused_and_left_as_it_is(parts, undisturbed, copied):
-    other = boosting.Settings("regression", members=4, iterations=61)
-    with pytest.raises(SettingsError, match=r"settings.iterations: 60 there, 61 here.*overwrite"):
-        fit(parts, copied, other)
-    with pytest.raises(SettingsError, match=r"data.sha256: .* there, .* here"):
-        fit(parts, copied, train=parts.train.reverse())
-    assert contents(copied) == contents(undisturbed)
+def test_a_damaged_model_is_named_and_trained_again(parts, undisturbed, copied):
+    (copied / "member_05.cbm").write_bytes(b"half")
+    with pytest.raises(SettingsError, match=r"member_05\.cbm: expected .* found a changed or damaged file"):
+        boosting.predict(parts.rows, folder=copied)
+    assert contents(fit(parts, copied)) == contents(undisturbed)
 
 
 def test_overwriting_leaves_nothing_of_the_fit_before(parts, copied):
     (copied / "notes.txt").write_text("mine")
     fit(parts, copied, boosting.Settings("regression", members=1, iterations=5), overwrite=True)
-    assert set(contents(copied)) == {"settings.json", "member_00.cbm", "member_00.json", "notes.txt"}
+    files = {"settings.json", "calibration.json", "notes.txt"}
+    assert set(contents(copied)) == files | {
+        f"member_0{model}.{suffix}" for model in (0, 1) for suffix in ("cbm", "json")
+    }
 
 
-def test_training_leaves_nothing_but_members_behind(undisturbed):
-    members = {f"member_{m:02d}.{suffix}" for m in range(4) for suffix in ("cbm", "json")}
-    assert set(contents(undisturbed)) == {"settings.json"} | members
+def test_neighbouring_seeds_share_no_member(parts, undisturbed, tmp_path):
+    folders = undisturbed, fit(parts, tmp_path / "fit", boosting.Settings.from_dict({**SETTINGS.to_dict(), "seed": 1}))
+    rows = np.concatenate([boosting.predict(parts.rows, folder=folder).mean for folder in folders])
+    assert len(np.unique(rows, axis=0)) == 8
+
+
+# --- folds ------------------------------------------------------------------------------------------------------------
+
+
+def test_no_fold_cuts_a_cluster_and_folds_are_about_equal():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"city": rng.choice(60, 3000), "state": rng.choice(["a", "b"], 3000)})
+    found = folds(frame, ("city", "state"), count=10, seed=3)
+    of_cluster = frame.with_columns(fold=found).group_by("city", "state").agg(pl.col("fold").n_unique())
+    assert of_cluster["fold"].max() == 1
+    sizes = np.bincount(found)
+    assert len(sizes) == 10
+    assert sizes.max() - sizes.min() <= frame.group_by("city", "state").len()["len"].max()
+
+
+def test_folds_of_clusters_do_not_depend_on_the_order_of_records_and_those_of_records_are_equal():
+    frame = pl.DataFrame({"day": np.random.default_rng(0).choice(40, 500)})
+    order = np.random.default_rng(1).permutation(500)
+    found = folds(frame, ("day",), count=5, seed=0)
+    np.testing.assert_array_equal(folds(frame[order], ("day",), count=5, seed=0), found[order])
+    assert np.ptp(np.bincount(folds(frame, (), count=7, seed=0))) <= 1
+
+
+def test_records_without_a_cluster_stand_alone_and_a_single_cluster_has_no_folds():
+    frame = pl.DataFrame({"day": [None] * 20 + ["d"] * 5})
+    assert np.bincount(folds(frame, ("day",), count=5, seed=0)).tolist() == [5] * 5
+    assert folds(frame.tail(5), ("day",), count=5, seed=0) is None
+    assert folds(frame.head(3), ("day",), count=5, seed=0).max() == 2
+    with pytest.raises(TableError, match=r"train: expected a column 'dya', found none\. Did you mean 'day'"):
+        folds(frame, ("dya",), count=5, seed=0)
+
+
+def test_a_member_learns_from_all_folds_but_its_own_and_is_stopped_on_that(parts):
+    arrays = {
+        "train_numeric": np.arange(10, dtype=np.float32)[:, None], "train_numeric_names": np.array(["a"]),
+        "train_categorical_names": np.array([], dtype=str), "train_target": np.arange(10.0),
+        "train_folds": np.arange(10) % 5,
+    }  # fmt: skip
+    record = {"models": 6, "losses": ["RMSE", "RMSEWithUncertainty"], "linear_starts": False}
+    pools = catboost_member.Pools(arrays, record)
+    for model in range(6):
+        learnt, judged, start = pools.of(model)
+        assert start is None
+        assert list(judged.get_label()) == [model % 3, model % 3 + 5]
+        assert sorted([*learnt.get_label(), *judged.get_label()]) == list(range(10))
+    assert [catboost_member.loss(record, model) for model in range(6)] == ["RMSE"] * 3 + ["RMSEWithUncertainty"] * 3
+
+
+def test_a_table_of_one_cluster_is_stopped_on_dev(parts, tmp_path):
+    settings = boosting.Settings("regression", members=2, iterations=20, clusters=("batch",))
+    folder = fit(parts, tmp_path / "fit", settings, train=parts.train.with_columns(batch=pl.lit("one")))
+    assert boosting.predict(parts.rows, folder=folder).members == 2
+
+
+def test_classes_that_only_the_held_out_fold_knows_are_no_error(parts, tmp_path):
+    rare = parts.train.with_columns(kind=pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("hail")).otherwise("kind"))
+    settings = boosting.Settings("classification", members=3, iterations=10, folds=3)
+    says = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", settings, target="kind", train=rare))
+    assert says.classes == ("hail", "high", "low", "mid")
+    np.testing.assert_allclose(says.probabilities.sum(axis=2), 1)
+
+
+# --- means, variances, factor -----------------------------------------------------------------------------------------
 
 
 def test_mean_and_variance_are_those_of_the_data(parts, undisturbed):
     rows = parts.rows.drop_nulls(["a", "colour"])
     says = boosting.predict(rows, folder=undisturbed)
     noisy = rows["noisy"].to_numpy() == 1
-    residuals = np.abs(rows["y"].to_numpy() - says.answers())
     for part, deviation in ((noisy, 2.0), (~noisy, 0.5)):
         assert np.sqrt(np.median(says.variance[:, part])) == pytest.approx(deviation, rel=0.4)
-        # Half of a normal distribution lies within 0.6745 standard deviations.
-        assert np.median(residuals[part]) / 0.6745 == pytest.approx(deviation, rel=0.4)
+
+
+def test_the_factor_follows_dev_in_alone_and_multiplies_variances_only(parts, undisturbed, tmp_path):
+    noise = np.random.default_rng(1).normal(size=parts.dev.height) * 10
+    other = fit(parts, tmp_path / "fit", dev=parts.dev.with_columns(y=parts.dev["y"] + noise))
+    assert {name: data for name, data in contents(other).items() if name.endswith(".cbm")} == {
+        name: data for name, data in contents(undisturbed).items() if name.endswith(".cbm")
+    }
+    here, there = (boosting.predict(parts.rows, folder=folder) for folder in (undisturbed, other))
+    ratio = calibration.require(other) / calibration.require(undisturbed)
+    assert ratio > 10
+    np.testing.assert_array_equal(here.mean, there.mean)
+    np.testing.assert_allclose(there.variance, here.variance * ratio)
+
+
+def test_the_factor_makes_dev_in_likeliest(rng):
+    from shiftbench.ensembles import Gaussian
+    from shiftbench.metrics import regression
+
+    mean, variance = rng.normal(size=(3, 400)) * 0.1, rng.uniform(0.5, 2, (3, 400))
+    targets = rng.normal(size=400) * 3
+    found = calibration.factor(targets, Gaussian(mean, variance))
+    grid = np.exp(np.linspace(-3, 5, 2001))
+    best = min(grid, key=lambda value: regression.nll(targets, Gaussian(mean, variance * value)))
+    assert found == pytest.approx(best, rel=0.01)
+
+
+def test_members_from_a_linear_start_go_on_beyond_the_records_they_know_and_the_others_do_not(parts, undisturbed):
+    far = parts.rows.head(1).with_columns(a=pl.lit(6.0), b=pl.lit(0.0), noisy=pl.lit(0.0), colour=pl.lit("blue"))
+    says = boosting.predict(far, folder=undisturbed)
+    truth, known = 10 + 3 * 6, parts.train["y"].max()
+    assert (says.mean[[0, 2], 0] < known).all()
+    assert (says.mean[[1, 3], 0] > known).all()
+    assert says.mean[[1, 3], 0] == pytest.approx(truth, abs=3)
+    near = boosting.predict(far.with_columns(a=pl.lit(0.0)), folder=undisturbed)
+    assert says.mean.std() > 10 * near.mean.std()
 
 
 def test_the_unit_of_the_target_never_matters(parts, undisturbed, tmp_path):
@@ -167,120 +240,67 @@ def test_the_unit_of_the_target_never_matters(parts, undisturbed, tmp_path):
     scaled = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", train=train, dev=dev))
     says = boosting.predict(parts.rows, folder=undisturbed)
     np.testing.assert_allclose(scaled.mean, says.mean * scale, rtol=1e-12)
-    np.testing.assert_allclose(scaled.variance, says.variance * scale**2, rtol=1e-12)
+    np.testing.assert_allclose(scaled.variance, says.variance * scale**2, rtol=1e-9)
 
 
-def test_members_differ_and_neighbouring_seeds_share_none(parts, undisturbed, tmp_path):
-    settings = boosting.Settings.from_dict({**SETTINGS.to_dict(), "seed": 1})
-    folders = undisturbed, fit(parts, tmp_path / "fit", settings)
-    rows = np.concatenate([boosting.predict(parts.rows, folder=folder).mean for folder in folders])
-    assert len(np.unique(rows, axis=0)) == 8
+def test_a_run_tells_the_method_its_clusters():
+    from shiftbench.run.systems import plan
+    from shiftbench.settings import Settings
+
+    planned = plan(Settings(table="t.csv", target="y", clusters=("city",)))
+    assert planned[0].settings["clusters"] == ["city"]
 
 
-def test_unseen_categories_and_missing_values_are_answered(parts, undisturbed):
-    strange = parts.rows.head(2).with_columns(
-        colour=pl.Series(["ultraviolet", None]), a=pl.Series([None, 1e6], dtype=pl.Float64)
-    )
-    says = boosting.predict(strange, folder=undisturbed)
-    assert np.isfinite(says.mean).all()
-    assert (says.variance > 0).all()
+def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
+    said = boosting.about(parts.rows, folder=undisturbed)
+    assert re.fullmatch(
+        r"4 members of CatBoost models, each stopped on a fold of its own \(RMSE, \d+ to \d+ trees\), every other one "
+        r"from a linear start; variances by as many \(\d+ to \d+ trees\) times [\d.]+", said,
+    )  # fmt: skip
 
 
-def test_blocks_of_rows_change_nothing_and_errors_name_the_row_of_the_table(parts, undisturbed, monkeypatch):
-    whole = boosting.predict(parts.rows, folder=undisturbed)
-    monkeypatch.setattr(catboost_data, "BLOCK_ROWS", 90)
-    pieces = boosting.predict(parts.rows, folder=undisturbed)
-    np.testing.assert_array_equal(pieces.mean, whole.mean)
-    np.testing.assert_array_equal(pieces.variance, whole.variance)
-    odd = parts.rows.with_columns(b=parts.rows["b"].scatter([200, 399], np.inf))
-    with pytest.raises(TableError, match=r"'b': .* found inf in row 201 \(2 such\)"):
-        boosting.predict(odd, folder=undisturbed)
+# --- the linear start -------------------------------------------------------------------------------------------------
 
 
-def test_catboost_names_the_columns_of_the_table(parts, undisturbed):
-    model = catboost.CatBoost().load_model(str(undisturbed / "member_00.cbm"))
-    assert sorted(model.feature_names_) == sorted(["a", "b", "noisy", "colour"])
-    assert model.get_param("thread_count") == 1
+def arrays_of(frame: pl.DataFrame, target: np.ndarray) -> dict[str, np.ndarray]:
+    from shiftbench.methods.catboost_data import _arrays
+
+    return _arrays(features.matrix(frame, features.choose(frame, target="y")), "train") | {"train_target": target}
 
 
-def test_a_listed_class_that_train_lacks_gets_probability_zero(parts, tmp_path):
-    dev = parts.dev.with_columns(kind=pl.when(pl.int_range(pl.len()) < 5).then(pl.lit("hail")).otherwise("kind"))
-    settings = boosting.Settings("classification", ("low", "hail", "mid", "high"), members=2, iterations=20)
-    says = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", settings, target="kind", dev=dev))
-    assert says.classes == ("low", "hail", "mid", "high")
-    assert (says.probabilities[:, :, 1] == 0).all()
-    assert np.mean(says.labels() == parts.rows["kind"].to_numpy()) > 0.7
+def test_a_line_is_found_whatever_is_missing_and_kept_as_json(rng):
+    a, colour = rng.normal(size=400), rng.choice(["red", "blue", "rare"], 400, p=[0.5, 0.49, 0.01])
+    y = 2 * a + np.where(colour == "red", 1.0, 0.0)
+    gone = rng.random(400) < 0.1
+    frame = pl.DataFrame({"a": pl.Series(a).set(pl.Series(gone), None), "colour": colour, "y": y})
+    arrays = arrays_of(frame, y)
+    learnt = np.arange(400) < 300
+    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
+    usual = ~learnt & ~gone & (colour != "rare")
+    np.testing.assert_allclose(line.predict(arrays, "train")[usual], y[usual], atol=0.15)
+    again = Linear.from_json(json.loads(json.dumps(line.to_json())))
+    np.testing.assert_array_equal(again.predict(arrays, "train"), line.predict(arrays, "train"))
 
 
-def test_a_class_of_dev_that_train_lacks_is_named_with_its_count(parts, tmp_path):
-    settings = boosting.Settings("classification", members=1)
-    train = parts.train.filter(pl.col("kind") != "mid")
-    count = (parts.dev["kind"] == "mid").sum()
-    with pytest.raises(TableError, match=rf"dev_in, kind: .*high, low, found 'mid' in {count} records.*`classes`"):
-        fit(parts, tmp_path / "fit", settings, target="kind", train=train)
-    assert not (tmp_path / "fit").exists()
+def test_a_line_goes_on_as_far_as_the_middle_of_the_records_reaches_and_no_further(rng):
+    a = np.append(rng.uniform(0, 1, 5000), 1e6)  # one wild value
+    arrays = arrays_of(pl.DataFrame({"a": a, "y": a}), np.minimum(a, 1))
+    learnt = np.arange(5001) % 5 > 0
+    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
+    far = {"rows_numeric": np.array([[1.5], [2.0], [50.0], [1e30]], np.float32)}
+    said = line.predict(far, "rows")
+    assert said[:2] == pytest.approx([1.5, 2.0], abs=0.1)
+    assert said[2] == said[3] == pytest.approx(2.0, abs=0.1)
 
 
-def test_dev_without_any_class_of_train_is_an_error(parts, tmp_path):
-    settings = boosting.Settings("classification", ("low", "mid", "high", "hail"), members=1)
-    with pytest.raises(TableError, match="dev_in, kind: expected a class that occurs in train, found none"):
-        fit(parts, tmp_path / "fit", settings, target="kind", dev=parts.dev.with_columns(kind=pl.lit("hail")))
+def test_a_line_that_says_nothing_has_hardly_a_weight(rng):
+    noise = rng.normal(size=(60, 31))
+    frame = pl.DataFrame(noise[:, :30], schema=[f"x{p}" for p in range(30)]).with_columns(y=noise[:, 30])
+    arrays = arrays_of(frame, noise[:, 30])
+    learnt = np.arange(60) < 40
+    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
+    assert np.std(line.predict(arrays, "train")[~learnt]) < 0.5
 
 
-def test_features_that_say_nothing_are_an_error(parts, tmp_path):
-    with pytest.raises(TableError, match="expected features that vary, found none"):
-        fit(parts, tmp_path / "fit", features=Features())
-    constant = parts.train.with_columns(a=1.0, b=2.0, noisy=0.0, colour=pl.lit("red"))
-    with pytest.raises(TableError, match=r"found only constant ones \(.*noisy.*colour\)"):
-        fit(parts, tmp_path / "fit", train=constant)
-
-
-def test_without_catboost_the_message_says_what_to_install(parts, undisturbed, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "catboost", None)
-    for use in (lambda: fit(parts, tmp_path / "fit"), lambda: boosting.predict(parts.rows, folder=undisturbed)):
-        with pytest.raises(MissingExtraError, match=r"pip install 'shiftbench\[boosting\]'"):
-            use()
-
-
-def test_a_full_disk_is_told_with_the_room_needed(parts, tmp_path, monkeypatch):
-    def full(*arguments, **named):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(member_files.np, "savez", full)
-    with pytest.raises(SettingsError, match=r"expected room for [\d,]+ bytes .* No space left on device"):
-        fit(parts, tmp_path / "fit")
-    assert set(contents(tmp_path / "fit")) == {"settings.json"}
-
-
-@pytest.mark.parametrize(
-    ("task", "paper"),
-    [
-        ("regression", {"members": 10, "iterations": 20_000, "depth": 8, "learning_rate": 0.3}),
-        ("classification", {"members": 10, "iterations": 10_000, "depth": 6, "learning_rate": 0.4}),
-    ],
-)
-def test_the_settings_of_the_paper_are_in_range(task, paper):
-    settings = boosting.Settings.from_dict({"task": task, **paper})
-    assert settings.to_dict().items() >= paper.items()
-
-
-def test_a_gpu_that_is_not_there_is_told_before_anything_is_written(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("catboost.utils.get_gpu_device_count", lambda: 0)
-    with pytest.raises(SettingsError, match=r"expected a GPU that CatBoost can use, found 0.*gpu = false"):
-        fit(parts, tmp_path / "fit", boosting.Settings("regression", members=1, gpu=True))
-    assert not (tmp_path / "fit").exists()
-    with pytest.raises(SettingsError, match="gpu: expected true or false, found 1"):
-        boosting.Settings("regression", gpu=1)
-
-
-def test_choosing_a_method_imports_no_library():
-    code = "import sys, shiftbench.methods; sys.exit('catboost' in sys.modules or 'polars' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_the_fitted_method_is_known_by_its_folder(undisturbed):
-    assert methods.fitted(undisturbed) is methods.METHODS["boosting"]
-
-
-def test_what_it_is_tells_members_and_trees(parts, undisturbed):
-    assert boosting.about(parts.rows, folder=undisturbed).startswith("4 CatBoost models that differ by seed (RMSEWith")
+def test_both_ensembles_of_models_are_there():
+    assert {"boosting", "likelihood_boosting", "virtual_boosting"} <= METHODS.keys()

@@ -23,6 +23,8 @@ TINY = {"blocks": 2, "width": 16, "most_steps": 15}
 OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("boosting", "regression"): {"members": 2, "iterations": 20},
     ("boosting", "classification"): {"members": 2, "iterations": 20},
+    ("likelihood_boosting", "regression"): {"members": 2, "iterations": 20},
+    ("likelihood_boosting", "classification"): {"members": 2, "iterations": 20},
     ("virtual_boosting", "regression"): {"members": 2, "iterations": 20},
     ("virtual_boosting", "classification"): {"members": 2, "iterations": 20},
     **{("ft_transformer", task): TINY | {"members": 2, "attention_heads": 2} for task in TARGETS},

@@ -70,7 +70,7 @@ def test_a_member_is_the_model_that_stood_there_while_it_was_trained(parts, fitt
     first = trees(folder)[0]
     stopped = catboost.CatBoost(
         {
-            **catboost_member.FIXED, **record["options"], "loss_function": catboost_member.loss(record), "depth": 4,
+            **catboost_member.FIXED, **record["options"], "loss_function": catboost_member.loss(record, 0), "depth": 4,
             "learning_rate": 0.2, "iterations": first, "use_best_model": False, "best_model_min_trees": 1,
             "random_seed": catboost_member.load(folder, 1)[0].get_all_params()["random_seed"],
         }
@@ -78,7 +78,7 @@ def test_a_member_is_the_model_that_stood_there_while_it_was_trained(parts, fitt
     stopped.fit(catboost_member.pool(data, "train"))
     kind = "RMSEWithUncertainty" if task == "regression" else "Probability"
     alone = catboost_data.ensemble(
-        parts.rows, record, members=1, outputs=lambda pool: [stopped.predict(pool, prediction_type=kind)]
+        parts.rows, record, members=1, outputs=lambda pool, _: [stopped.predict(pool, prediction_type=kind)]
     )
     says = virtual_boosting.predict(parts.rows, folder=folder)
     np.testing.assert_allclose(values(says)[0], values(alone)[0], atol=1e-3)
@@ -90,7 +90,7 @@ def test_the_last_member_is_the_whole_model(parts, fitted):
     record, model = fitted_folder.read(folder), catboost_member.load(folder, 1)[0]
     kind = "RMSEWithUncertainty" if task == "regression" else "Probability"
     whole = catboost_data.ensemble(
-        parts.rows, record, members=1, outputs=lambda pool: [model.predict(pool, prediction_type=kind)]
+        parts.rows, record, members=1, outputs=lambda pool, _: [model.predict(pool, prediction_type=kind)]
     )
     np.testing.assert_allclose(values(virtual_boosting.predict(parts.rows, folder=folder))[-1], values(whole)[0])
 

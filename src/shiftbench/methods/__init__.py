@@ -81,6 +81,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("boosting", "Ensemble of CatBoost models", BOTH, "boosting"),
+        Method("likelihood_boosting", "CatBoost models that differ by seed, as published", BOTH, "likelihood_boosting"),
         Method("virtual_boosting", "Stages of one CatBoost model", BOTH, "virtual_boosting", "model"),
         Method("ft_transformer", "Ensemble of FT-Transformers", BOTH, "ft_transformer"),
         Method("mc_dropout", "Dropout of one FT-Transformer, drawn", BOTH, "mc_dropout", "model"),

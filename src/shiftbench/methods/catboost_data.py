@@ -17,6 +17,7 @@ from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
 from shiftbench.methods import catboost_member, fitted_folder, member_files, workers
+from shiftbench.methods.folds import Folds
 from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings
@@ -33,12 +34,29 @@ Outputs = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be trained: the method, its settings, the number of models, and CatBoost's options beyond these."""
+    """What is to be trained.
+
+    Attributes:
+        method: its name.
+        settings: of the method.
+        models: their number.
+        options: CatBoost's, beyond the settings.
+        losses: CatBoost's names, each for as many of the models; if none are named, the likelihood.
+        folds: for each record of train [N] its fold; if None, models learn from train and are stopped on dev_in.
+        linear_starts: whether every other member starts from a linear model.
+    """
 
     method: str
     settings: MethodSettings
     models: int
     options: Mapping[str, Any] = field(default_factory=dict)
+    losses: tuple[str, ...] = ()
+    folds: Folds | None = None
+    linear_starts: bool = False
+
+    def __post_init__(self) -> None:
+        likelihood = "RMSEWithUncertainty" if self.settings.task == "regression" else "MultiClass"
+        object.__setattr__(self, "losses", self.losses or (likelihood,))
 
 
 def train(
@@ -59,10 +77,14 @@ def train(
         catboost_member.require_gpu()
         cores = 1  # one after the other: each has the whole GPU
     data, facts = _prepare(*parts, features, target, plan.settings)
+    if plan.folds is not None:
+        data["train_folds"] = plan.folds
     record = {
         "method": plan.method,
         "settings": plan.settings.to_dict(),
         "models": plan.models,
+        "losses": list(plan.losses),
+        "linear_starts": plan.linear_starts,
         "options": dict(plan.options),
         "target": target,
         "features": features.to_json(),
@@ -76,13 +98,14 @@ def train(
 
 
 def ensemble(
-    frame: pl.DataFrame, record: Mapping[str, Any], *, members: int, outputs: Callable[[Any], Iterable[Outputs]]
+    frame: pl.DataFrame, record: Mapping[str, Any], *, members: int, outputs: Callable[[Any, Arrays], Iterable[Outputs]]
 ) -> Gaussian | Categorical:
     """What M members say about the N rows of `frame`, in the units and classes of the training targets.
 
-    Of a pool of n rows `outputs` gives, member by member, mean and variance of the standardised target [n, 2], or
-    the probabilities of the classes that occur in train [n, K]. Rows go through in blocks, so that besides the result
-    memory is needed for one block only. Variances are at least 1e-12 times the variance of the training targets.
+    Of a pool of n rows, and of their arrays by names that begin with "rows", `outputs` gives, member by member, mean
+    and variance of the standardised target [n, 2], or the probabilities of the classes that occur in train [n, K]. Rows go
+    through in blocks, so that besides the result memory is needed for one block only. Variances are at least 1e-12
+    times the variance of the training targets.
 
     Raises:
         TableError: if `frame` has no rows, or lacks what the models need.
@@ -90,14 +113,14 @@ def ensemble(
     if not frame.height:
         raise TableError("expected at least one record to predict, found none.")
     answers = Answers(record, members=members, records=frame.height)
-    for rows, pool in _pools(frame, record):
-        for member, output in enumerate(outputs(pool)):
+    for rows, arrays in _blocks(frame, record):
+        for member, output in enumerate(outputs(catboost_member.pool(arrays, "rows"), arrays)):
             answers.put(member, rows, output)
     return answers.ensemble()
 
 
-def _pools(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[slice, Any]]:
-    """Consecutive rows of `frame` as CatBoost pools, with their places."""
+def _blocks(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[slice, Arrays]]:
+    """Consecutive rows of `frame` as arrays, with their places."""
     features = columns.Features.from_json(record["features"])
     for start in range(0, frame.height, BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, frame.height))
@@ -106,7 +129,7 @@ def _pools(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[sli
         except TableError:
             columns.matrix(frame, features)  # says the same with the rows and counts of the whole table
             raise
-        yield rows, catboost_member.pool(_arrays(inputs, "rows"), "rows")
+        yield rows, _arrays(inputs, "rows")
 
 
 def _prepare(

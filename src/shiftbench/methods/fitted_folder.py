@@ -19,7 +19,7 @@ RECORD = "settings.json"
 INPUTS = "inputs.npz"  # what members learn from, while they do
 DIGEST_ROWS = 1 << 14  # whose bytes are copied at a time
 # What fits leave in a folder; nothing else is ever deleted.
-OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", INPUTS)
+OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json", INPUTS)
 
 
 def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = False) -> Path:

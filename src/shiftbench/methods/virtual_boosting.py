@@ -108,7 +108,7 @@ def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int |
     model = catboost_member.load(Path(folder), 1)[0]
     members, count = record["settings"]["members"], workers.available(cores)
 
-    def outputs(pool: Any) -> Iterator[catboost_data.Outputs]:
+    def outputs(pool: Any, _arrays: Any) -> Iterator[catboost_data.Outputs]:
         said = model.virtual_ensembles_predict(
             pool, prediction_type="VirtEnsembles", virtual_ensembles_count=members, thread_count=count
         )  # [N, M, …]
@@ -122,7 +122,7 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     """How many trees, and which of them make the members; nothing is done to the rows of `frame`."""
     record = fitted_folder.read(folder, "virtual_boosting")
     (trees,) = catboost_member.trees(Path(folder), 1)
-    members, loss = record["settings"]["members"], catboost_member.loss(record)
+    members, loss = record["settings"]["members"], record["losses"][0]
     first = trees - (members - 1) * (trees // (2 * members))
     return f"{members} virtual members of one CatBoost model (SGLB, {loss}): its first {first} to all {trees} trees"
 

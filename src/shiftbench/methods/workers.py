@@ -94,7 +94,7 @@ class _Worker(Child):
     def __init__(
         self, module: str, arguments: tuple[str, ...], replies: queue.SimpleQueue[tuple[_Worker, str]]
     ) -> None:
-        super().__init__(module, *arguments)
+        super().__init__(module, *arguments, given=job.ONE_THREAD)  # products of matrices have one order only
         self.member: int | None = None
         self.thread = threading.Thread(target=self._wait, args=(replies,), daemon=True)
         self.thread.start()

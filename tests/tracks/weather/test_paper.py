@@ -26,7 +26,7 @@ from shiftbench.tracks.weather import paper
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, training_sets
 
 OFFICIAL, EXAMPLE = "official", "example rows=4000 seed=0"
-PAPER = ("boosting", "ft_transformer", "mc_dropout", "combination")
+PAPER = ("likelihood_boosting", "ft_transformer", "mc_dropout", "combination")
 RECORDS = 80
 
 
@@ -161,8 +161,8 @@ def test_the_training_sets_are_those_of_table_12(shared):
 @pytest.mark.parametrize(
     ("method", "title"),
     [
-        ("boosting", "CatBoost ensemble"),
-        ("boosting (single)", "CatBoost single"),
+        ("likelihood_boosting", "CatBoost ensemble"),
+        ("likelihood_boosting (single)", "CatBoost single"),
         ("ft_transformer", "FT-Transformer ensemble"),
         ("ft_transformer (single)", "FT-Transformer single"),
         ("mc_dropout", "FT-Transformer MC dropout"),
@@ -191,7 +191,7 @@ def test_the_first_version_prints_fractions_where_the_full_paper_prints_percenta
 
 
 def test_systems_that_the_paper_lacks_follow_below_without_a_printed_value():
-    report = made(systems=("tabm", "boosting", "mean"))
+    report = made(systems=("tabm", "likelihood_boosting", "mean"))
     for table in paper.tables([report]):
         if table.number in ("Table 9", "Table 10"):
             names = [row.system for row in table.rows]
@@ -209,7 +209,7 @@ def test_published_and_corrected_epkl_stand_side_by_side():
         ("EPKL (corrected)", "epkl", False),
     ):
         entry = cell(table, "CatBoost ensemble", "roc_auc", dataset="eval", measure=title)
-        score = report.score("roc_auc", system="boosting", split="eval", subset="full", measure=measure)
+        score = report.score("roc_auc", system="likelihood_boosting", split="eval", subset="full", measure=measure)
         assert entry.value == 100 * score.value
         assert bool(entry.printed) is prints
 
@@ -276,21 +276,21 @@ def test_measures_and_training_sets_have_no_test_and_no_bold():
 
 
 def test_runs_of_other_training_sets_fill_tables_12_and_13_alone():
-    other = made(systems=("boosting",), experiment="C", seed=1)
+    other = made(systems=("likelihood_boosting",), experiment="C", seed=1)
     tables = paper.tables([made(), other])
     for table in tables:
         if table.number not in ("Table 12", "Table 13"):
             assert other.title not in {row.run for row in table.rows}
     training = found(tables, "Table 13", "evaluation")[0]
     entry = cell(training, "CatBoost ensemble", "rmse", subset="in", experiment="C")
-    assert entry.value == other.score("rmse", system="boosting", split="eval", subset="in").value
+    assert entry.value == other.score("rmse", system="likelihood_boosting", split="eval", subset="in").value
     assert [words[-1] for words in found(tables, "Table 12")[0].words] == [made().title, "–", other.title, "–"]
     alone = paper.tables([other])
     assert {table.number for table in alone} == {"Table 12", "Table 13"}
 
 
 def test_two_runs_of_one_system_have_a_row_each():
-    second = replace(made(systems=("boosting",), seed=2), title=made().title)
+    second = replace(made(systems=("likelihood_boosting",), seed=2), title=made().title)
     table = found(paper.tables([made(), second]), "Table 9", "evaluation")[0]
     rows = [row.run for row in table.rows if row.system == "CatBoost ensemble"]
     assert rows == [f"{made().title} (1)", f"{made().title} (2)"]
@@ -319,7 +319,7 @@ def test_another_unit_is_said():
 
 
 def test_a_run_that_lacks_anything_leaves_dashes(tmp_path):
-    report = made(systems=("boosting", "tabm"))
+    report = made(systems=("likelihood_boosting", "tabm"))
     bare = [
         made(systems=("mean",)),
         replace(report, recipe={}),
@@ -368,17 +368,19 @@ def test_the_csv_holds_every_number_in_the_unit_of_print():
     numbers = sum(max(len(entry.printed), entry.value is not None) for t in tables for row in t.cells for entry in row)
     assert frame.height == numbers
     row = frame.filter(
-        pl.col("table").str.ends_with("full paper, Table 10"), own_name="boosting", metric="f1_auc", dataset="eval",
-        task="classification",
+        pl.col("table").str.ends_with("full paper, Table 10"), own_name="likelihood_boosting", metric="f1_auc",
+        dataset="eval", task="classification",
     )  # fmt: skip
-    score = made("classification", (*PAPER, "majority")).score("f1_auc", system="boosting", split="eval", subset="full")
+    score = made("classification", (*PAPER, "majority")).score(
+        "f1_auc", system="likelihood_boosting", split="eval", subset="full"
+    )
     assert row["ours"].to_list() == [100 * score.value]
     assert (row["printed"].item(), row["unit"].item()) == (58.22, "%")
 
 
 def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
     name = "a|b`<script>*_"
-    report = replace(made(systems=("boosting", "mean")), title=name)
+    report = replace(made(systems=("likelihood_boosting", "mean")), title=name)
     text = paper.PAPER.markdown(paper.tables([report, replace(made(systems=("tabm",)), title=name)]))
     assert "<script>" not in text
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
@@ -404,7 +406,10 @@ def test_a_terminal_of_any_width_shows_every_number_whole(width):
 
 
 def test_pictures_are_drawn_of_what_there_is_and_the_same_each_time(tmp_path):
-    runs = [made(systems=("boosting", "tabm")), made(systems=("boosting",), experiment="B", seed=1)]
+    runs = [
+        made(systems=("likelihood_boosting", "tabm")),
+        made(systems=("likelihood_boosting",), experiment="B", seed=1),
+    ]
     runs = [replace(run, curves=()) for run in runs]
     paths = paper.figures(runs, tmp_path / "one")
     stems = {path.stem for path in paths}
@@ -416,7 +421,7 @@ def test_pictures_are_drawn_of_what_there_is_and_the_same_each_time(tmp_path):
 
 
 def test_print_is_not_drawn_on_an_axis_of_another_unit(tmp_path):
-    report = replace(made(systems=("boosting",)), curves=())
+    report = replace(made(systems=("likelihood_boosting",)), curves=())
     other = replace(report, target_unit="MW", error_unit="MW²")
     pictures = []
     for place, run in enumerate((report, other)):
@@ -435,7 +440,7 @@ def test_without_other_training_sets_there_is_no_picture_of_them(tmp_path):
 
 
 def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
-    paths = paper.PAPER.write([made(systems=("boosting",))], tmp_path)
+    paths = paper.PAPER.write([made(systems=("likelihood_boosting",))], tmp_path)
     assert sorted(paths) == ["csv", "figures", "markdown"]
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     assert {"figures/regression_error_retention_eval.png", "figures/regression_f1_retention_dev.png"} <= set(pictures)

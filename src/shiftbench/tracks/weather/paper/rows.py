@@ -32,8 +32,8 @@ class Slot(run.Slot):
 
 WORDS = {"mcdp": "MC dropout", "none": ""}
 SLOTS = {
-    ("boosting", True): Slot("CatBoost", "single"),
-    ("boosting", False): Slot("CatBoost", "ensemble"),
+    ("likelihood_boosting", True): Slot("CatBoost", "single"),
+    ("likelihood_boosting", False): Slot("CatBoost", "ensemble"),
     ("ft_transformer", True): Slot("FT-Transformer", "single"),
     ("ft_transformer", False): Slot("FT-Transformer", "ensemble"),
     ("mc_dropout", False): Slot("FT-Transformer", "mcdp"),

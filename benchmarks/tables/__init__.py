@@ -1,0 +1,1 @@
+"""`boosting` beside scikit-learn on public tables: `python -m benchmarks.tables FOLDER`."""
