@@ -259,6 +259,26 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
     )  # fmt: skip
 
 
+# --- what makes it doubtful -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trees", "told"),
+    [
+        ([21, 26, 23, 400], r"Training ended suspiciously early: 3 of 4 models have 21 to 26 trees of 1,000, .* 26%"),
+        ([400, 26, 23, 400], "^$"),
+        ([28, 28, 28, 28], "^$"),
+        ([990, 1000, 951, 400], r"Training ended at the limit of 1,000 trees in 3 of 4 models.*more iterations"),
+    ],
+)
+def test_training_that_ended_early_or_at_the_limit_is_told(undisturbed, copied, monkeypatch, trees, told):
+    record = json.loads((copied / "settings.json").read_text("utf-8"))
+    record["settings"] |= {"iterations": 1000, "learning_rate": 0.05, "early_stopping": 50}
+    (copied / "settings.json").write_text(json.dumps(record))
+    monkeypatch.setattr(catboost_member, "trees", lambda folder, models: [*trees, 1, 1, 1, 1])
+    assert re.search(told, boosting.caution(folder=copied))
+
+
 # --- the linear start -------------------------------------------------------------------------------------------------
 
 

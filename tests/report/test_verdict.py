@@ -197,6 +197,14 @@ def test_nothing_is_said_about_shift_where_nothing_is_shifted():
     assert "No threshold for acceptable errors was given, so no F1 scores are shown." in told
 
 
+def test_what_makes_a_system_doubtful_is_told_under_its_name():
+    report = errors_only()
+    doubtful = replace(report.systems[0], caution="Training ended suspiciously early: 3 of 4 models.")
+    told = verdict(replace(report, systems=(doubtful, *report.systems[1:])))
+    assert f"{doubtful.name}: Training ended suspiciously early: 3 of 4 models." in told
+    assert not any("suspiciously" in sentence for sentence in verdict(report))
+
+
 def test_many_systems_share_a_sentence():
     told = verdict(many())
     assert len(told) < 12

@@ -139,3 +139,9 @@ def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | 
     """
     flags = getattr(fitted(folder).load(), "answered", None)
     return None if flags is None else flags(frame, folder=folder)
+
+
+def caution(folder: str | os.PathLike[str]) -> str:
+    """A sentence if the training of the method fitted into `folder` makes its scores doubtful, or ""."""
+    told = getattr(fitted(folder).load(), "caution", None)
+    return "" if told is None else str(told(folder=folder))

@@ -189,3 +189,8 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     variances, factor = trees[members:], calibration.require(Path(folder))
     text += f", every other one from a linear start; variances by as many ({min(variances)} to {max(variances)} trees)"
     return f"{text} times {factor:.3g}"
+
+
+def caution(*, folder: str | os.PathLike[str]) -> str:
+    """A sentence if training ended too early or at the limit of its trees, or ""; see `catboost_data.caution`."""
+    return catboost_data.caution(folder, "boosting")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shiftbench.methods import Progress
 
 BLOCK_ROWS = 1 << 19  # rows that are predicted at a time; with fewer, the calls themselves cost time
+MOST_LEFT = 0.25  # of what can be learnt, after which it is doubtful that trees were enough
 
 Outputs = npt.NDArray[np.float64]
 
@@ -102,10 +103,10 @@ def ensemble(
 ) -> Gaussian | Categorical:
     """What M members say about the N rows of `frame`, in the units and classes of the training targets.
 
-    Of a pool of n rows, and of their arrays by names that begin with "rows", `outputs` gives, member by member, mean
-    and variance of the standardised target [n, 2], or the probabilities of the classes that occur in train [n, K]. Rows go
-    through in blocks, so that besides the result memory is needed for one block only. Variances are at least 1e-12
-    times the variance of the training targets.
+    Of a pool of n rows, and of their arrays by names that begin with "rows", `outputs` gives, member by member,
+    mean and variance of the standardised target [n, 2], or the probabilities of the classes that occur in train
+    [n, K]. Rows go through in blocks, so that besides the result memory is needed for one block only. Variances are
+    at least 1e-12 times the variance of the training targets.
 
     Raises:
         TableError: if `frame` has no rows, or lacks what the models need.
@@ -117,6 +118,34 @@ def ensemble(
         for member, output in enumerate(outputs(catboost_member.pool(arrays, "rows"), arrays)):
             answers.put(member, rows, output)
     return answers.ensemble()
+
+
+def caution(folder: str | os.PathLike[str], method: str) -> str:
+    """A sentence if most models of a fit ended their training too early or at the limit of their trees, or "".
+
+    With learning rate r each tree takes up the share r of what is left to be learnt; so after T trees at least
+    (1 - r)^T of it is left, whatever the trees find. Where that is over a quarter, the models have hardly begun.
+    """
+    record = fitted_folder.read(folder, method)
+    settings = record["settings"]
+    trees = catboost_member.trees(Path(folder), record["models"])[: record["models"] // len(record["losses"])]
+    limit, rate = settings["iterations"], settings["learning_rate"]
+    unstopped = [count for count in trees if count > limit - settings["early_stopping"]]
+    if 2 * len(unstopped) > len(trees):
+        return (
+            f"Training ended at the limit of {limit:,} trees in {len(unstopped)} of {len(trees)} models, which may "
+            "still have been gaining: more iterations may make them better."
+        )
+    early = [count for count in trees if (1 - rate) ** count > MOST_LEFT]
+    if 2 * len(early) > len(trees):
+        left = (1 - rate) ** max(early)
+        return (
+            f"Training ended suspiciously early: {len(early)} of {len(trees)} models have {min(early)} to {max(early)} "
+            f"trees of {limit:,}, which at learning_rate {rate:g} leave at least {left:.0%} of any pattern unlearnt. "
+            "Either the features say little, or the records that stop training are few or noisy: compare another "
+            "method before you believe that this one cannot do better."
+        )
+    return ""
 
 
 def _blocks(frame: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[tuple[slice, Arrays]]:

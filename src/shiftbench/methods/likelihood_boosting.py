@@ -135,3 +135,8 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     trees = catboost_member.trees(Path(folder), record["models"])
     loss = record["losses"][0]
     return f"{len(trees)} CatBoost models that differ by seed ({loss}, {min(trees)} to {max(trees)} trees)"
+
+
+def caution(*, folder: str | os.PathLike[str]) -> str:
+    """A sentence if training ended too early or at the limit of its trees, or ""; see `catboost_data.caution`."""
+    return catboost_data.caution(folder, "likelihood_boosting")

@@ -127,6 +127,11 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     return f"{members} virtual members of one CatBoost model (SGLB, {loss}): its first {first} to all {trees} trees"
 
 
+def caution(*, folder: str | os.PathLike[str]) -> str:
+    """A sentence if training ended too early or at the limit of its trees, or ""; see `catboost_data.caution`."""
+    return catboost_data.caution(folder, "virtual_boosting")
+
+
 def _probabilities(logits: catboost_data.Outputs) -> catboost_data.Outputs:
     """The softmax of logits [N, K]."""
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -80,6 +80,7 @@ class System:
     measure: str = ""  # the uncertainty behind its headline scores
     measures: tuple[str, ...] = ()
     about: str = ""
+    caution: str = ""  # what makes its scores doubtful, in a sentence for the verdict
 
 
 @dataclass(frozen=True)

@@ -410,6 +410,7 @@ def _against_chance(score: Score, chance: float, above: str, below: str, alike: 
 
 def _cautions(case: _Case) -> Iterator[str]:
     report = case.report
+    yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in report.systems if system.caution)
     if not any(split == case.split and subset == "shifted" for _, split, subset, _ in case.scores):
         yield "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift."
     if report.threshold is None:

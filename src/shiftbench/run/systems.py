@@ -43,6 +43,7 @@ class System:
     """A fitted system and what it predicts: for the evaluated records of the table (""), and for each test set.
 
     answered: which of these records it has an answer for; None where for all.
+    caution: a sentence if its training makes its scores doubtful.
     """
 
     planned: Planned
@@ -50,6 +51,7 @@ class System:
     about: str
     predicted: Mapping[str, Gaussian | Categorical]
     answered: Mapping[str, Flags | None]
+    caution: str = ""
 
     def scored(self, judged: Judged, split: str, target: str) -> Scored:
         """Its errors and uncertainties on a split."""
@@ -162,7 +164,8 @@ def fit_and_predict(
             shown = ensemble if len(rows) == len(records.ids) else ensemble.select(rows)
             noted = {**record, "id_column": records.id_column}
             Predictions(records.ids.to_numpy()[rows], shown, noted, records.fingerprints[rows]).save(path)
-    return System(planned, own.to_dict(), module.about(judged[0].frame, folder=place), predicted, answered)
+    about, caution = module.about(judged[0].frame, folder=place), methods.caution(place)
+    return System(planned, own.to_dict(), about, predicted, answered, caution)
 
 
 def own_settings(planned: Planned, settings: Settings) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,13 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
         )
     report = _report(settings, data, judged, made, chosen, list(systems.values()), cores=cores, say=say)
     warnings = (*data.notes, *made.notes, *notes, *lost, *_unseen(made.parts, settings), *report.warnings)
-    return Outcome(folder, replace(report, warnings=warnings), settings)
+    return Outcome(folder, replace(_cautioned(report, systems.values()), warnings=warnings), settings)
+
+
+def _cautioned(report: Report, systems: Iterable[System]) -> Report:
+    """The report with what makes the scores of a system doubtful."""
+    told = {system.planned.name: system.caution for system in systems}
+    return replace(report, systems=tuple(replace(row, caution=told.get(row.name, "")) for row in report.systems))
 
 
 def _roles(data: Data) -> tuple[str, ...]:
