@@ -134,8 +134,8 @@ def test_a_system_without_answers_on_one_side_has_no_scores_there_and_no_nan():
     assert {c.subset for c in report.comparisons} == {"shifted", "full"}
     assert {r.system for r in report.ranks if r.subset == "in"} == set()  # no test: nothing else answers there
     grid = next(grid for grid in grids(report) if grid.kind == "answers")
-    assert f"raw: on the {(SHIFTED & SOME).sum()} of {N} records" in grid.note
-    assert f"in-domain 0 of {(~SHIFTED).sum()}" in grid.note
+    own, side = (SHIFTED & SOME).sum(), SHIFTED.sum()
+    assert f": raw on {own} of {N} records (in-domain 0 of {N - side}, shifted {own} of {side})." in grid.note
 
 
 def test_a_system_without_any_answer_is_named_and_not_scored():
@@ -165,7 +165,7 @@ def test_tables_verdict_and_files_say_on_how_many_records():
     assert f"model beats the baseline raw (on {own} of {SHIFTED.sum()} records) on shifted data." in told
     for kind in ("answers", "joint"):
         note = next(grid for grid in grids(report) if grid.kind == kind).note
-        assert f"raw: on the {SOME.sum()} of {N} records that it has an answer for (in-domain" in note
+        assert f"compared where both have one: raw on {SOME.sum()} of {N} records (in-domain" in note
     rows = next(grid for grid in grids(report) if grid.kind == "comparisons").rows
     assert {row.cells[2].text for row in rows} == {str((SOME & side).sum()) for side in (SHIFTED, ~SHIFTED, True)}
     table = pl.read_csv(csv(report).encode()).filter(system="raw", subset="shifted", metric="rmse")
@@ -185,7 +185,7 @@ def test_a_lower_score_on_easier_records_of_its_own_does_not_lead():
     assert {r.system: r.rank for r in report.ranks if r.metric == "rmse"} == {"model": 1, "raw": 2}
     (told,) = (text for text in verdict(report) if text.startswith("Lowest RMSE"))
     assert told.startswith("Lowest RMSE over all records: model,")
-    assert told.endswith(" on 120 of 240 records, but not rank 1.")
+    assert told.endswith(" on 120 of 240 records, but model is found better on common records.")
 
 
 def test_each_set_of_records_holds_what_is_needed_on_it():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shiftbench.report.content import SUBSETS, Report
 from shiftbench.report.digits import SUPERSCRIPTS
 from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
+from shiftbench.report.view import answered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,11 +67,17 @@ def handle(label: str, **look: Any) -> Any:
     return Line2D([], [], label=label, **look)
 
 
-def system_handles(report: Report, names: Sequence[str]) -> list[Any]:
-    """Legend entries of systems, in their looks."""
+def system_handles(report: Report, names: Sequence[str], split: str) -> list[Any]:
+    """Legend entries of systems, in their looks; of one with gaps, on how many records of the split it is drawn."""
     texts, every = labels(report), looks(report)
     return [
-        handle(texts[name], color=look.color, linestyle=look.linestyle, marker=look.marker, linewidth=look.width)
+        handle(
+            texts[name] + answered(report, split, name),
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=look.marker,
+            linewidth=look.width,
+        )
         for name in names
         for look in [every[name]]
     ]

@@ -34,7 +34,7 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
     reference = front.name if front is not None and front.name in names else names[0]
     orders = [order for order in ORDERS if any(curve.order == order for curve in curves)]
     of = f" ({texts[reference]})" if len(names) > 1 else ""
-    handles = canvas.system_handles(report, names)
+    handles = canvas.system_handles(report, names, split)
     handles += [
         canvas.handle(f"{order.capitalize()} order{of}", color=GREY, linestyle=ORDERS[order]) for order in orders
     ]
@@ -85,7 +85,7 @@ def roc(report: Report, split: str) -> Figure | None:
         return None
     names, scores = _systems(curves), headline_scores(report)
     digits = metric_digits(report, METRICS["roc_auc"], split)
-    handles = canvas.system_handles(report, names)
+    handles = canvas.system_handles(report, names, split)
     for entry, name in zip(handles, names, strict=True):
         if (score := scores.get((name, split, "full", "roc_auc"))) is not None:
             entry.set_label(f"{entry.get_label()}: {digits.cell(score.value)[0]} %")
@@ -105,7 +105,7 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
     names, subsets = _systems(curves), _subsets(curves)
     if not names:
         return None
-    handles = canvas.system_handles(report, names)
+    handles = canvas.system_handles(report, names, split)
     columns, below = canvas.legend_grid([entry.get_label() for entry in handles], PANEL * len(subsets))
     figure, axes = canvas.panels(len(subsets), width=PANEL, height=3.3, below=below, square=True)
     for panel, subset in zip(axes, subsets, strict=True):

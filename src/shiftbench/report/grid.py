@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -20,7 +20,6 @@ from shiftbench.report.digits import (
     p_text,
 )
 from shiftbench.report.view import (
-    WHERE,
     best,
     clean,
     gaps,
@@ -196,28 +195,31 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
     notes = [BOLD] * any(cell.best for column in cells for cell in column)
-    notes += _gap_notes(report, split, [report.systems[place].name for place in kept])
+    notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
 
 
-def _gap_notes(report: Report, split: str, names: Collection[str]) -> list[str]:
-    """A sentence for each of these systems that lacks answers, on which records it is scored and compared."""
-    found = gaps(report, split)
+def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> list[str]:
+    """A sentence on those of these systems that lack answers, if any: on which records they are scored and compared."""
+    told, every = [], {split: gaps(report, split) for split in splits}
+    for name in names:
+        places = [(split, every[split].get(name, {})) for split in splits]
+        parts = [_of_records(found, "" if len(splits) == 1 else split_title(split)) for split, found in places if found]
+        if parts:
+            told.append(f"{clean(name)} on {', '.join(parts)}")
+    if not told:
+        return []
     return [
-        f"{clean(name)}: on the {count_text(found[name]['full'][0])} of {count_text(found[name]['full'][1])} records "
-        f"that it has an answer for{_by_side(found[name])}, and compared on these."
-        for name in names
-        if name in found and "full" in found[name]
+        f"Systems with gaps are scored where they have an answer, and compared where both have one: {'; '.join(told)}."
     ]
 
 
-def _by_side(found: Mapping[str, tuple[int, int]]) -> str:
-    sides = [
-        f"{WHERE[subset]} {count_text(n)} of {count_text(records)}"
-        for subset, (n, records) in found.items()
-        if subset != "full"
-    ]
-    return f" ({', '.join(sides)})" if sides else ""
+def _of_records(found: Mapping[str, tuple[int, int]], split: str) -> str:
+    """The records that a system answers, in all and, where no split is named beside others, on each side."""
+    counts = {name: f"{count_text(n)} of {count_text(records)}" for name, (n, records) in found.items()}
+    whole = f"{counts.pop('full', '0')} records"
+    beside = split or ", ".join(f"{SUBSETS[name].lower()} {text}" for name, text in counts.items())
+    return f"{whole} ({beside})" if beside else whole
 
 
 def _splits(report: Report) -> Grid:
@@ -239,8 +241,7 @@ def _splits(report: Report) -> Grid:
     notes = ["Over all records of each."]
     if any(cell.best for row in shown for cell in row.cells):
         notes.append(BOLD)
-    for split in report.splits:
-        notes += [f"{split_title(split).capitalize()}: {text}" for text in _gap_notes(report, split, names)]
+    notes += _gap_note(report, report.splits, names)
     return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
 
 
@@ -301,6 +302,7 @@ def _parts(report: Report, split: str) -> Grid:
         "Level: what a random order would give. Ranking: what the order by uncertainty adds; "
         "the further below zero, the better the uncertainty ranks the errors."
     )
+    note = " ".join([note, *_gap_note(report, [split], dict.fromkeys(part.system for part in parts))])
     title = f"Where the R-AUC comes from ({split_title(split)})"
     return Grid("parts", split, title, "System", columns, rows, note)
 
@@ -335,6 +337,7 @@ def _slices(report: Report, split: str) -> Grid:
         note += " Intervals are by cluster."
     if any(entry.no_interval for entry in order):
         note += f" Groups of fewer than {FEWEST} clusters have no interval."
+    note = " ".join([note, *_gap_note(report, [split], names)])
     title = f"Slices, worst first ({split_title(split)})"
     return _without_empty(Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note))
 

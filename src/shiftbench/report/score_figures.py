@@ -12,7 +12,7 @@ from shiftbench.report.content import Metric, Report, Score, Slice
 from shiftbench.report.digits import count_text, metric_digits
 from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
 from shiftbench.report.style import GREY, SUBSET_LOOKS, labels, looks, short
-from shiftbench.report.view import finite, headline_metric, headline_scores, lead
+from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def summary(report: Report, split: str) -> Figure | None:
     if front is not None and (mark := scores.get((front.name, subsets[-1]))) is not None:
         panel.axvline(mark.value * digits.factor, color=GREY, linestyle=":", linewidth=1.2)
         handles.append(canvas.handle(f"{texts[front.name]}, {subsets[-1]}", color=GREY, linestyle=":"))
-    _name_rows(report, panel, names)
+    _name_rows(report, panel, names, split)
     panel.set(xlabel=short(heading(metric, digits, report), 80))
     values = [score.value * digits.factor for score in scores.values()]
     if min(values) > 0 and max(values) > WIDE_SPAN * min(values):
@@ -67,7 +67,7 @@ def slices(report: Report, split: str) -> Figure | None:
     shown, digits, every = order[:MOST_SLICES], slice_digits(report, split), looks(report)
     found = {(entry.system, entry.column, entry.group): entry for entry in report.slices if entry.split == split}
     names = _slice_systems(found, shown)
-    handles = canvas.system_handles(report, names)
+    handles = canvas.system_handles(report, names, split)
     for entry in handles:
         entry.set_linestyle("-")
     columns, below = canvas.legend_grid([entry.get_label() for entry in handles], WIDTH)
@@ -132,10 +132,10 @@ def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) 
     return sorted(present, key=place)
 
 
-def _name_rows(report: Report, panel: Any, names: list[str]) -> None:
+def _name_rows(report: Report, panel: Any, names: list[str], split: str) -> None:
     texts = labels(report)
     roles = {system.name: ROLES[system.role] for system in report.systems}
-    ticks = [f"{texts[name]}\n({roles[name]})" for name in names]
+    ticks = [f"{texts[name]}\n({roles[name]}{answered(report, split, name)})" for name in names]
     panel.set_yticks(range(len(names)), ticks, fontsize="small")
     panel.set_ylim(len(names) - 0.5, -0.5)
 

@@ -265,9 +265,20 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     elif alike:
         rest = f"; {_listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     if lowest is not top:
-        number = _numbers(case.digits(metric.name), lowest)
-        rest += f"; {clean(lowest.system)} has {number}{case.partly(lowest)}, but not rank 1"
+        there = f"{case.quantity(lowest)}{case.partly(lowest)}"
+        rest += f"; {clean(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
     return f"{clean(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
+
+
+def _worse(case: _Case, score: Score, others: list[Score]) -> str:
+    """Which systems are found better than one that looks best on records of its own."""
+    duels = ((other, duel(case.report, score, other)) for other in others if other is not score)
+    found = [clean(other.system) for other, outcome in duels if outcome.comparison and outcome.winner == other.system]
+    return (
+        f"{_listed(found)} {'is' if len(found) == 1 else 'are'} found better on common records"
+        if found
+        else "not rank 1"
+    )
 
 
 def _others(case: _Case, systems: list[System]) -> Iterator[str]:
