@@ -224,9 +224,9 @@ def test_a_slice_of_fewer_than_ten_clusters_has_no_interval(rng: np.random.Gener
     region = np.where(data["clusters"] < 9, "nine", "many")
     report = assess(**data, slices={"station": data["clusters"], "region": region}, options=FEW)
     rows = {row.group: row for row in report.slices}
-    assert len(rows) > 30
+    assert len(rows) > 8
     for group, row in rows.items():
-        if group == "many":
+        if group == "many" or group.startswith("other"):
             assert row.low is not None
             assert row.low <= row.mean_error <= row.high  # type: ignore[operator]
         else:

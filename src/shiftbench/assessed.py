@@ -35,7 +35,6 @@ from shiftbench.retention import RetentionScores, Rule
 from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
-MOST_SLICES = 200
 # The opposite of the best order loses as much as that gains; what else can be below 0 has no bound.
 LEAST = {"rejection_ratio": -1.0, "nll": -np.inf, "f1_auc_normalised": -np.inf}
 
@@ -161,8 +160,7 @@ class Assessed:
         found = []
         for column, labels in self.records.slices.items():
             names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-            largest = np.argsort(-sizes, kind="stable")[:MOST_SLICES]
-            kept = np.sort(largest[sizes[largest] >= SMALLEST_SLICE])
+            kept = np.flatnonzero(sizes >= SMALLEST_SLICE)
             if len(kept) < 2:
                 continue
             place = np.full(len(names), -1)

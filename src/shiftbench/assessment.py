@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench import check, curves, intervals, retention, scored
-from shiftbench.assessed import Assessed, Ends, Label, ends_of, in_canonical_order
+from shiftbench.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
 from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
@@ -20,7 +20,8 @@ from shiftbench.pairing import shared_records
 from shiftbench.report.content import Count, Report, System
 from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
-from shiftbench.scored import Records, Scored
+from shiftbench.scored import Records, Scored, listed
+from shiftbench.slicing import Gathering
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,20 @@ def assess(
     named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
     system = scored.given(name, errors, named)
     n = len(system.errors)
+    named_slices = {column: np.asarray(own).astype(str) for column, own in (slices or {}).items()}
+    gathered = {column: Gathering.of(own) for column, own in named_slices.items()}
     records = Records(
         n,
         shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
         clusters=None if clusters is None else check.codes("clusters", clusters, length=n),
-        slices={column: np.asarray(labels).astype(str) for column, labels in (slices or {}).items()},
+        slices={column: gathered[column].gathered(own) for column, own in named_slices.items()},
     )
     options = options or Options()
     if threshold is not None:
         options = replace(options, threshold=check.threshold(threshold))
     report = build([(records, [system])], options, progress=progress)
+    notes = [note for column, each in gathered.items() if (note := each.note(column))]
+    report = replace(report, warnings=(*notes, *report.warnings))
     for message in report.warnings:
         warnings.warn(ShiftbenchWarning(message), stacklevel=2)
     return report
@@ -116,6 +121,8 @@ def build(
         total = len(splits)
         for place, (records, systems) in enumerate(splits):
             parts.append(_split(records, systems, options, _share(progress, place, total)))
+        for note in _vanished([records for records, _ in splits]):
+            _tell(note)
     first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
     messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
     return Report(
@@ -135,6 +142,31 @@ def build(
 
 def _tell(message: str) -> None:
     warnings.warn(ShiftbenchWarning(message), stacklevel=2)
+
+
+def _vanished(splits: Sequence[Records]) -> list[str]:
+    """A note for each split and slice column with groups that are not shown: small ones, and those of other splits."""
+    everywhere: dict[str, set[str]] = {}
+    for records in splits:
+        for column, labels in records.slices.items():
+            everywhere.setdefault(column, set()).update(map(str, np.unique(labels)))
+    notes = []
+    for records in splits:
+        for column, labels in records.slices.items():
+            sizes = dict(zip(*(found.tolist() for found in np.unique(labels, return_counts=True)), strict=True))
+            absent = () if column in records.calendar else everywhere[column]
+            small = {name: sizes.get(name, 0) for name in {*sizes, *absent} if sizes.get(name, 0) < SMALLEST_SLICE}
+            if len(sizes) - sum(name in sizes for name in small) < 2:
+                notes.append(
+                    f"{records.split}: scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
+                    f"records: {listed(sizes)}"
+                )
+            elif small:
+                notes.append(
+                    f"{records.split}: groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
+                    f"{listed(small)}"
+                )
+    return notes
 
 
 def _share(progress: Progress | None, place: int, total: int) -> Progress | None:

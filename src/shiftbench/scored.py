@@ -24,6 +24,7 @@ from shiftbench.report.content import System
 
 Role = Literal["ensemble", "single", "baseline", "model"]
 Labels = npt.NDArray[np.str_]
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Records:
 
     shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
     part: whether these are some of a split's records that has both sides of the shift, of which one may be empty here.
+    calendar: those slices whose groups are stretches of time, which may well be absent from a split.
     """
 
     n: int
@@ -40,6 +42,7 @@ class Records:
     clusters: Index | None = None
     slices: Mapping[str, Labels] = field(default_factory=dict)
     part: bool = False
+    calendar: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         sizes = {"shifted": self.shifted, "clusters": self.clusters, **self.slices}
@@ -60,6 +63,7 @@ class Records:
             None if self.clusters is None else self.clusters[member],
             {column: labels[member] for column, labels in self.slices.items()},
             part=self.part or self.two_sided,
+            calendar=self.calendar,
         )
 
     @property
@@ -74,6 +78,14 @@ class Records:
             return {"full": everything}
         sides = {"in": ~self.shifted, "shifted": self.shifted}
         return {name: member for name, member in sides.items() if member.any()} | {"full": everything}
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """The first groups with their counts of records, the largest first, and how many there are besides."""
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    rest = len(order) - MOST_NAMED
+    shown = ", ".join(f"{name} ({counts[name]:,})" for name in order[:MOST_NAMED])
+    return shown + (f" and {rest:,} others" if rest > 0 else "")
 
 
 @dataclass(frozen=True)

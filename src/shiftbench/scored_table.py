@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
 from shiftbench.methods.targets import absent, labels
-from shiftbench.scored import Labels, Records, Role, Scored
+from shiftbench.scored import Records, Role, Scored
+from shiftbench.slicing import own_slicing
 from shiftbench.tables import problem
 
 YES = {"1", "1.0", "true", "yes", "shifted", "out"}
 NO = {"0", "0.0", "false", "no", "in"}
-BINS = 5
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Columns:
     id: unique ids (None: `id` if there is one, else row numbers). error: >= 0. target, answer: instead of error:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
     `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
-    slices: columns to break scores down by (numbers by fifths, dates by month).
+    slices: columns to break scores down by (see `slicing`).
     """
 
     id: str | None = None
@@ -138,12 +137,14 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     rows = rows.filter(kept)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
     shifted = columns.shifted or _if_there("shifted", rows.columns)
+    slicing = own_slicing(rows, columns.slices, labels=columns.clusters)
     records = Records(
         rows.height,
         "all",
         flags(rows, shifted, where=Path(truth).name) if shifted else None,
         cluster_codes(rows, columns.clusters),
-        slice_labels(rows, columns.slices),
+        slicing.labels(rows),
+        calendar=slicing.calendar,
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
     manifest = predicted.metadata.get("manifest")
@@ -239,7 +240,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
         "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
-        "slices": lambda: slice_labels(frame, columns.slices),
+        "slices": lambda: own_slicing(frame, columns.slices, labels=columns.clusters),
     }
     for part, make in readers.items():
         try:
@@ -254,9 +255,9 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
             problems += [f"{where}: {problem}" for problem in error.problems]
     if problems:
         raise TableError(*problems)
-    records = Records(
-        frame.height, "all", parts["shifted"] if columns.shifted else None, parts["clusters"], parts["slices"]
-    )
+    slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
+    labels = slicing.labels(frame)
+    records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar)
     return ScoredTable(parts["ids"], records, system, task)
 
 
@@ -310,43 +311,3 @@ def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
     if missing:
         raise TableError(f"clusters: expected a value in every row of {', '.join(missing)}, found missing ones.")
     return check.codes("clusters", keys.key(frame, "+".join(columns)).cast(pl.String).to_numpy())
-
-
-def slice_labels(frame: pl.DataFrame, columns: Sequence[str]) -> dict[str, Labels]:
-    """Column → group names [N]: text as it stands, numbers by fifths, dates by month; missing values are a group.
-
-    "a+b" stands for the combinations of two columns, unless a column has that very name.
-    """
-    parts = {name: keys.parts(name, frame.columns) for name in columns}
-    tables.require(frame, [column for names in parts.values() for column in names], where="slices")
-    return {name: _combined([_groups(frame[column]) for column in names]) for name, names in parts.items()}
-
-
-def _combined(labels: Sequence[Labels]) -> Labels:
-    first, *others = labels
-    for other in others:
-        first = np.char.add(np.char.add(first, ", "), other)
-    return first
-
-
-def _groups(values: pl.Series) -> Labels:
-    if values.dtype.is_temporal():
-        text = values.dt.strftime("%Y-%m")
-    elif values.dtype.is_numeric() and values.n_unique() > 12:
-        text = _fifths(values)
-    else:
-        text = values.cast(pl.String)
-    return text.fill_null("(missing)").to_numpy().astype(str)
-
-
-def _fifths(values: pl.Series) -> pl.Series:
-    numbers = values.cast(pl.Float64)
-    finite = numbers.filter(numbers.is_finite().fill_null(False)).to_numpy()
-    if not len(finite):
-        return values.cast(pl.String)
-    edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, BINS + 1)))
-    places = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, max(len(edges) - 2, 0))
-    width = len(str(len(edges)))
-    names = [f"{k + 1:0{width}d}: {low:.4g} … {high:.4g}" for k, (low, high) in enumerate(pairwise(edges))]
-    labels = pl.Series([(names or [f"{edges[0]:.4g}"])[place] for place in places])
-    return pl.select(pl.when(numbers.is_finite()).then(labels)).to_series()

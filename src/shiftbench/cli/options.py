@@ -83,7 +83,12 @@ Cluster = Annotated[
     ),
 ]
 Slice = Annotated[
-    Many, typer.Option("--slice", help="Column to break scores down by (repeat or a,b).", callback=_filled)
+    Many,
+    typer.Option(
+        "--slice",
+        help="Column to break scores down by: values, fifths of numbers, months of dates (repeat or a,b).",
+        callback=_filled,
+    ),
 ]
 Drop = Annotated[
     Many, typer.Option("--drop", help="Columns that are no features: names or globs (repeat or a,b).", callback=_filled)

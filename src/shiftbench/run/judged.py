@@ -21,8 +21,9 @@ from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
 from shiftbench.run.data import with_target
 from shiftbench.scored import Records, Role, Scored
-from shiftbench.scored_table import cluster_codes, meet, slice_labels
+from shiftbench.scored_table import cluster_codes, meet
 from shiftbench.settings import Settings
+from shiftbench.slicing import Slicing
 from shiftbench.tables import problem
 
 EVALUATED = [name for names in SPLITS.values() for name in names]
@@ -74,15 +75,18 @@ class Judged:
             said = (part.merged() if isinstance(part, Gaussian) else part for part in said)
         return concatenated(list(said))
 
-    def records(self, split: str, clusters: Sequence[str], slices: Sequence[str]) -> Records:
+    def records(self, split: str, clusters: Sequence[str], slicing: Slicing) -> Records:
         """What all systems share on a split; a test set has the clusters and slices whose columns it has."""
         rows = self.frame.filter(self._within(split))
         if self.name:
             clusters = clusters if set(clusters) <= set(rows.columns) else ()
-            slices = [name for name in slices if name in rows.columns]
-            return Records(rows.height, split, None, cluster_codes(rows, clusters), slice_labels(rows, slices))
+            return Records(
+                rows.height, split, None, cluster_codes(rows, clusters), slicing.labels(rows), calendar=slicing.calendar
+            )
         shifted = (self.partition.filter(self._within(split)) == SPLITS[split][1]).to_numpy()
-        return Records(rows.height, split, shifted, cluster_codes(rows, clusters), slice_labels(rows, slices))
+        return Records(
+            rows.height, split, shifted, cluster_codes(rows, clusters), slicing.labels(rows), calendar=slicing.calendar
+        )
 
     def scored(
         self, split: str, name: str, ensemble: Gaussian | Categorical, *, target: str, role: Role, about: str

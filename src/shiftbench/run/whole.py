@@ -27,6 +27,7 @@ from shiftbench.run.systems import (
     plan,
 )
 from shiftbench.settings import Settings
+from shiftbench.slicing import Slicing
 
 RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings of the report alone
 
@@ -119,9 +120,11 @@ def _report(
 ) -> Report:  # fmt: skip
     by_default = (*(made.manifest.rules.get(role) for role in ("group", "time")), "+".join(settings.clusters))
     slices = settings.slices or tuple(dict.fromkeys(name for name in by_default if isinstance(name, str) and name))
+    labels = [*settings.clusters, *(str(made.manifest.rules.get(role)) for role in ("group", "by"))]
+    slicing = Slicing.of(judged[0].frame, slices, labels=labels)
     splits = [
         (
-            records.records(split, settings.clusters, slices),
+            records.records(split, settings.clusters, slicing),
             [system.scored(records, split, settings.target) for system in systems],
         )
         for records in judged
@@ -135,7 +138,9 @@ def _report(
         **_units(settings),
         recipe=_recipe(data, settings, made, chosen, systems),
     )
-    return build(splits, options, progress=lambda done, total: say("assess", done, total))
+    report = build(splits, options, progress=lambda done, total: say("assess", done, total))
+    notes = (*slicing.notes, *slicing.only_in(made.parts.frame("train")))
+    return replace(report, warnings=(*notes, *report.warnings))
 
 
 def written_out(settings: Settings) -> Settings:
