@@ -218,9 +218,3 @@ def test_a_threshold_is_a_finite_number_from_zero(value):
 def test_any_other_threshold_is_refused(value):
     with pytest.raises(ArrayError, match="threshold: expected a finite number >= 0, found"):
         check.threshold(value)
-
-
-def test_any_value_can_be_told():
-    assert check.told("a\nb") == "'a\\nb'"
-    assert len(check.told("x" * 1000)) == 40
-    assert check.told(10**5000) == "int of thousands of digits"

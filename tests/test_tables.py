@@ -334,7 +334,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     path = tmp_path / "t.npz"
     np.savez_compressed(path, a=np.zeros(2_000_000))
     packed = written(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n" * 4_000_000), "t.csv.gz")
-    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(source, "unpacked_limit", lambda: 10_000_000)
     monkeypatch.setattr(np.lib.format, "read_array", lambda *a, **k: pytest.fail("it was unpacked"))
     assert path.stat().st_size < 50_000
     assert "at most 10,000,000 bytes once unpacked, found 16,000,1" in problems(path)
@@ -347,7 +347,7 @@ def test_a_zstd_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], bomb: bytes
 ) -> None:
     path = written(tmp_path, pack(b"a,b\n") + pack(bomb), "t.csv.zst")
-    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(source, "unpacked_limit", lambda: 10_000_000)
     monkeypatch.setattr(pl, "read_lines", lambda *a, **k: pytest.fail("it was unpacked"))
     assert path.stat().st_size < 50_000
     assert "at most 10,000,000 bytes once unpacked, found up to 16," in problems(path)
@@ -359,7 +359,7 @@ def test_a_zstd_frame_that_declares_too_small_a_size_is_refused_too(
     honest = zstd(b"1,2\n" * 4_000_000)
     assert honest.count((16_000_000).to_bytes(4, "little")) == 1
     path = written(tmp_path, honest.replace((16_000_000).to_bytes(4, "little"), bytes(4)), "t.csv.zst")
-    monkeypatch.setattr(source, "UNPACKED_LIMIT", 10_000_000)
+    monkeypatch.setattr(source, "unpacked_limit", lambda: 10_000_000)
     assert "at most 10,000,000 bytes once unpacked" in problems(path)
 
 

@@ -181,11 +181,3 @@ def threshold(value: Any) -> float:
     if not np.isfinite(number) or number < 0:
         raise ArrayError(f"threshold: expected a finite number >= 0, found {value!r}.")
     return number
-
-
-def told(value: object, *, most: int = 40) -> str:
-    """A value as messages show it: its beginning, on one line. Python writes no whole number of over 4,300 digits."""
-    try:
-        return f"{value!r:.{most}}"
-    except ValueError:
-        return f"{type(value).__name__} of thousands of digits"

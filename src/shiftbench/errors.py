@@ -3,15 +3,61 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+
+MOST_CHARACTERS = 2_000  # of one problem
+MOST_QUOTED = 200  # of one word or quoted value in it
+MOST_COMPARED = 1_000  # names that are searched for the nearest one
+_LONG_WORD = re.compile(rf"\S{{{MOST_QUOTED + 1},}}")
+_LONG_QUOTE = re.compile(rf"'[^'\n]{{{MOST_QUOTED + 1},}}'|\"[^\"\n]{{{MOST_QUOTED + 1},}}\"")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def quoted(value: object, most: int = 40) -> str:
+    """A value as messages show it: the beginning of its repr. Python writes no whole number of over 4,300 digits."""
+    try:
+        text = repr(value[: 4 * most] if isinstance(value, (str, bytes)) else value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} of thousands of digits or levels"
+    return text[:most]
+
+
+def shortened(message: str) -> str:
+    """A message of bounded length: long words, long quoted values, and then its middle are cut out.
+
+    Control characters, which could steer a terminal or turn the direction of writing, are written as their codes.
+    """
+    if len(message) > 50 * MOST_CHARACTERS:  # patterns need not read megabytes
+        message = _cut(message, 50 * MOST_CHARACTERS)
+    if len(message) > MOST_QUOTED:
+        for pattern in (_LONG_QUOTE, _LONG_WORD):
+            message = pattern.sub(lambda found: _cut(found[0], MOST_QUOTED), message)
+        message = _cut(message, MOST_CHARACTERS)
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], message)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[len(text) - most // 3 :]}"
+
+
+def nearest(name: object, known: Sequence[str]) -> str | None:
+    """The known name that is spelt most like a name, if there is one; of very many only the first are compared."""
+    if len(text := str(name)) > MOST_QUOTED:
+        return None
+    short = [other for other in known[:MOST_COMPARED] if len(other) <= MOST_QUOTED]
+    return next(iter(difflib.get_close_matches(text, short, n=1, cutoff=0.5)), None)
 
 
 class ShiftbenchError(Exception):
-    """Base of every error that is the input's fault; `problems` lists all of them, not only the first."""
+    """Base of every error that is the input's fault; `problems` lists all of them, not only the first.
+
+    Each problem is `shortened`: whatever a file holds, its message can be read.
+    """
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+        self.problems = tuple(shortened(str(problem)) for problem in problems)
+        super().__init__("\n".join(self.problems))
 
 
 class ArrayError(ShiftbenchError, ValueError):
@@ -47,14 +93,17 @@ class UnknownNameError(ShiftbenchError, LookupError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, names)
+        hint = f" Did you mean {near!r}?" if near else ""
         listed = ", ".join(names[:40]) + (", …" if len(names) > 40 else "")
-        super().__init__(f"Unknown {kind} {name!r}.{hint} Known: {listed or 'none'}.")
+        super().__init__(f"Unknown {kind} {quoted(name, MOST_QUOTED)}.{hint} Known: {listed or 'none'}.")
 
 
 class ShiftbenchWarning(UserWarning):
     """Base of every warning: the result stands, and there is something to know about it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(str(message)))
 
 
 class TableWarning(ShiftbenchWarning):

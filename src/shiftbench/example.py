@@ -15,11 +15,13 @@ import polars as pl
 
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError
+from shiftbench.executor import memory
 
 Values = npt.NDArray[Any]
 
 ROWS = 20_000
 FEWEST_ROWS = 400
+BYTES_A_ROW = 600  # at the peak
 MOST_STATIONS = 150
 ROWS_A_STATION = 20  # at least, so that small tables keep several dates
 START = np.datetime64("2021-01-01", "D")
@@ -50,12 +52,13 @@ def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
     drawn, and every value is rounded far above the precision in which mathematical libraries differ.
 
     Raises:
-        SettingsError: if `rows` is below 400, too few to fill every partition.
+        SettingsError: if `rows` is below 400, too few to fill every partition, or more than memory holds.
     """
     if rows < FEWEST_ROWS:
         raise SettingsError(
             f"rows: expected at least {FEWEST_ROWS}, found {rows}. Ask for more: every partition needs some."
         )
+    memory.require(rows * BYTES_A_ROW, what=f"{rows:,} rows")
     rng = np.random.Generator(np.random.PCG64(seed))
     stations = _stations(rng, min(MOST_STATIONS, rows // ROWS_A_STATION))
     count = len(stations["station"])

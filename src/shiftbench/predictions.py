@@ -208,7 +208,7 @@ def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
         )
     try:
         value = json.loads(metadata[KEY])
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise PredictionsError(f"{where}: expected metadata {KEY!r} in JSON, found: {error}. Write it again.") from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else value

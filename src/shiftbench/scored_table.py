@@ -270,6 +270,7 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
     if target.dtype.is_numeric() and answer.dtype.is_numeric():
         truth, said = (tables.numbers(frame, name, where=where) for name in (columns.target, columns.answer))
         return (said - truth) ** 2, "regression"
+    tables.require_labels(frame, [columns.target, columns.answer])
     missing = target.is_null() | answer.is_null()
     if missing.any():
         raise TableError(
@@ -291,6 +292,7 @@ def _require_uniform(frame: pl.DataFrame, columns: Columns, *, where: str) -> No
 
 def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
     """A column of 0/1, true/false, yes/no or in/out as flags [N]."""
+    tables.require_labels(frame, [column])
     values = frame[column]
     text: pl.Series = values.cast(pl.String).str.strip_chars().str.to_lowercase()
     known = text.is_in(list(YES | NO))

@@ -255,7 +255,7 @@ def read(path: str | Path) -> dict[str, Any]:
         values = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOML, encoding, endless digits, endless nesting
         raise SettingsError(f"{path}: expected TOML, found: {error}. Mend that line.") from None
     if isinstance(values.get("table"), str):
         values["table"] = str(file.parent / values["table"])  # an absolute path stays what it is

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from shiftbench.report import text
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, Row, grids
 from shiftbench.report.latex import escaped
@@ -18,8 +19,8 @@ from shiftbench.report.view import clean
 from .factory import HOSTILE, hostile, regression
 
 
-def number(text: str) -> float | None:
-    return float(text) if text else None
+def number(text_of: str) -> float | None:
+    return float(text_of) if text_of else None
 
 
 def same(a: float | None, b: float | None) -> bool:
@@ -32,10 +33,16 @@ def test_csv_holds_every_score_to_the_last_digit(report: Report):
     assert len(rows) == len(report.scores)
     for row, score in zip(rows, report.scores, strict=True):
         for field in ("system", "split", "subset", "metric", "measure"):
-            assert row[field] == getattr(score, field)
+            assert row[field] == text.harmless(getattr(score, field))
         for field in ("value", "std", "low", "high"):
             assert same(number(row[field]), getattr(score, field))
         assert int(row["n"]) == score.n
+
+
+@pytest.mark.parametrize("sign", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
+def test_no_name_is_a_formula_in_a_spreadsheet(sign: str):
+    assert text.harmless(sign) == f"'{sign}"
+    assert text.harmless(f"a{sign}") == f"a{sign}"
 
 
 def test_csv_says_units_and_direction():

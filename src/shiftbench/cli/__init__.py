@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, preparing, showing
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, native, preparing, showing
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError
 
@@ -59,6 +60,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
             stream.reconfigure(errors="replace")
+    with native.held_back():
+        _run()
+
+
+def _run() -> NoReturn:
     try:
         code = app(standalone_mode=False) or 0
         if code == INTERRUPTED:  # the parser has already caught Ctrl-C
@@ -77,7 +83,14 @@ def main() -> None:
         where = error.filename or "output"
         complain(ShiftbenchError(f"{where}: expected to read and write there, found: {error.strerror or error}."))
         raise SystemExit(2) from None
-    except Exception as error:
+    except MemoryError as error:
+        complain(ShiftbenchError(f"expected enough memory, found too little ({error}). Use fewer or smaller data."))
+        raise SystemExit(2) from None
+    except BaseException as error:
+        if native.is_panic(error):  # a value that the library of tables has no answer to
+            found = (str(error).splitlines() or ["a panic"])[0]
+            complain(ShiftbenchError(f"expected values that polars can work with, found: {found}. Correct the table."))
+            raise SystemExit(2) from None
         # Wrong words on the command line: the parser's own exceptions know how to show themselves.
         show = getattr(error, "show", None)
         if show is None:

@@ -229,7 +229,7 @@ def _mark(folder: Path, track: Track, data: str) -> None:
     if path.exists():
         try:
             found = tomllib.loads(path.read_text("utf-8"))
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise SettingsError(
                 f"{path}: expected what an earlier run noted of its data, found: {error}. Choose another --out, or "
                 "--overwrite."

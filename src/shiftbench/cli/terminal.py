@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit code of Ctrl-C
 SILENT_S = 30.0  # of a log without a word
+MOST_PROBLEMS = 40  # that are printed
 
 
 def say(text: str = "") -> None:
@@ -34,9 +35,12 @@ def note(text: str) -> None:
 
 
 def complain(error: ShiftbenchError) -> None:
-    """Print all problems of an error, a line each."""
-    for problem in error.problems or (str(error),):
+    """Print the problems of an error, a line each, and how many more there are."""
+    problems = error.problems or (str(error),)
+    for problem in problems[:MOST_PROBLEMS]:
         note(f"error: {problem}")
+    if (more := len(problems) - MOST_PROBLEMS) > 0:
+        note(f"error: … and {more:,} more problems.")
 
 
 def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shiftbench.errors import SettingsError
+
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -12,6 +14,20 @@ def available() -> int | None:
     """Bytes of memory that can be had: what the machine, or a container's limit, leaves; None where neither tells."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
     return min(found) if found else None
+
+
+def require(size: int, *, what: str) -> None:
+    """Make sure that there is memory for so many bytes; where the system does not say, that is left open.
+
+    Raises:
+        SettingsError: if there is not; `what` was asked for.
+    """
+    free = available()
+    if free is not None and size > free:
+        raise SettingsError(
+            f"{what}: expected about {size / 2**30:,.1f} GiB of memory for them, found {free / 2**30:,.1f} GiB free. "
+            "Ask for fewer."
+        )
 
 
 def _meminfo() -> int | None:

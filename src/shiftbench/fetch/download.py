@@ -130,7 +130,7 @@ def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
     try:
         origin, done = Origin(**json.loads(_note(part).read_text("utf-8"))), _length(part)
         fits = origin.size is None or done <= origin.size
-    except (OSError, ValueError, TypeError):  # no note, or none of ours
+    except (OSError, ValueError, TypeError, RecursionError):  # no note, or not ours
         return None, 0
     continues = origin.validator is not None or done == origin.size
     return (origin, done) if done and fits and continues and origin.url == url else (None, 0)
@@ -138,7 +138,7 @@ def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
 
 def _origin(url: str, headers: HTTPMessage) -> Origin:
     said = headers.get("Content-Length", "")
-    size = int(said) if said.isdecimal() else None
+    size = int(said) if re.fullmatch(r"[0-9]{1,18}", said) else None
     return Origin(url, size, headers.get("ETag"), headers.get("Last-Modified"))
 
 
@@ -192,7 +192,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 def _continued(headers: HTTPMessage, origin: Origin, done: int) -> Origin:
     """The origin of the rest that is sent: the same file, from byte `done` on; otherwise the part is given up."""
     said = headers.get("Content-Range", "")
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", said.strip())
+    match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", said.strip())
     size = int(match[2]) if match and match[2] != "*" else origin.size
     same = headers.get("ETag", origin.etag) == origin.etag
     if match is None or int(match[1]) != done or origin.size not in (None, size) or not same:

@@ -47,7 +47,7 @@ def read(folder: Path) -> dict[str, Entry]:
         return {str(name): Entry(**entry) for name, entry in entries.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FetchError(
             f"{path}: expected the record that `fetch` writes, found another content ({error}). Move it away; the next "
             "fetch writes a new one, which trusts the files as they are then."

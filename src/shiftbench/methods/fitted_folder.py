@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from shiftbench import files
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, ShiftbenchError
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
@@ -63,7 +64,7 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
         raise SettingsError(
             f"{folder}: expected the folder of a fitted method, found no {RECORD}. Fit first."
         ) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: expected JSON, found: {error}. Fit again into a fresh folder.") from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else type(value).__name__
@@ -74,6 +75,26 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
             f"{path}: expected the method {wanted}, found {value.get('method')!r}. Name its own folder."
         )
     return value
+
+
+@contextmanager
+def using(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever a method or its library raises in this block over the files of a fit, as an error that names the folder.
+
+    Files can be odd though their hashes are right: changed by hand together with these, or of a changed library.
+
+    Raises:
+        SettingsError: instead of any error that is not one of ours and not one of the system (disk, memory).
+    """
+    try:
+        yield
+    except (ShiftbenchError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise SettingsError(
+            f"{folder}: expected what a fit wrote there, found files that cannot be used ({type(error).__name__}: "
+            f"{error}). Fit again into a fresh folder."
+        ) from error
 
 
 def digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -58,7 +58,7 @@ class MemberFiles:
         """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
         try:
             value = json.loads(self._note(member).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 

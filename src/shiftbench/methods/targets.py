@@ -16,6 +16,7 @@ from shiftbench.methods.settings import MethodSettings
 Codes = npt.NDArray[np.int64]
 FEWEST_TRAIN = 10  # with fewer, neither a spread nor a class frequency means anything
 FEWEST_DEV = 1
+LARGEST_LABEL = 2.0**63  # whole numbers below it are written without a point
 ADVICE = "It never occurs in train: list all in `classes` to give it probability 0, or drop these records."
 
 
@@ -64,12 +65,17 @@ def require(train: pl.DataFrame, dev: pl.DataFrame, *, target: str, settings: Me
 def labels(frame: pl.DataFrame, column: str, *, where: str) -> pl.Series:
     """A column of labels as text [N]; missing ones (also NaN and empty text) are null."""
     tables.require(frame, [column], where=where)
+    tables.require_labels(frame, [column])
     series = frame[column]
     if series.dtype.is_float():
         # 3.0 and 3 are one label: whole numbers become floats in a column with missing values.
         whole = series.fill_nan(None)
-        series = whole.cast(pl.Int64) if (whole.drop_nulls() % 1 == 0).all() else whole
+        series = whole.cast(pl.Int64) if _are_whole(whole.drop_nulls()) else whole
     return series.cast(pl.String).replace("", None).rename(column)
+
+
+def _are_whole(numbers: pl.Series) -> bool:
+    return bool(((numbers % 1 == 0) & (numbers.abs() < LARGEST_LABEL)).all())
 
 
 def classes_of(column: pl.Series) -> tuple[str, ...]:

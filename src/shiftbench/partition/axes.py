@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import tables
 from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
 from shiftbench.expression import open_condition
 from shiftbench.partition import windows
@@ -73,6 +74,7 @@ def _time(frame: pl.DataFrame, rules: Rules) -> tuple[list[Axis], windows.Edges]
 def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
     if rules.group is None:
         return []
+    tables.require_labels(frame, [rules.group])
     values = frame[rules.group].cast(pl.String)
     named = rules.in_domain, rules.shifted_dev or rules.shifted, rules.shifted_eval or rules.shifted
     in_domain, dev, evaluation = (frozenset[str | None](own) for own in named)

@@ -284,7 +284,7 @@ class Report:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
         except TableError as error:
             raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
 
 

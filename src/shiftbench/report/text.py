@@ -21,6 +21,7 @@ FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
     "value", "std", "low", "high", "no_interval", "n", "better", "scale", "unit", "recipe",
 )  # fmt: skip
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet calculates begins with
 LATEX_COLUMNS = 6  # numbers side by side on a page
 
 
@@ -41,10 +42,17 @@ def csv(report: Report) -> str:
         place = (score.system, role, score.split, score.subset, score.metric, score.measure)
         numbers = map(_field, (score.value, score.std, score.low, score.high))
         headline = int(score.measure in ("", measure))
-        writer.writerow(
-            [*place, headline, *numbers, score.no_interval, score.n, metric.better, metric.scale, unit, recipe]
-        )
+        words = [*map(harmless, place), headline, *numbers, score.no_interval, score.n, metric.better, metric.scale]
+        writer.writerow([*words, harmless(unit), harmless(recipe)])
     return buffer.getvalue()
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: an apostrophe goes before a sign that one could begin with.
+
+    As the OWASP recommends against CSV injection. Numbers are not written by it, so -1.5 stays what it is.
+    """
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _field(number: float | None) -> str:

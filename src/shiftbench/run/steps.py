@@ -11,6 +11,7 @@ import numpy as np
 from shiftbench import fingerprints, methods, tables
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import SettingsError, ShiftbenchWarning, TableError
+from shiftbench.methods import fitted_folder
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
@@ -88,7 +89,8 @@ def predict_table(
         warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=2)
         frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
-    ensemble = method.load().predict(frame, folder=model, cores=cores)
+    with fitted_folder.using(model):
+        ensemble = method.load().predict(frame, folder=model, cores=cores)
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
     predicted = Predictions(

@@ -14,7 +14,7 @@ from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.features import Features
-from shiftbench.methods import presets
+from shiftbench.methods import fitted_folder, presets
 from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress
 from shiftbench.run.division import Divided
@@ -155,7 +155,8 @@ def fit_and_predict(
         if combined := getattr(module, "of_predictions", None):  # made of what is known already
             ensemble = combined(parts, own)
         else:
-            ensemble = records.predicted(module, place, cores=cores)
+            with fitted_folder.using(place):
+                ensemble = records.predicted(module, place, cores=cores)
         predicted[records.name] = ensemble
         known = answered[records.name] = methods.answered(records.frame, folder=place)
         rows = np.arange(len(records.ids)) if known is None else np.flatnonzero(known)

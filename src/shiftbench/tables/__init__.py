@@ -3,7 +3,7 @@
 Rows are counted from 1 after any header. All problems of a table are reported at once.
 """
 
-from shiftbench.tables.columns import expand, number_columns, numbers, require
+from shiftbench.tables.columns import expand, is_label, number_columns, numbers, require, require_labels
 from shiftbench.tables.mixed import require_uniform
 from shiftbench.tables.reading import read_metadata, read_table, reading_notes
 from shiftbench.tables.rows import id_column, ids, line_up, native_ids, unusable_id
@@ -13,6 +13,7 @@ __all__ = [
     "expand",
     "id_column",
     "ids",
+    "is_label",
     "line_up",
     "native_ids",
     "number_columns",
@@ -21,6 +22,7 @@ __all__ = [
     "read_table",
     "reading_notes",
     "require",
+    "require_labels",
     "require_uniform",
     "unusable_id",
     "write_table",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.check import Vector
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import TableError, UnknownNameError, nearest
 from shiftbench.tables import dtypes, problem
 
 
@@ -44,12 +43,35 @@ def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> 
     problems = []
     for name in dict.fromkeys(names):
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            near = nearest(name, known)
             has = f"It has {', '.join(map(repr, known[:10]))}{'…' * (len(known) > 10)}."
-            hint = f"Did you mean {near[0]!r}?" if near else has
+            hint = f"Did you mean {near!r}?" if near else has
             problems.append(f"{where}: expected a column {name!r}, found none. {hint}")
     if problems:
         raise TableError(*problems)
+
+
+def require_labels(frame: pl.DataFrame, names: Iterable[str]) -> None:
+    """Check that columns can name groups: they hold text, numbers, dates, times, or true and false.
+
+    Raises:
+        TableError: naming every column that is not there, or holds lists, records, bytes, durations or Python objects.
+    """
+    chosen = list(dict.fromkeys(names))
+    require_names(frame.columns, chosen, where="columns of groups")
+    odd = {name: frame[name].dtype for name in chosen if not is_label(frame[name].dtype)}
+    if odd:
+        raise TableError(
+            *(
+                f"column {name!r}: expected text, numbers, dates, or true and false, found {dtype}. Choose another."
+                for name, dtype in odd.items()
+            )
+        )
+
+
+def is_label(dtype: pl.DataType) -> bool:
+    """Whether values of a type have a text that tells them from each other."""
+    return not dtype.is_nested() and dtype not in (pl.Binary, pl.Duration, pl.Object)
 
 
 def numbers(frame: pl.DataFrame, column: str, *, where: str) -> Vector:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import TableError
+from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.layout import Layout, bad_text, layout
-from shiftbench.tables.source import Bytes, source
+from shiftbench.tables.source import Bytes, require_rows_fit, source
+
+LAST_BYTES = 2**16  # that are looked at for how the last line ends
 
 
 def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
@@ -25,6 +28,7 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         TableError: naming every line whose number of fields, quotes or encoding is wrong.
     """
     data, raw = source(file)
+    require_rows_fit(file, raw)
     found = layout(file, raw)
     columns.require_names(found.names, names or (), where=str(file))
     # The last column comes along: only it tells whether a row is short.
@@ -40,6 +44,8 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         if faults.lines:
             raise TableError(*faults.lines)
         frame = frame.filter(~pl.int_range(pl.len()).is_in(faults.blank))
+    if frame.height:
+        _look_at_the_end(file, raw, found)
     return dtypes.typed(frame, decimal_comma=found.decimal_comma)
 
 
@@ -83,6 +89,27 @@ def _has_short_rows(frame: pl.DataFrame, raw: Bytes, found: Layout, *, complete:
     return separators != (frame.height + 1) * (len(found.names) - 1) + inside
 
 
+def _look_at_the_end(file: Path, raw: Bytes, found: Layout) -> None:
+    """Refuse a file that ends inside a quoted field; warn of one whose last line has no end: it may be cut in a number.
+
+    Raises:
+        TableError: naming the line that the quotes are not closed in.
+    """
+    size = len(raw)
+    if raw[size - 1 : size] == b"\n":
+        return
+    last = raw[max(raw.rfind(b"\n", max(0, size - LAST_BYTES)) + 1, size - LAST_BYTES) :]
+    if b'"' in last and (faults := _faults(file, raw, found)).lines:
+        raise TableError(*faults.lines)
+    warnings.warn(
+        ShiftbenchWarning(
+            f"{file}: expected a line end after the last record, found none: was the file cut off? Its last line ends "
+            f"with {last[-40:].decode('utf-8', 'replace')!r}. If that is whole, add a line end."
+        ),
+        stacklevel=2,
+    )
+
+
 def _separators(raw: Bytes, separator: str) -> tuple[int, bool]:
     """How many separators there are, and whether there is a quote; each part of the file is loaded only once."""
     array, step = np.frombuffer(raw, dtype=np.uint8), 2**20
@@ -105,6 +132,22 @@ class _Faults:
     blank: list[int] = field(default_factory=list)  # records (from 0) that are blank lines, which is no fault
 
 
+class _Lines:
+    """The lines of a text one by one, and how many quotes were in those since it was last asked."""
+
+    def __init__(self, text: str) -> None:
+        self._lines, self._quotes = io.StringIO(text, newline=""), 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._quotes += line.count('"')
+            yield line
+
+    def quotes(self) -> int:
+        found, self._quotes = self._quotes, 0
+        return found
+
+
 def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
     """Read the file slowly, record by record."""
     data = raw[:]
@@ -112,12 +155,11 @@ def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _Faults(lines=[bad_text(file, data, error)])
-    faults, lines, start = _Faults(), list(io.StringIO(text, newline="")), 0
+    faults, lines = _Faults(), _Lines(text)
     reader = csv.reader(lines, delimiter=found.separator, strict=True)
     try:
         for number, record in enumerate(reader, start=-1):
-            line, quotes = f"{file}: line {reader.line_num:,}", "".join(lines[start : reader.line_num]).count('"')
-            start = reader.line_num
+            line, quotes = f"{file}: line {reader.line_num:,}", lines.quotes()
             if not record:
                 faults.blank.append(number)
             elif len(record) != len(found.names):

@@ -62,8 +62,8 @@ def _check(file: Path, headers: dict[str, _Header], members: dict[str, zipfile.Z
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
         problems.append(f"{file}: expected arrays of one length, found: {found}.")
-    if (size := sum(info.file_size for info in members.values())) > source.UNPACKED_LIMIT:
-        problems.append(source.too_large(file, f"{size:,}"))
+    if (size := sum(info.file_size for info in members.values())) > (limit := source.unpacked_limit()):
+        problems.append(source.too_large(file, f"{size:,}", limit))
     if problems:
         raise TableError(*problems)
 

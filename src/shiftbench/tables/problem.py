@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import lzma
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,7 +18,11 @@ from shiftbench.errors import TableError
 
 MOST_LISTED = 5
 POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, csv.Error, zlib.error, zipfile.BadZipFile, *POLARS)
+# What libraries raise at damaged input; of NumPy's headers, which are read as Python, also what its parser raises.
+UNREADABLE = (
+    OSError, EOFError, ValueError, RuntimeError, OverflowError, MemoryError, csv.Error, zlib.error, lzma.LZMAError,
+    zipfile.BadZipFile, SyntaxError, tokenize.TokenError, TypeError, KeyError, struct.error, *POLARS,
+)  # fmt: skip
 
 
 @contextmanager

@@ -55,6 +55,10 @@ def read_table(
             frame = dtypes.with_times(frame)
     if frame.height == 0 or frame.width == 0:
         raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
+    if patterns := [name for name in frame.columns if name == "*" or (name.startswith("^") and name.endswith("$"))]:
+        raise TableError(
+            f"{file}: expected names of columns, found {patterns[0]!r}, which stands for many columns. Rename it."
+        )
     return frame if columns is None else frame.select(columns)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from shiftbench.errors import TableError
 from shiftbench.tables import problem
-from shiftbench.tables.columns import require
+from shiftbench.tables.columns import is_label, require
 
 
 def ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
@@ -97,7 +97,7 @@ def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series
         return pl.int_range(1, frame.height + 1, eager=True).alias("id"), []
     require(frame, [column], where=where)
     dtype = frame[column].dtype
-    if dtype.is_float() or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+    if dtype.is_float() or not is_label(dtype):
         wanted = f"{where}: column {column!r}: expected ids as text or whole numbers"
         raise TableError(f"{wanted}, found {dtype}. Write them as text.")
     found = _native(frame[column]).alias("id")

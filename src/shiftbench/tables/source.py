@@ -6,13 +6,17 @@ import gzip
 import mmap
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.executor import memory
 
 Bytes = bytes | mmap.mmap
 
-UNPACKED_LIMIT = 4 * 2**30  # bytes; a small file that unpacks to more than this is refused
+UNKNOWN_MEMORY = 12 * 2**30  # bytes that are taken to be free where the system does not say
+COPIES = 3  # of what is unpacked: the bytes, the columns made of them, and what is made of these
+LINE_BYTES = 24  # that a line takes at least, as a row of one column
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 ZSTD_BLOCK = 128 * 2**10  # bytes that a compressed block of zstd unpacks to, at most
 
@@ -21,7 +25,7 @@ def source(file: Path) -> tuple[Path | bytes, Bytes]:
     """What polars is to read (the file, or its unpacked bytes) and a view of the same bytes.
 
     Raises:
-        TableError: if the file is empty once unpacked, or unpacks to more than UNPACKED_LIMIT.
+        TableError: if the file is empty once unpacked, or is larger then than the free memory allows.
     """
     with file.open("rb") as opened:
         raw = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
@@ -34,28 +38,52 @@ def source(file: Path) -> tuple[Path | bytes, Bytes]:
     return data, data
 
 
-def too_large(file: Path, found: str) -> str:
-    """The problem of a file that unpacks to more than UNPACKED_LIMIT."""
+def unpacked_limit() -> int:
+    """The most bytes that a packed file may unpack to: a share of the free memory."""
+    free = memory.available()
+    return (UNKNOWN_MEMORY if free is None else free) // COPIES
+
+
+def too_large(file: Path, found: str, limit: int) -> str:
+    """The problem of a file that unpacks to more than a limit."""
     return (
-        f"{file}: expected at most {UNPACKED_LIMIT:,} bytes once unpacked, found {found}. "
-        "Split it, or write it as Parquet."
+        f"{file}: expected at most {limit:,} bytes once unpacked, found {found}. Memory has no "
+        "room for more: split it, or write it as Parquet."
     )
 
 
+def require_rows_fit(file: Path, raw: Bytes) -> None:
+    """Make sure that a text of mostly line ends does not become more rows than fit into memory.
+
+    Raises:
+        TableError: if it would.
+    """
+    limit = unpacked_limit()
+    if len(raw) * LINE_BYTES <= limit:  # whatever is in it
+        return
+    array, step = np.frombuffer(raw, dtype=np.uint8), 2**24
+    lines = sum(int(np.count_nonzero(array[start : start + step] == 10)) for start in range(0, len(raw), step))
+    if lines * LINE_BYTES > limit:
+        raise TableError(
+            f"{file}: expected at most {limit // LINE_BYTES:,} lines, for which there is memory, found {lines:,}. "
+            "Split it, or write it as Parquet."
+        )
+
+
 def _gunzip(file: Path) -> bytes:
-    parts, size = [], 0
+    parts, size, limit = [], 0, unpacked_limit()
     with gzip.open(file) as packed:
         while part := packed.read(2**22):
             parts.append(part)
-            if (size := size + len(part)) > UNPACKED_LIMIT:
-                raise TableError(too_large(file, f"{size:,} or more"))
+            if (size := size + len(part)) > limit:
+                raise TableError(too_large(file, f"{size:,} or more", limit))
     return b"".join(parts)
 
 
 def _unzstd(file: Path, raw: Bytes) -> bytes:
     # polars unpacks zstd, which the standard library of Python 3.11 does not, but sets no limit.
-    if (size := _zstd_bound(raw)) > UNPACKED_LIMIT:
-        raise TableError(too_large(file, f"up to {size:,}"))
+    if (size := _zstd_bound(raw)) > (limit := unpacked_limit()):
+        raise TableError(too_large(file, f"up to {size:,}", limit))
     text: str | None = pl.read_lines(file)["line"].str.join("\n").item()
     return (text or "").encode()
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
+from shiftbench.errors import ArrayError, SettingsError, UnknownNameError, quoted
 from shiftbench.tracks.power.physics.calibration import HOLTROP, VERSIONS, Calibration, Resistance
 from shiftbench.tracks.power.physics.towing import TowingTest
 
@@ -131,7 +130,7 @@ def _check(tests: Sequence[TowingTest], names: tuple[str, ...], strength: Any, v
     number = isinstance(strength, (int, float, np.integer, np.floating)) and not isinstance(strength, bool)
     if not number or not 0 <= strength < MOST_STRENGTH:
         problems.append(
-            f"strength: expected a number from 0 to {MOST_STRENGTH:g}, found {check.told(strength)}. "
+            f"strength: expected a number from 0 to {MOST_STRENGTH:g}, found {quoted(strength)}. "
             f"{STRENGTH} is the default."
         )
     if not len(tests):

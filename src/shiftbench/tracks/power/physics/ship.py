@@ -11,8 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from shiftbench import check
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.tracks.power.physics.calibration import (
     AS_PUBLISHED,
     FORMS,
@@ -134,7 +133,7 @@ def _part_problems(name: str, values: Any, of: type[Any]) -> list[str]:
             kind = "whole number" if place.type == "int" else "number"
             hint = "Does it keep its sign?" if of is Calibration else "Is it in its unit?"
             hint = "Write it without quotes." if isinstance(value, str) else hint
-            problems.append(f"{where}: expected a {kind} from {low:g} to {high:g}, found {check.told(value)}. {hint}")
+            problems.append(f"{where}: expected a {kind} from {low:g} to {high:g}, found {quoted(value)}. {hint}")
     return problems
 
 
