@@ -1,0 +1,135 @@
+"""A process that meets hostile files: `python -m tests.hostile.worker WHOLE SCRATCH`, a line `NAME<TAB>SEED` a case.
+
+Answers each with a line of JSON: the exit code and all that is wrong. Whoever asks watches the clock, and knows by a
+missing answer that the process died of the case.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import matplotlib as mpl
+import polars as pl
+
+from shiftbench.cli import main
+from tests.hostile import formats
+
+MEMORY = 4 * 2**30  # beyond what the process has when it begins
+MOST_SAID = 20_000  # characters
+TRACES = (
+    "Traceback",
+    "panicked at",
+    "stack backtrace",
+    "RUST_BACKTRACE",
+    "RuntimeWarning",
+    "DeprecationWarning",
+    "site-packages",
+)
+
+
+def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
+    """Run the command of a case in a folder of its own, and see what it did there."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    here, temporary = scratch / "here", scratch / "tmp"
+    here.mkdir(parents=True)
+    temporary.mkdir()
+    words = formats.make(name, seed, whole, here)
+    before = _tree(here)
+    os.chdir(here)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    start = time.perf_counter()
+    code, said, raised = _run(words, scratch / "said")
+    problems = [f"raised {raised}"] if raised else []
+    if code not in (0, 2) and not raised:
+        problems.append(f"exit code {code}")
+    problems += [f"said {word}" for word in TRACES if word in said]
+    if len(said) > MOST_SAID:
+        problems.append(f"said {len(said):,} characters")
+    if code == 2 and not said.strip():
+        problems.append("said nothing")
+    after = _tree(here)
+    if changed := [path for path in before if after.get(path) != before[path]]:
+        problems.append(f"changed or removed {changed[:3]}")
+    if code != 0 and (left := sorted(set(after) - set(before) - MAY_STAY)):
+        problems.append(f"left {left[:5]}")
+    if left := sorted(path for path in _tree(temporary) if "matplotlib" not in path):
+        problems.append(f"left {left[:5]} in the temporary folder")
+    seconds = time.perf_counter() - start
+    gc.collect()
+    return {"code": code, "problems": problems, "words": words, "said": said[-2_000:], "seconds": seconds}
+
+
+MAY_STAY = {"to/.lock", "to/fetch.lock"}
+
+
+def _run(words: list[str], told: Path) -> tuple[int | None, str, str]:
+    """Run the command line with its output, that of native code too, in a file."""
+    sys.argv = ["shiftbench", *words]
+    kept = [os.dup(1), os.dup(2)]
+    code, raised = None, ""
+    with told.open("w+b") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0) if not isinstance(end.code, str) else 1
+        except BaseException:
+            raised = traceback.format_exc()[-1_500:]
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for number, handle in enumerate(kept, start=1):
+                os.dup2(handle, number)
+                os.close(handle)
+        file.seek(0)
+        return code, file.read().decode("utf-8", "replace"), raised
+
+
+def _tree(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        for path in folder.rglob("*")
+    }
+
+
+def serve(whole: Path, scratch: Path) -> None:
+    """Meet the cases that are asked for, until nobody asks any more."""
+    import torch
+
+    torch.set_num_threads(1)
+    mpl.use("Agg")
+    pl.DataFrame({"a": [1]}).select(pl.col("a").sum())
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answers = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        name, seed = line.rstrip("\n").split("\t")
+        try:
+            found = meet(name, int(seed), whole, scratch)
+        except Exception:  # of ours here, not of what is tested
+            found = {
+                "code": None,
+                "problems": [f"the generator: {traceback.format_exc()}"],
+                "words": [],
+                "said": "",
+                "seconds": 0.0,
+            }
+        os.chdir(scratch)
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), Path(sys.argv[2]))
