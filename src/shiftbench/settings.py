@@ -27,6 +27,7 @@ PLAIN = {
     "preset": str,
     "table_sha256": str,
     "allow_leaks": bool,
+    "cut_clusters": bool,
 }
 LISTS = ("clusters", "slices", "baselines", "drop", "keep", "classes")
 DEFAULT_METHOD = "boosting"
@@ -60,7 +61,9 @@ class Settings:
     task: "regression" or "classification"; None: as the target's type says.
     title: of the report; default: target and table.
     threshold: the largest acceptable error (squared error in a regression).
-    clusters: columns whose combinations are resampled together. slices: columns to break scores down by.
+    clusters: columns whose combinations are resampled together, and kept on one side of train, dev and eval.
+    cut_clusters: let clusters lie on several sides; in-domain scores are then too good for clusters never seen.
+    slices: columns to break scores down by.
     baselines: columns that are forecasts by themselves. drop, keep: names or globs of columns that are no features, or
     must be. allow_leaks: go on where a column gives the target away.
     classes: all classes of a classification, in the order of the probabilities; default: those of the table, sorted.
@@ -88,6 +91,7 @@ class Settings:
     keep: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     allow_leaks: bool = False
+    cut_clusters: bool = False
     seed: int = 0
     table_sha256: str = ""
     preset: str = ""

@@ -83,6 +83,7 @@ def run(
     shares: o.Shares = None,
     id_column: o.IdColumn = None,
     cluster: o.Cluster = None,
+    cut_clusters: o.CutClusters = False,
     slices: o.Slice = None,
     baseline: o.Baseline = None,
     drop: o.Drop = None,
@@ -113,7 +114,8 @@ def run(
         words = {
             "--target": target, "--time": time, "--group": group, "--shifted": shifted, "--in-domain": in_domain,
             "--shifted-if": shifted_if, "--fractions": fractions, "--gap": gap, "--by": by, "--shares": shares,
-            "--id": id_column, "--cluster": cluster, "--slice": slices, "--baseline": baseline, "--drop": drop,
+            "--id": id_column, "--cluster": cluster, "--cut-clusters": cut_clusters,
+            "--slice": slices, "--baseline": baseline, "--drop": drop,
             "--keep": keep, "--threshold": threshold, "--unit": unit, "--config": config,
         }  # fmt: skip
         if foreign := [word for word, value in words.items() if value]:
@@ -133,7 +135,8 @@ def run(
     given = {
         "table": None if table is None else str(table),
         "target": target, "task": task, "unit": unit, "threshold": threshold, "seed": seed,
-        "clusters": listed(cluster, "+,"), "slices": listed(slices), "baselines": listed(baseline),
+        "clusters": listed(cluster, "+,"), "cut_clusters": cut_clusters or None,
+        "slices": listed(slices), "baselines": listed(baseline),
         "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
         "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
         "members": members, "test_sets": _test_sets(test_set),
@@ -167,6 +170,7 @@ def partition(
     shares: o.Shares = None,
     id_column: o.IdColumn = None,
     cluster: o.Cluster = None,
+    cut_clusters: o.CutClusters = False,
     seed: o.Seed = None,
     config: o.Config = None,
     overwrite: o.Overwrite = False,
@@ -186,9 +190,11 @@ def partition(
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)
-        rules = runner.own_ids(rules, frame)
-        ids = tables.native_ids(frame, rules.id, where=table.name)
+        cut = cut_clusters or base.get("cut_clusters", False)
         clusters = listed(cluster, "+,") or tuple(settings.names(base.get("clusters", ())))
+        tables.require(frame, clusters, where=table.name)
+        rules = runner.own_ids(runner.kept_apart(rules, clusters=clusters, cut=cut), frame)
+        ids = tables.native_ids(frame, rules.id, where=table.name)
         made = runner.divide(frame, rules, folder, ids=ids, source=table, clusters=clusters, write_parts=True)
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")

@@ -82,6 +82,9 @@ Cluster = Annotated[
         callback=_filled,
     ),
 ]
+CutClusters = Annotated[
+    bool, typer.Option("--cut-clusters", help="Let records of a cluster lie in train, dev and eval alike.")
+]
 Slice = Annotated[
     Many,
     typer.Option(

@@ -13,8 +13,9 @@ import polars as pl
 
 from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.partition import counting, windows
+from shiftbench.partition import clusters, counting, windows
 from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
+from shiftbench.partition.hashing import Flags
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.sampling import Draw, Sampler
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
@@ -73,9 +74,10 @@ def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None
 
     Each axis of the rules (time, group, condition) says which of the populations in-domain, dev_out and eval_out a
     record fits; it belongs to those that every axis agrees on. In-domain records are then drawn into train, dev_in
-    and eval_in by the hash of their ids. The partitions are disjoint: a record has one of five names or none, an
-    axis without in-domain rule lets in only what its shift rules leave, and records that written rules claim for
-    both sides are an error. Neither the order of rows nor any other column moves a record.
+    and eval_in by the hash of their ids, or by clusters where these stay on one side (`apart`). The partitions are
+    disjoint: a record has one of five names or none, an axis without in-domain rule lets in only what its shift rules
+    leave, and records that written rules claim for both sides are an error. Neither the order of rows nor any other
+    column moves a record.
 
     Raises:
         TableError: if ids are missing, empty or used twice.
@@ -88,9 +90,15 @@ def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None
     fits = _agreed(found, frame.height)
     _check_overlap(fits, ids)
     sampler = Sampler(ids, None if rules.by is None else keys.key(frame, rules.by).cast(pl.String), rules.seed)
-    drawn = {**_in_domain(frame, rules, fits, sampler), **_shifted(rules, fits, sampler)}
+    own = _own(frame, rules, fits)
+    if rules.apart is None:
+        drawn, left = {**_in_domain(rules, fits, own, sampler), **_shifted(rules, fits, sampler)}, {}
+    else:
+        sided = clusters.one_side(frame, rules, fits, own)
+        drawn, left = dict(sided.drawn), dict(sided.left)
     drawn, surplus = _cut(_to_train(drawn, rules, sampler) if rules.exact else drawn, rules, sampler)
-    if problems := _empty(drawn, _asked(rules, found), found, fits):
+    surplus = {**surplus, **left}
+    if problems := _empty(drawn, _asked(rules, found), found, fits, rules):
         raise PartitionError(*problems)
     codes = np.full(frame.height, UNUSED)
     for code, name in enumerate(PARTITIONS):
@@ -150,17 +158,21 @@ def _check_overlap(fits: Bits, ids: pl.Series) -> None:
         )
 
 
-def _in_domain(frame: pl.DataFrame, rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
-    """Records with a condition of their own first; the rest sampled into the partitions that have none."""
-    left = fits & BIT["in_domain"] > 0
-    drawn: Draw = {}
+def _own(frame: pl.DataFrame, rules: Rules, fits: Bits) -> dict[str, Flags]:
+    """In-domain partition → the in-domain records [N] that its own condition claims; those without one are left out."""
     own = evaluated(frame, conditions(frame, {name: (name,) for name in IN_DOMAIN}, rules))
-    if twice := int(np.count_nonzero(sum(member & left for member in own.values()) > 1)):
+    own = {name: member & (fits & BIT["in_domain"] > 0) for name, member in own.items()}
+    if twice := int(np.count_nonzero(sum(own.values()) > 1)):
         raise PartitionError(
             f"expected conditions of {', '.join(own)} that exclude each other, found {twice:,} records that fit two."
         )
-    for name, member in own.items():
-        drawn[name] = np.flatnonzero(member & left)
+    return own
+
+
+def _in_domain(rules: Rules, fits: Bits, own: dict[str, Flags], sampler: Sampler) -> Draw:
+    """Records with a condition of their own first; the rest sampled into the partitions that have none."""
+    left = fits & BIT["in_domain"] > 0
+    drawn: Draw = {name: np.flatnonzero(member) for name, member in own.items()}
     for rows in drawn.values():
         left[rows] = False
     rows = np.flatnonzero(left)
@@ -246,18 +258,25 @@ def _asked(rules: Rules, found: list[Axis]) -> set[str]:
     return asked
 
 
-def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits) -> list[str]:
+def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: Rules) -> list[str]:
     """A problem for every partition that was asked for and is empty: what removed its records."""
     problems = []
     for name in PARTITIONS:
         if name in asked and not len(drawn[name]):
             bit = BIT[name if name in SHIFTED else "in_domain"]
             fitting = int(np.count_nonzero(fits & bit))
-            reason = (
-                f"{fitting:,} records fit its rules, but its share or condition took none. Raise shares or sizes"
-                if fitting
-                else f"{_removals(found, bit, len(fits))}. Widen these rules"
-            )
+            if not fitting:
+                reason = f"{_removals(found, bit, len(fits))}. Widen these rules"
+            elif rules.apart is not None:
+                reason = (
+                    f"{fitting:,} records fit its rules, but each {rules.apart} is kept on one side of train, dev and "
+                    "eval, and none of those fell to it. Name smaller clusters, raise its share, or let clusters lie "
+                    "on both sides with --cut-clusters"
+                )
+            else:
+                reason = (
+                    f"{fitting:,} records fit its rules, but its share or condition took none. Raise shares or sizes"
+                )
             problems.append(f"{name}: expected records, found none: {reason}.")
     return problems
 
@@ -311,10 +330,10 @@ def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
             share = int(np.count_nonzero(found[0].bits & BIT[name])) / len(found[0].bits)
             if abs(share - wanted) > FAR:
                 warned.append(f"{name}: its window holds {share:.1%} of the records, not {wanted:.1%}: equal times.")
-    if rules.by is not None:
+    if whole := rules.by or rules.apart:
         records = sum(len(drawn[name]) for name in IN_DOMAIN)
         for name in IN_DOMAIN:
             share, wanted = len(drawn[name]) / records, rules.shares[name]
             if abs(share - wanted) > FAR:
-                warned.append(f"{name} has {share:.1%} of the in-domain records, not {wanted:.1%}: whole {rules.by}.")
+                warned.append(f"{name} has {share:.1%} of the in-domain records, not {wanted:.1%}: whole {whole}.")
     return tuple(warned)

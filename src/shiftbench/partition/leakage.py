@@ -73,7 +73,8 @@ def leakage(
     features: columns that make two rows near-duplicates if they agree in all of them: numbers to a hundredth of the
         column's standard deviation, anything else exactly. Default: every column but those with a role in the rules.
 
-    An error is an id on both sides, a group of `by` that was cut, or a gap in time shorter than the rules say.
+    An error is an id on both sides, a group of `by` or a cluster of `apart` that was cut, or a gap in
+    time shorter than the rules say.
     All near-duplicates are found and nothing else is called one (see `near_duplicates`), unless so many records are
     similar that a finding says that not all were compared.
 
@@ -90,7 +91,7 @@ def leakage(
             f"expected the {len(partition.assignment):,} records that were partitioned, found {frame.height:,}."
         )
     found = [*_ids(partition)]
-    for name in dict.fromkeys((*clusters, *([rules.by] if rules.by else []))):
+    for name in dict.fromkeys((*clusters, *(role for role in (rules.by, rules.apart) if role))):
         found += _clusters(keys.key(frame, name), partition, rules)
     if rules.time is not None:
         found += [*_gap(frame[rules.time], partition, rules), *_days(frame[rules.time], partition)]
@@ -130,15 +131,15 @@ def _clusters(values: pl.Series, partition: Partition, rules: Rules) -> list[Fin
     """In-domain scores are too good with clusters on both sides; shifted ones are meant to differ otherwise."""
     found = []
     shared = _shared(values, partition)
+    apart = values.name == rules.apart
     for names in (IN_DOMAIN, SHIFTED):
         if counts := {name: len(shared[name]) for name in names if name in shared}:
             examples = tuple(map(str, shared[next(iter(counts))].head(MOST_EXAMPLES)))
             what = f"values of {values.name} in train and elsewhere: {_listed(counts)}, such as {', '.join(examples)}"
-            severity: Severity = "information"
-            if names == IN_DOMAIN:
-                broken = values.name == rules.by
-                severity = "error" if broken else "warning"
-                what += "; they were to stay whole" if broken else f"; by={values.name!r} would keep them apart"
+            broken = apart or (names == IN_DOMAIN and values.name == rules.by)
+            severity: Severity = "error" if broken else "warning" if names == IN_DOMAIN else "information"
+            if severity != "information":
+                what += "; they were to stay whole" if broken else f"; apart={values.name!r} would keep them apart"
             found.append(Finding(severity, "clusters", f"{what}.", counts, examples))
     return found
 

@@ -51,6 +51,9 @@ class Rules:
     by: column (or "a+b", a combination) whose groups (cities, patients) stay whole when sampling; shares are then
         approximate.
     dev_share: chance of a record that satisfies both shifted partitions to fall into dev_out.
+    apart: column (or "a+b", a combination) of clusters whose records are all on one side of train, dev (dev_in and
+        dev_out) and eval (eval_in and eval_out); shares are then approximate, see `shiftbench.partition.clusters`.
+        Shifted records whose cluster is on another side are left out. Not together with `exact`, or `sizes` in-domain.
     """
 
     id: str | None = None
@@ -73,6 +76,7 @@ class Rules:
     at_most: Mapping[str, int] = field(default_factory=dict)
     by: str | None = None
     dev_share: float = 0.5
+    apart: str | None = None
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -105,7 +109,8 @@ class Rules:
     def to_settings(self) -> dict[str, Any]:
         """Plain values for TOML or JSON, defaults written out; `from_settings` gives equal rules back.
 
-        `exact` is written only where it is on, so that manifests from before there was such a rule keep their hash.
+        `exact` and `apart` are written only where they are on, so that manifests from before there were such rules
+        keep their hash.
         """
         values = {entry.name: _plain(getattr(self, entry.name)) for entry in dataclasses.fields(self)}
         if not self.exact:
@@ -113,8 +118,9 @@ class Rules:
         return {name: value for name, value in values.items() if value not in ("", [], {})}
 
     def columns(self) -> list[str]:
-        """The columns named by role (id, time, group, by), each once."""
-        return list(dict.fromkeys(name for name in (self.id, self.time, self.group, self.by) if name))
+        """The columns named by role (id, time, group, by, apart), each once."""
+        named = (self.id, self.time, self.group, self.by, self.apart)
+        return list(dict.fromkeys(name for name in named if name))
 
 
 def _plain(value: Any) -> Any:
@@ -146,4 +152,10 @@ def _disagreements(rules: Rules) -> list[str]:
         problems.append(f"exact: expected neither sizes nor by with it, found {' and '.join(others)}. Drop one.")
     if rules.by and (cut := [name for name in IN_DOMAIN if name in rules.sizes]):
         problems.append(f"sizes of {', '.join(cut)}: exact sizes would cut the groups of by={rules.by!r}. Use shares.")
+    counted = [*(["exact"] if rules.exact else []), *(f"sizes.{name}" for name in IN_DOMAIN if name in rules.sizes)]
+    if rules.apart and counted:
+        problems.append(
+            f"{', '.join(counted)}: would cut the clusters of {rules.apart!r}, which stay on one side of train, dev "
+            "and eval. Use shares, or let clusters lie on both sides with --cut-clusters."
+        )
     return problems

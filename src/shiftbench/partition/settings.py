@@ -169,5 +169,5 @@ FORMS: dict[str, Callable[[str, Any], Any]] = {
     "id": text, "seed": whole, "time": text, "fractions": fractions, "eval_first": boolean, "windows": windows,
     "gap": gap, "group": text, "in_domain": values, "shifted": values, "shifted_dev": values, "shifted_eval": values,
     "ranges": ranges, "where": where, "shares": shares, "exact": boolean, "sizes": counts, "at_most": counts,
-    "by": text, "dev_share": functools.partial(number, high=1.0),
+    "by": text, "dev_share": functools.partial(number, high=1.0), "apart": text,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import classes_of, labels
 from shiftbench.partition import PARTITIONS, Manifest, Rules, windows
 from shiftbench.run import columns, given
-from shiftbench.run.division import own_ids, rules_of
+from shiftbench.run.division import kept_apart, own_ids, rules_of
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 
@@ -50,7 +50,7 @@ def prepare(settings: Settings) -> Data:
         frame, made, digest = _read(settings)
     named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
-    rules = None if made else own_ids(rules_of({"seed": settings.seed, **settings.partition}), frame)
+    rules = None if made else _rules(settings, frame)
     ids = made.ids if made else tables.native_ids(frame, rules.id if rules else None, where=where)
     task = task_of(frame[settings.target], settings)
     with tables.reading_notes() as told:
@@ -71,6 +71,11 @@ def prepare(settings: Settings) -> Data:
     if task == "classification" and not settings.classes:
         settings = replace(settings, classes=classes_of(kept[settings.target]))
     return Data(kept, ids.filter(known), settings, len(known), tuple(notes), rules, made and made.filter(known))
+
+
+def _rules(settings: Settings, frame: pl.DataFrame) -> Rules:
+    written = rules_of({"seed": settings.seed, **settings.partition})
+    return own_ids(kept_apart(written, clusters=settings.clusters, cut=settings.cut_clusters), frame)
 
 
 def _check_values(frame: pl.DataFrame, forecasts: Sequence[str], rules: Rules | None, *, where: str) -> None:

@@ -22,6 +22,13 @@ def rules_of(values: Mapping[str, Any]) -> Rules:
     return Rules.from_settings({name: value for name, value in values.items() if value not in (None, (), {}, [])})
 
 
+def kept_apart(rules: Rules, *, clusters: Sequence[str], cut: bool) -> Rules:
+    """The rules with named clusters kept on one side of train, dev and eval, unless these may be cut."""
+    if cut:
+        return replace(rules, apart=None)
+    return replace(rules, apart="+".join(clusters)) if clusters else rules
+
+
 def own_ids(rules: Rules, frame: pl.DataFrame) -> Rules:
     """The rules with the column of ids that the table has, where they name none."""
     return replace(rules, id=tables.id_column(frame, rules.id))

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench import tables
+from shiftbench import keys, tables
 from shiftbench.errors import PartitionError, TableError
 from shiftbench.partition import PARTITIONS, Manifest, read_manifest, verify
 
-ROLES = ("id", "time", "group", "by")  # rules that name columns, which are no features
+ROLES = ("id", "time", "group", "by", "apart")  # rules that name columns, which are no features
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,6 @@ def read(folder: Path) -> tuple[pl.DataFrame, Given]:
 
 def roles(rules: Mapping[str, Any], columns: list[str]) -> tuple[str, ...]:
     """The columns that rules of any make name by role, and the ids: none of them is a feature."""
-    named = [rules.get(role) for role in ROLES]
-    return tuple(dict.fromkeys(name for name in ("id", *named) if isinstance(name, str) and name in columns))
+    named = [rules[role] for role in ROLES if isinstance(rules.get(role), str)]
+    parts = [part for name in ("id", *named) for part in keys.parts(name, columns)]
+    return tuple(dict.fromkeys(name for name in parts if name in columns))
