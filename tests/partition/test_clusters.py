@@ -100,7 +100,7 @@ def test_no_cluster_is_on_two_sides_of_any_table(
 
 
 def expected_sides(frame: pl.DataFrame, column: str, *, seed: int, shares: dict[str, float]) -> dict[str, str]:
-    """The slow twin: clusters on a line in the order of their hashes, one after the other, for climates as the shift."""
+    """The slow twin: clusters on a line in the order of their hashes, one after the other; snow is the shift."""
     inside, outside = defaultdict(int), defaultdict(int)
     for cluster, climate in zip(frame[column].cast(pl.String), frame["climate"], strict=True):
         (outside if climate == "snow" else inside)[cluster] += 1

@@ -190,6 +190,24 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Leak:
+    """In-domain records of a split whose cluster train has, too, and how much better scores are for it.
+
+    clusters: the columns. records: so many share theirs, `of` all in-domain records. factor: the loss on clusters never
+    seen over that on clusters seen, as estimated, with its interval; None where it was not, and `why`.
+    """
+
+    split: str
+    clusters: str
+    records: int
+    of: int
+    factor: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything a report says. `recipe` tells how each number was made; `warnings` what to know about them."""
 
@@ -210,6 +228,7 @@ class Report:
     parts: tuple[Part, ...] = ()
     warnings: tuple[str, ...] = ()
     recipe: dict[str, Any] = field(default_factory=dict)
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -256,13 +275,14 @@ class Report:
             )
         rows = {
             "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
-            "curves": Curve, "slices": Slice, "parts": Part,
+            "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak,
         }  # fmt: skip
         known = {entry.name for entry in dataclasses.fields(cls)}
         try:
             plain = {key: entry for key, entry in value.items() if key in known}
-            for name, kind in rows.items():
-                plain[name] = tuple(_row(kind, entry) for entry in value[name])
+            for name, kind in rows.items():  # reports of 0.6 and before have no leaks
+                entries = value.get(name, []) if name == "leaks" else value[name]
+                plain[name] = tuple(_row(kind, entry) for entry in entries)
             plain["warnings"] = tuple(value["warnings"])
             _require_kinds(cls, plain)
             return cls(**plain)

@@ -40,6 +40,7 @@ def verdict(report: Report) -> list[str]:
     return [
         sentence
         for sentence in (
+            *_leaked(case, front),
             _change(case, front),
             *_baselines(case, front),
             *_uncertainty(case, front),
@@ -98,6 +99,45 @@ def _in_sentence(title: str) -> str:
 
 def _numbers(digits: Digits, score: Score) -> str:
     return " ".join(digits.cell(score.value, low=score.low, high=score.high, std=score.std)).rstrip()
+
+
+# --- clusters on both sides -----------------------------------------------------------------------------------------
+
+
+def _leaked(case: _Case, front: System) -> Iterator[str]:
+    """That in-domain is probably too good since train has the same clusters, and by how much: before all else."""
+    for leak in case.report.leaks:
+        if leak.split != case.split:
+            continue
+        clusters = clean(leak.clusters)
+        share = "all" if leak.records == leak.of else f"{100 * leak.records / leak.of:.3g} % of"
+        shared = f"{share} {count_text(leak.of)} in-domain records share their {clusters} with records of train"
+        loss = "share of wrong answers" if case.report.task == "classification" else "RMSE"
+        if leak.factor is None or leak.low is None or leak.high is None:
+            yield f"In-domain is probably too good: {shared}; by how much was not estimated ({clean(leak.why)})."
+        elif leak.low <= 1:
+            yield (
+                f"In-domain may be too good: {shared}; quick boosted trees do not do clearly worse where they saw no "
+                f"record of the same {clusters} ({loss} {_times((leak.factor, leak.low, leak.high))} times as large)."
+            )
+        else:
+            yield (
+                f"In-domain is probably too good: {shared}, and quick boosted trees that saw no record of "
+                f"the same {clusters} have a {loss} {_times((leak.factor, leak.low, leak.high))} times as large"
+                f"{_without(case, front, leak.factor)}."
+            )
+
+
+def _without(case: _Case, front: System, factor: float) -> str:
+    """What the leading system's in-domain score would become by such a factor, for clusters never seen."""
+    inside = case.score(front.name, "in") or case.score(front.name, "full")
+    if inside is None or case.metric.name not in ("rmse", "accuracy"):
+        return ""
+    worse = 1 - factor * (1 - inside.value) if case.metric.better == "max" else factor * inside.value
+    low, high = (
+        case.quantity(replace(inside, value=value, low=None, high=None, std=None)) for value in (inside.value, worse)
+    )
+    return f"; at that rate {clean(front.name)} would have {case.title} {high} rather than {low}"
 
 
 # --- from in-domain to shifted --------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
 from shiftbench.run.division import Divided, adopt, choose_features, divide
 from shiftbench.run.judged import EVALUATED, Judged, hashes, test_sets
+from shiftbench.run.leak import leaks
 from shiftbench.run.systems import (
     System,
     chosen_methods,
@@ -74,8 +75,11 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
             planned, made, chosen, judged, settings, folder, cores=cores, say=say, before=systems
         )
     report = _report(settings, data, judged, made, chosen, list(systems.values()), cores=cores, say=say)
+    say("look for leaks", 0, 1)
+    found = leaks(made.parts, settings.clusters, chosen, settings)
     warnings = (*data.notes, *made.notes, *notes, *lost, *_unseen(made.parts, settings), *report.warnings)
-    return Outcome(folder, replace(_cautioned(report, systems.values()), warnings=warnings), settings)
+    report = replace(_cautioned(report, systems.values()), warnings=warnings, leaks=found)
+    return Outcome(folder, report, settings)
 
 
 def _cautioned(report: Report, systems: Iterable[System]) -> Report:

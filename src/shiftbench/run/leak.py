@@ -1,0 +1,187 @@
+"""Clusters in train and in-domain evaluation alike: how many records have one, and how much better scores are for it.
+
+The second is estimated on train alone with quick boosted trees: records of a third of the clusters are predicted
+twice, by trees that learnt from none of these clusters, and by trees that learnt from as many records, the others of
+the same clusters among them. The two losses are of the same records, so that their ratio is the leak and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import features, keys, tables
+from shiftbench.check import Vector
+from shiftbench.errors import MissingExtraError
+from shiftbench.features import Features, Inputs
+from shiftbench.methods import catboost_member
+from shiftbench.partition import Partition
+from shiftbench.partition.hashing import below, keyed_hash
+from shiftbench.partition.sampling import whole_groups
+from shiftbench.partition.settings import SPLITS
+from shiftbench.report.content import Leak
+from shiftbench.settings import Settings
+
+NOTABLE = 0.01  # of the in-domain records of a split
+RECORDS = 10_000  # that the quick trees see at most
+CLUSTERS = 200  # of which at least so many are looked at, if there are
+FEWEST_CLUSTERS = 10
+FOLDS = 3
+KNOWN = 0.7  # of a cluster's records, when it is not held out
+TREES = 200
+EARLY_STOPPING = ("use_best_model", "od_type")  # of CatBoost's own, which would need further records
+STAGE = 20  # trees; with and without the cluster, the best number of stages is taken, as early stopping does
+REPLICATES = 1000
+
+Rows = npt.NDArray[np.intp]
+
+
+def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings: Settings) -> tuple[Leak, ...]:
+    """A leak for each split with in-domain records of which a notable share have their cluster in train, too."""
+    if not clusters:
+        return ()
+    values = keys.key(parts.table, "+".join(clusters)).cast(pl.String)
+    known = values.filter(parts.assignment == "train").unique().implode()
+    found = {}
+    for split, (inside, _) in SPLITS.items():
+        own = values.filter(parts.assignment == inside)
+        shared = int(own.is_in(known).sum())
+        if shared and shared >= NOTABLE * len(own):
+            found[split] = (shared, len(own))
+    if not found:
+        return ()
+    train = (parts.assignment == "train").fill_null(value=False)
+    factor, why = _factor(parts.table.filter(train), parts.ids.filter(train), values.filter(train), chosen, settings)
+    name = "+".join(clusters)
+    return tuple(Leak(split, name, *counts, *factor, why=why) for split, counts in found.items())
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Records of train that quick trees learn from and are tried on: inputs, targets, and the cluster of each, [N]."""
+
+    inputs: Inputs
+    targets: npt.NDArray[Any]
+    clusters: pl.Series
+    ids: pl.Series
+    regression: bool
+    seed: int
+
+
+Factor = tuple[float | None, float | None, float | None]
+
+
+def _factor(
+    train: pl.DataFrame, ids: pl.Series, clusters: pl.Series, chosen: Features, settings: Settings
+) -> tuple[Factor, str]:
+    """The ratio of the losses without and with the cluster, its 95 % interval over clusters; or why there is none."""
+    rows = _whole_clusters(ids, clusters, settings.seed)
+    if (count := clusters.gather(rows).n_unique()) < FEWEST_CLUSTERS:
+        return (None, None, None), f"train has only {count} of them"
+    frame, regression = train[rows], settings.task != "classification"
+    targets = (
+        tables.numbers(frame, settings.target, where="train")
+        if regression
+        else frame[settings.target].cast(pl.String).to_numpy().astype(str)
+    )
+    sample = _Sample(
+        features.matrix(frame, chosen), targets, clusters.gather(rows), ids.gather(rows), regression, settings.seed
+    )
+    if len(np.unique(targets)) < 2:
+        return (None, None, None), "the target never varies"
+    try:
+        folds = list(_losses(sample))
+    except MissingExtraError as error:
+        return (None, None, None), str(error).rstrip(".")
+    if not folds:
+        return (None, None, None), "too few records of train share theirs"
+    losses = np.concatenate(folds, axis=-1)
+    best = losses.sum(axis=-1).argmin(axis=-1)
+    return _ratio(losses[[0, 1], best], regression=regression, seed=settings.seed)
+
+
+def _whole_clusters(ids: pl.Series, clusters: pl.Series, seed: int) -> Rows:
+    """The records [K] of as many whole clusters as are enough, thinned where these are very large, by id hash."""
+    counted = clusters.alias("cluster").value_counts(name="records")
+    ordered = counted.with_columns(hash=keyed_hash(counted["cluster"], seed=seed)).sort("hash", "cluster")
+    reached = ordered["records"].cum_sum()
+    wanted = max(int((reached <= RECORDS).sum()), min(CLUSTERS, len(ordered)))
+    rows = clusters.is_in(ordered["cluster"].head(wanted).implode()).arg_true().to_numpy().astype(np.intp)
+    texts = ids.gather(rows).cast(pl.String)
+    hashes = keyed_hash(texts, seed=seed)
+    order = pl.DataFrame({"hash": hashes, "id": texts}).with_row_index().sort("hash", "id")["index"].to_numpy()
+    taken: Rows = rows[order[:RECORDS] if len(rows) > 2 * RECORDS else order]
+    return taken
+
+
+def _losses(sample: _Sample) -> Iterator[Vector]:
+    """For each fold [2, S, C]: the losses of held-out clusters, with their cluster and without, after each stage."""
+    folds = whole_groups(sample.clusters, {str(fold): 1 / FOLDS for fold in range(FOLDS)}, seed=sample.seed)
+    known = below(keyed_hash(sample.ids.cast(pl.String) + "?", seed=sample.seed), KNOWN)  # another draw than the parts'
+    for fold in folds.values():
+        held = np.zeros(len(known), np.bool_)
+        held[fold] = True
+        tried, mates, others = np.flatnonzero(held & ~known), np.flatnonzero(held & known), np.flatnonzero(~held)
+        if not len(tried) or not len(mates) or len(others) <= len(mates):
+            continue
+        exposed = np.concatenate((others[len(mates) :], mates))
+        each = np.stack([_tried(sample, learnt, tried) for learnt in (exposed, others)])
+        _, codes = np.unique(sample.clusters.gather(tried).to_numpy().astype(str), return_inverse=True)
+        yield np.stack([[np.bincount(codes, weights=row) for row in stages] for stages in each])
+
+
+def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
+    """The loss of each record in `tried` of trees that learn from `learnt`, after each stage: [S, K]."""
+    learnt = np.sort(learnt)
+    stages = TREES // STAGE
+    truth = sample.targets[tried]
+    if len(np.unique(sample.targets[learnt])) < 2:
+        said = np.repeat(sample.targets[learnt[:1]], len(tried))
+        return np.stack([_loss(said, truth, regression=sample.regression)] * stages)
+    model = catboost_member.library().CatBoost(
+        {
+            **{name: value for name, value in catboost_member.FIXED.items() if name not in EARLY_STOPPING},
+            "iterations": TREES,
+            "learning_rate": 0.1,
+            "depth": 6,
+            "loss_function": "RMSE" if sample.regression else "MultiClass",
+            "random_seed": 0,
+        }
+    )
+    model.fit(_pool(sample, learnt))
+    kind = "RawFormulaVal" if sample.regression else "Class"
+    staged = model.staged_predict(_pool(sample, tried), prediction_type=kind, eval_period=STAGE)
+    return np.stack([_loss(np.asarray(said).reshape(-1), truth, regression=sample.regression) for said in staged])
+
+
+def _loss(said: npt.NDArray[Any], truth: npt.NDArray[Any], *, regression: bool) -> Vector:
+    wrong: npt.NDArray[Any] = (said - truth) ** 2 if regression else said.astype(str) != truth
+    return wrong.astype(np.float64)
+
+
+def _pool(sample: _Sample, rows: Rows) -> Any:
+    inputs = sample.inputs
+    texts = [np.array([str(text).encode() for text in column[rows]], object) for column in inputs.categorical]
+    data = catboost_member.library().FeaturesData(
+        num_feature_data=np.ascontiguousarray(inputs.numeric[rows]) if inputs.numeric.shape[1] else None,
+        cat_feature_data=np.column_stack(texts) if texts else None,
+    )
+    return catboost_member.library().Pool(data, label=sample.targets[rows])
+
+
+def _ratio(losses: Vector, *, regression: bool, seed: int) -> tuple[Factor, str]:
+    """The ratio of two rows of losses [2, C], of their roots in a regression, with its interval over the clusters."""
+    with_mates, without = losses
+    if not with_mates.sum() > 0:
+        return (None, None, None), "quick boosted trees make no error where the cluster is known"
+    rng = np.random.default_rng([seed, len(with_mates)])
+    drawn = rng.multinomial(len(with_mates), np.full(len(with_mates), 1 / len(with_mates)), size=REPLICATES)
+    below_line = np.maximum(drawn @ with_mates, np.finfo(np.float64).tiny)
+    power = 0.5 if regression else 1.0
+    low, high = np.quantile((drawn @ without / below_line) ** power, (0.025, 0.975))
+    return (float((without.sum() / with_mates.sum()) ** power), float(low), float(high)), ""

@@ -1,0 +1,126 @@
+"""Clusters in a run: kept on one side by default, and where they are not, the verdict says so before all else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench import features
+from shiftbench.partition import Rules, partition
+from shiftbench.report.content import Leak, Report
+from shiftbench.report.verdict import verdict
+from shiftbench.run.leak import leaks
+from shiftbench.settings import Settings
+from tests.cli.conftest import Said, Shiftbench
+
+pytest.importorskip("catboost")
+
+QUICK = ("--replicates", 50, "--members", 1, "--cores", 1)
+WORDS = ("--target", "y", "--drop", "kind", "--cluster", "day")
+
+
+def days(effect: float, *, days: int = 120, each: int = 10) -> pl.DataFrame:
+    """Ten records a day; days differ by an effect that no column tells but the serial number of the day."""
+    rng = np.random.default_rng(1)
+    day = np.repeat(np.arange(days), each)
+    x = rng.normal(size=len(day))
+    y = x + effect * rng.normal(size=days)[day] + 0.3 * rng.normal(size=len(day))
+    frame = pl.DataFrame({"day": day, "serial": 7 * day % days, "x": x, "y": y})
+    return frame.with_columns(kind=pl.when(pl.col("y") > 0).then(pl.lit("warm")).otherwise(pl.lit("cold")))
+
+
+def did(said: Said) -> Said:
+    assert said.code == 0, said.err
+    return said
+
+
+def report(folder: Path) -> Report:
+    return Report.load(folder / "report/report.json")
+
+
+def found(frame: pl.DataFrame, rules: Rules, target: str = "y") -> tuple[Leak, ...]:
+    """The leaks of a partition with the days as clusters."""
+    parts = partition(frame, rules)
+    chosen = features.choose(parts.frame("train"), target=target, exclude=["day", "y", "kind"])
+    task = "regression" if target == "y" else "classification"
+    return leaks(parts, ("day",), chosen, Settings("t", target, task=task))
+
+
+def test_clusters_are_kept_apart_unless_cut_and_then_the_first_sentence_says_by_how_much(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    frame = days(1.0)
+    frame.write_csv(tmp_path / "t.csv")
+    did(shiftbench("run", "t.csv", *WORDS, *QUICK, "--out", "apart"))
+    assert report(tmp_path / "apart").leaks == ()
+    assert verdict(report(tmp_path / "apart"))[0].startswith("boosting: RMSE")
+    parts = pl.read_parquet(tmp_path / "apart/partition/assignment.parquet").with_columns(frame["day"])
+    assert parts.group_by("day").agg(pl.col("partition").n_unique())["partition"].max() == 1
+    assert 'apart = "day"' in (tmp_path / "apart/run.toml").read_text()
+
+    did(shiftbench("run", "--config", "apart/run.toml", "--cut-clusters", *QUICK, "--out", "cut"))
+    assert "apart" not in (tmp_path / "cut/run.toml").read_text().splitlines()
+    said = re.fullmatch(
+        r"In-domain is probably too good: (all|[\d.]+ % of) \d+ in-domain records share their day with records of "
+        r"train, and quick boosted trees that saw no record of the same day have a RMSE ([\d.]+) "
+        r"\[([\d.]+), ([\d.]+)\] times as large; at that rate boosting would have RMSE ([\d.]+) rather than ([\d.]+)\.",
+        verdict(report(tmp_path / "cut"))[0],
+    )
+    assert said, verdict(report(tmp_path / "cut"))[0]
+    factor, low, high, worse, shown = map(float, said.groups()[1:])
+    assert 1.2 < low < factor < high < 2
+    rmse = report(tmp_path / "cut").score("rmse", system="boosting", split="eval", subset="full").value
+    assert shown == pytest.approx(rmse, abs=0.01)
+    assert worse == pytest.approx(factor * rmse, rel=0.01)
+    assert "In-domain is probably too good" in (tmp_path / "cut/report/report.md").read_text()
+
+
+def test_given_partitions_that_cut_clusters_are_told_first_of_classes_too(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    days(2.0, each=12).write_csv(tmp_path / "t.csv")
+    did(shiftbench("partition", "t.csv", "--cluster", "day", "--cut-clusters", "--out", "cut"))
+    words = ("--target", "kind", "--drop", "y", "--cluster", "day")
+    did(shiftbench("run", "cut", *words, *QUICK, "--out", "run"))
+    first = verdict(report(tmp_path / "run"))[0]
+    assert first.startswith("In-domain is probably too good: all ")
+    assert "have a share of wrong answers" in first
+    assert "; at that rate boosting would have accuracy" in first
+
+
+def test_the_estimate_nears_the_truth_of_trees_that_are_fitted_both_ways() -> None:
+    cut = found(days(1.0), Rules())
+    assert [leak.split for leak in cut] == ["dev", "eval"]
+    assert all(leak.records > 0.99 * leak.of for leak in cut)
+    factor = cut[0].factor
+    assert factor is not None
+    # Where a day's effect is unknown, variance 1 + 0.3²; known from seven records by trees, something above 0.3².
+    assert 1.2 < factor < np.sqrt(1.09) / 0.3
+    stronger = found(days(3.0), Rules())[0].factor
+    assert stronger is not None
+    assert stronger > factor
+
+
+def test_clusters_that_do_not_matter_are_not_clearly_worse() -> None:
+    (leak, _) = found(days(0.0), Rules())
+    assert leak.factor is not None
+    assert leak.low is not None
+    assert leak.low < 1
+    assert leak.factor == pytest.approx(1.0, abs=0.06)
+
+
+def test_what_cannot_be_estimated_says_why_and_kept_clusters_do_not_leak() -> None:
+    few = found(days(1.0, days=6, each=60), Rules())
+    assert {(leak.factor, leak.why) for leak in few} == {(None, "train has only 6 of them")}
+    assert found(days(1.0), Rules(apart="day")) == ()
+
+
+def test_the_estimate_is_independent_of_the_order_of_rows() -> None:
+    frame = days(1.0).with_row_index("id")
+    rules = Rules(id="id")
+    shuffled = frame.sample(fraction=1.0, shuffle=True, seed=2)
+    assert found(frame.select("id", "day", "serial", "x", "y", "kind"), rules) == found(shuffled, rules)
