@@ -133,10 +133,12 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     if predicted.fingerprints is not None:
         targets, where = rows[columns.target], Path(truth).name
         fingerprints.require_same(ids, predicted.fingerprints, targets, task=task, where=where)
+    shifted = columns.shifted or _if_there("shifted", rows.columns)
+    own = tables.ids(table, column, where=Path(truth).name)
+    _check_joined(table, own.is_in(ids.implode()), columns.target, shifted, task=task, where=Path(truth).name)
     kept = rows[columns.target].is_not_null()
     rows = rows.filter(kept)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
-    shifted = columns.shifted or _if_there("shifted", rows.columns)
     slicing = own_slicing(rows, columns.slices, labels=columns.clusters)
     records = Records(
         rows.height,
@@ -149,6 +151,18 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
     manifest = predicted.metadata.get("manifest")
     return ScoredTable(ids.filter(kept), records, system, task, manifest)
+
+
+def _check_joined(
+    table: pl.DataFrame, joined: pl.Series, target: str, shifted: str | None, *, task: str, where: str
+) -> None:
+    """Raise TableError for targets and flags of joined records that are none, with the rows of the file itself."""
+    if task == "regression":
+        tables.numbers(table.select(pl.when(joined).then(pl.col(target)).alias(target)), target, where=where)
+    if shifted:
+        flag = pl.col(shifted).cast(pl.String)
+        scored = joined & table[target].is_not_null()
+        flags(table.select(pl.when(scored).then(flag).otherwise(pl.lit("0")).alias(shifted)), shifted, where=where)
 
 
 def _id_column(table: pl.DataFrame, recorded: Any) -> str | None:

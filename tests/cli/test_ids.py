@@ -167,3 +167,25 @@ def test_the_first_row_without_an_answer_is_counted_from_one(shiftbench: Shiftbe
     said = shiftbench("assess", "t.parquet", "--out", "a")
     assert said.code == 2
     assert "(row 3)" in said.err
+
+
+def test_values_that_no_model_takes_are_named_by_id_in_run_and_fit(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    huge = pl.when(pl.int_range(pl.len()).is_in([17, 30])).then(1e300).otherwise("x").alias("x")
+    gappy().with_columns(huge).write_csv(tmp_path / "t.csv")
+    said = shiftbench("run", "t.csv", "--target", "y", "--members", 1, "--out", "run")
+    assert (said.code, "column 'x': expected finite numbers" in said.err) == (2, True), said.err
+    assert "in 1 records (ids 31)" in said.err  # the target of row 18 is missing
+    did(shiftbench("partition", "t.csv", "--out", "parts"))
+    said = shiftbench("fit", "parts", "--target", "y", "--members", 1, "--out", "model")
+    assert (said.code, "(ids 31)" in said.err) == (2, True), said.err
+
+
+def test_rows_of_the_truth_are_named_as_its_file_numbers_them(shiftbench: Shiftbench, ran: Path) -> None:
+    even = pl.int_range(pl.len()) % 2 == 0
+    frame = gappy().with_columns(shifted=pl.when(even).then(pl.lit("yes")).otherwise(pl.lit("no")))
+    ids = [int(one) for one in predictions.load(ran / "run/predictions/boosting.parquet").ids]
+    odd = pl.int_range(pl.len()) == max(ids) - 1
+    wrong = pl.when(odd).then(pl.lit("perhaps")).otherwise("shifted").alias("shifted")
+    frame.with_columns(wrong).write_csv(ran / "u.csv")
+    said = shiftbench("assess", "run/predictions/boosting.parquet", "--truth", "u.csv", "--target", "y", "--out", "a")
+    assert (said.code, f"found 'perhaps' in row {max(ids)}" in said.err) == (2, True), said.err

@@ -11,7 +11,7 @@ from shiftbench import keys, tables
 from shiftbench.errors import TableError
 from shiftbench.settings import Settings
 
-LABELS = ("group", "by")  # rules whose columns are only held against each other
+LABELS = ("group", "by", "apart")  # rules whose columns are only held against each other
 
 
 def require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> None:

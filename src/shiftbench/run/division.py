@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shiftbench import features, files, keys, tables
@@ -15,6 +16,9 @@ from shiftbench.features import Features
 from shiftbench.partition import IN_DOMAIN, Manifest, Partition, Rules, leakage, partition, write_manifest
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
+
+MOST = float(np.finfo(np.float32).max)
+MOST_LISTED = 3
 
 
 def rules_of(values: Mapping[str, Any]) -> Rules:
@@ -102,6 +106,29 @@ def adopt(frame: pl.DataFrame, made: Given, folder: Path) -> Divided:
     parts = Partition(frame, made.ids, made.assignment, dict(made.manifest.unused))
     files.write_json(folder / "manifest.json", made.manifest.to_json())
     return Divided(parts, made.manifest, ())
+
+
+def infinite(frame: pl.DataFrame, ids: pl.Series, within: pl.Series, chosen: Features) -> list[str]:
+    """A sentence for each feature that is not finite in single precision for records [N] within the mask [N]."""
+    problems = []
+    for name in chosen.numeric:
+        values = frame[name]
+        if not values.dtype.is_float() or not _beyond(values):
+            continue
+        wrong = within & (values.abs() > MOST).fill_null(value=False) & values.is_not_nan().fill_null(value=False)
+        if wrong.any():
+            shown = ", ".join(map(str, ids.filter(wrong).head(MOST_LISTED)))
+            problems.append(
+                f"column {name!r}: expected finite numbers within ±3.4e38, found {values.filter(wrong)[0]} in "
+                f"{wrong.sum():,} records (ids {shown}{', …' if wrong.sum() > MOST_LISTED else ''}). Clip them, or "
+                "leave the cells empty."
+            )
+    return problems
+
+
+def _beyond(values: pl.Series) -> bool:
+    low, high = values.min(), values.max()  # NaN is neither
+    return low is not None and high is not None and (float(low) < -MOST or float(high) > MOST)  # type: ignore[arg-type]
 
 
 def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str]) -> tuple[Features, tuple[str, ...]]:

@@ -55,8 +55,9 @@ def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings:
             found[split] = (shared, len(own))
     if not found:
         return ()
-    train = (parts.assignment == "train").fill_null(value=False)
-    factor, why = _factor(parts.table.filter(train), parts.ids.filter(train), values.filter(train), chosen, settings)
+    train = (parts.assignment == "train").fill_null(value=False).arg_true()
+    rows = _whole_clusters(parts.ids.gather(train), values.gather(train), settings.seed)
+    factor, why = _factor(parts, values, train.to_numpy()[rows].astype(np.intp), chosen, settings)
     name = "+".join(clusters)
     return tuple(Leak(split, name, *counts, *factor, why=why) for split, counts in found.items())
 
@@ -77,20 +78,27 @@ Factor = tuple[float | None, float | None, float | None]
 
 
 def _factor(
-    train: pl.DataFrame, ids: pl.Series, clusters: pl.Series, chosen: Features, settings: Settings
+    parts: Partition, clusters: pl.Series, rows: Rows, chosen: Features, settings: Settings
 ) -> tuple[Factor, str]:
-    """The ratio of the losses without and with the cluster, its 95 % interval over clusters; or why there is none."""
-    rows = _whole_clusters(ids, clusters, settings.seed)
+    """The ratio of the losses without and with the cluster, its 95 % interval over clusters; or why there is none.
+
+    clusters: [N] of the whole table. rows: the records of train that are looked at.
+    """
     if (count := clusters.gather(rows).n_unique()) < FEWEST_CLUSTERS:
         return (None, None, None), f"train has only {count} of them"
-    frame, regression = train[rows], settings.task != "classification"
+    frame, regression = parts.table[rows], settings.task != "classification"
     targets = (
         tables.numbers(frame, settings.target, where="train")
         if regression
         else frame[settings.target].cast(pl.String).to_numpy().astype(str)
     )
     sample = _Sample(
-        features.matrix(frame, chosen), targets, clusters.gather(rows), ids.gather(rows), regression, settings.seed
+        features.matrix(frame, chosen),
+        targets,
+        clusters.gather(rows),
+        parts.ids.gather(rows),
+        regression,
+        settings.seed,
     )
     if len(np.unique(targets)) < 2:
         return (None, None, None), "the target never varies"

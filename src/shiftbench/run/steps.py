@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from shiftbench import fingerprints, methods, tables
 from shiftbench.ensembles import Gaussian
@@ -16,7 +17,7 @@ from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
 from shiftbench.run.data import task_of, with_target
-from shiftbench.run.division import choose_features
+from shiftbench.run.division import choose_features, infinite
 from shiftbench.run.given import roles
 from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
@@ -42,8 +43,19 @@ def fit_parts(
     tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
     task = task_of(frames[0][settings.target], settings)
     settings = replace(settings, task=task)
-    train, dev = (with_target(frame, settings.target, task, where=str(folder))[0] for frame in frames)
+    files = [folder / "train.parquet", folder / "dev_in.parquet"]
+    kept = [
+        with_target(frame, settings.target, task, where=str(file)) for frame, file in zip(frames, files, strict=True)
+    ]
+    train, dev = (frame for frame, _ in kept)
     chosen, notes = choose_features(train, settings, roles(manifest.rules, train.columns))
+    problems = [
+        f"{file}: {problem}"
+        for frame, file, (_, known) in zip(frames, files, kept, strict=True)
+        for problem in infinite(frame, _ids(frame, manifest.rules.get("id"), file), known, chosen)
+    ]
+    if problems:
+        raise TableError(*problems)
     for note in notes:
         warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
@@ -52,6 +64,12 @@ def fit_parts(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
         overwrite=overwrite, progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )  # fmt: skip
+
+
+def _ids(frame: pl.DataFrame, column: str | None, file: Path) -> pl.Series:
+    """The ids of a partition's own table, which holds them where `shiftbench partition` wrote it."""
+    named = column if column in frame.columns else None
+    return tables.ids(frame, tables.id_column(frame, named), where=str(file))
 
 
 def predict_table(

@@ -10,14 +10,14 @@ from typing import Any
 
 from shiftbench import settings as settings_module
 from shiftbench.assessment import Options, build, squared
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
 from shiftbench.partition import PARTITIONS, Partition
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.run import given
 from shiftbench.run.data import Data, prepare
-from shiftbench.run.division import Divided, adopt, choose_features, divide
+from shiftbench.run.division import Divided, adopt, choose_features, divide, infinite
 from shiftbench.run.judged import EVALUATED, Judged, hashes, test_sets
 from shiftbench.run.leak import leaks
 from shiftbench.run.systems import (
@@ -62,6 +62,8 @@ def run(settings: Settings, folder: str | Path, *, cores: int = 1, progress: Pro
         made = _divided(data, folder / "partition")
         train = made.parts.frame("train")
         chosen, notes = choose_features(train, settings, _roles(data))
+        if problems := infinite(made.parts.table, made.parts.ids, made.parts.assignment.is_not_null(), chosen):
+            raise TableError(*problems)
         further, lost = test_sets(settings, train, chosen)
     except ShiftbenchError:
         if new:  # a refused run leaves nothing behind
