@@ -11,17 +11,21 @@ import pytest
 
 from shiftbench import scored, settings
 from shiftbench.assessment import Options, build
+from shiftbench.ensembles import Gaussian
+from shiftbench.errors import TableError
 from shiftbench.intervals import Settings
 from shiftbench.methods import column, combination, constant
 from shiftbench.pairing import shared_records
-from shiftbench.predictions import load
+from shiftbench.predictions import Predictions, load
 from shiftbench.report.grid import grids
 from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
 from shiftbench.resampling import Resampler
 from shiftbench.retention import r_auc
-from shiftbench.run import run
+from shiftbench.run import predict_table, run
 from shiftbench.scored import Records, Singles
+from shiftbench.scored_table import Columns, line_up
+from shiftbench.scored_table import load as load_table
 
 N = 240
 SHIFTED = np.arange(N) % 3 == 0
@@ -255,6 +259,44 @@ def test_a_run_scores_a_column_on_its_values_and_writes_no_other(tmp_path):
     errors = [(by_id[key]["raw"] - by_id[key]["y"]) ** 2 for key in answered]
     assert sum(s.n * s.value**2 for s in scores) == pytest.approx(sum(errors))
     assert "has a value for" in next(system.about for system in found.systems if system.name == "raw")
+
+
+def predicted(folder, *, gaps: bool):
+    """Predictions of two systems, of which the second has no answer for every fifth record, beside their targets."""
+    truth = pl.DataFrame({"id": [f"r{k}" for k in range(N)], "y": np.arange(N) % 7.0, "shifted": SHIFTED})
+    truth.write_parquet(folder / "truth.parquet")
+    for name, rows in (("whole", np.arange(N)), ("some", np.flatnonzero(SOME)[::-1])):
+        ensemble = Gaussian(mean=rows[None] % 5.0, variance=np.ones((1, len(rows))))
+        noted = {"unanswered": N - len(rows)} if gaps else {}
+        Predictions(truth["id"].to_numpy()[rows], ensemble, noted).save(folder / f"{name}.parquet")
+    names, columns = ("some", "whole"), Columns(id="id", target="y", shifted="shifted")
+    return [
+        load_table(folder / f"{name}.parquet", columns, name=name, truth=folder / "truth.parquet") for name in names
+    ]
+
+
+def test_predictions_with_gaps_are_compared_with_others_on_what_they_answer(tmp_path):
+    joined = line_up(predicted(tmp_path, gaps=True))
+    some, whole = joined.systems
+    assert (joined.records.n, whole.answered) == (N, None)
+    np.testing.assert_array_equal(some.answered, SOME)
+    np.testing.assert_array_equal(some.errors, whole.errors[SOME])
+
+
+def test_predictions_that_lack_records_without_saying_so_are_refused(tmp_path):
+    with pytest.raises(TableError, match="found 0 missing and 48 others"):
+        line_up(predicted(tmp_path, gaps=False))
+
+
+@pytest.mark.filterwarnings("ignore:.*has an answer for 3 of 4 rows")
+def test_predict_writes_only_answers(tmp_path):
+    train = pl.DataFrame({"y": [1.0, 2.0, 3.0] * 4, "a": [1.0, 2.0, 4.0] * 4})
+    column.fit(train, train, target="y", settings=column.Settings("regression", column="a"), folder=tmp_path / "a")
+    pl.DataFrame({"id": ["p", "q", "r", "s"], "a": [1.0, None, 3.0, 4.0]}).write_parquet(tmp_path / "t.parquet")
+    predict_table(tmp_path / "a", tmp_path / "t.parquet", tmp_path / "said.parquet")
+    found = load(tmp_path / "said.parquet")
+    assert (list(found.ids), found.ensemble.mean.tolist()) == (["p", "r", "s"], [[1.0, 3.0, 4.0]])
+    assert found.metadata["unanswered"] == 1
 
 
 def test_a_combination_answers_where_all_its_parts_do(tmp_path):

@@ -16,6 +16,7 @@ from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
 from shiftbench.methods.targets import absent, labels
+from shiftbench.ranking import Index
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.slicing import own_slicing
 from shiftbench.tables import problem
@@ -86,13 +87,15 @@ def _if_there(name: str, columns: Sequence[str]) -> str | None:
 @dataclass(frozen=True)
 class ScoredTable:
     """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
-    where targets and answers were given, else "errors"."""
+    where targets and answers were given, else "errors". gaps: whether its file says that it leaves out records that it
+    has no answer for."""
 
     ids: pl.Series
     records: Records
     scored: Scored
     task: str
     manifest: str | None = None
+    gaps: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
     manifest = predicted.metadata.get("manifest")
-    return ScoredTable(ids.filter(kept), records, system, task, manifest)
+    return ScoredTable(ids.filter(kept), records, system, task, manifest, bool(predicted.metadata.get("unanswered")))
 
 
 def _check_joined(
@@ -188,12 +191,12 @@ def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, rol
 
 
 def line_up(systems: Sequence[ScoredTable]) -> Joined:
-    """Systems on the same ids, in the order of the first.
+    """Systems on the same ids, in the order of the first; one whose file says that it has gaps may lack some of them.
 
     Raises:
         TableError: if their ids, shifted flags or tasks differ, or two have one name.
     """
-    first = systems[0]
+    first = next((system for system in systems if not system.gaps), systems[0])
     names = [system.scored.system.name for system in systems]
     problems = [
         f"expected systems of different names, found {name!r} twice." for name in set(names) if names.count(name) > 1
@@ -204,14 +207,18 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
         order = _order(place, system, first, problems)
         if order is None:
             continue
-        lined = system.scored.select(order)
-        found.append(lined)
+        answered = order >= 0
+        found.append(system.scored.select(np.maximum(order, 0)).answering(answered))
         if system.task != first.task:
             problems.append(
                 f"{system.scored.system.name}: expected {first.task} like the first file, found {system.task}."
             )
         flagged, wanted = system.records.shifted, first.records.shifted
-        if flagged is not None and wanted is not None and not np.array_equal(flagged[order], wanted):
+        if (
+            flagged is not None
+            and wanted is not None
+            and not np.array_equal(flagged[order[answered]], wanted[answered])
+        ):
             problems.append(
                 f"{system.scored.system.name}: expected the same records to be shifted as in the first file."
             )
@@ -221,21 +228,21 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
     return Joined(first.records, found, first.task, manifests)
 
 
-def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Any:
-    """Rows of a system in the order of the first one's ids; None, and a problem, where the ids differ."""
+def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Index | None:
+    """Rows of a system in the order of the first one's ids, -1 for its gaps; None, and a problem, where ids differ."""
     if system.ids.equals(first.ids):
         return np.arange(len(system.ids))
     rows = pl.DataFrame({"id": system.ids}).with_row_index("here")
     joined = place.join(rows, on="id", how="full", coalesce=True).sort("row", nulls_last=True)
     missing, surplus = joined["here"].null_count(), joined["row"].null_count()
-    if missing or surplus:
+    if surplus or (missing and not system.gaps):
         odd = joined.filter(pl.col("here").is_null() | pl.col("row").is_null())["id"].head(3).to_list()
         problems.append(
             f"{system.scored.system.name}: expected the {len(first.ids):,} ids of the first file, found {missing:,} "
             f"missing and {surplus:,} others (such as {', '.join(map(str, odd))}). Keep the common ids in every file."
         )
         return None
-    return joined["here"].to_numpy()
+    return joined["here"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:

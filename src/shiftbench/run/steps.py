@@ -99,7 +99,7 @@ def predict_table(
         warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=2)
     column = tables.id_column(frame, id_column)
     ids = tables.ids(frame, column, where=table.name)
-    known = methods.answered(frame, folder=model)
+    every, known = frame.height, methods.answered(frame, folder=model)
     if known is not None and not known.all():
         told = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
         if not known.any():
@@ -114,7 +114,13 @@ def predict_table(
     predicted = Predictions(
         ids.to_numpy(),
         ensemble,
-        {"method": method.name, "table": table.name, "target": target, "id_column": column},
+        {
+            "method": method.name,
+            "table": table.name,
+            "target": target,
+            "id_column": column,
+            "unanswered": every - frame.height,
+        },
         fingerprints.of_table(frame, ids, target, task=task),
     )
     predicted.save(path)

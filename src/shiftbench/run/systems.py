@@ -163,7 +163,7 @@ def fit_and_predict(
         path = folder / "predictions" / records.name / f"{planned.place}.parquet"
         if len(rows):
             shown = ensemble if len(rows) == len(records.ids) else ensemble.select(rows)
-            noted = {**record, "id_column": records.id_column}
+            noted = {**record, "id_column": records.id_column, "unanswered": len(records.ids) - len(rows)}
             Predictions(records.ids.to_numpy()[rows], shown, noted, records.fingerprints[rows]).save(path)
     about, caution = module.about(judged[0].frame, folder=place), methods.caution(place)
     return System(planned, own.to_dict(), about, predicted, answered, caution)
