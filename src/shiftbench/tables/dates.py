@@ -30,6 +30,7 @@ CERTAIN = (  # which number is what does not depend on other values
     r"^" + _NAME + r"\.? *(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:, *| +)(?P<year>\d{4})" + _TIME,
     r"^(?P<day>\d{1,2})(?:st|nd|rd|th)?[-. ]*" + _NAME + r"[-., ]*(?P<year>\d{4})" + _TIME,
 )
+FEW = 50
 DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
 SIGNS = {"/": "/", ".": r"\.", "-": "-"}
 SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # which century, and often which order, is open
@@ -37,12 +38,19 @@ SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # which century, and o
 
 def is_like(text: str) -> bool:
     """Whether one text looks like a date: sooner answered than for a whole column."""
-    return any(re.match(pattern, text) for pattern in (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR, COMPACT))
+    return any(re.fullmatch(pattern, text) for pattern in (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR, COMPACT))
 
 
 def like(texts: pl.Series) -> pl.Series:
     """Whether each text [N] looks like a date, readable or not; missing ones do not."""
     patterns = (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR)
+    if len(texts) <= FEW:  # a table may have very many columns of few values
+        shown = [text is not None and any(re.fullmatch(pattern, text) for pattern in patterns) for text in texts]
+        shown = [
+            now or (any(shown) and bool(re.fullmatch(COMPACT, text or "")))
+            for now, text in zip(shown, texts, strict=True)
+        ]
+        return pl.Series(shown, dtype=pl.Boolean)
     found = functools.reduce(operator.or_, (texts.str.contains(pattern) for pattern in patterns))
     if found.any():
         found |= texts.str.contains(COMPACT)

@@ -78,6 +78,9 @@ def _warn_of_times(column: pl.Series) -> None:
 def _fault(column: pl.Series) -> str:
     if column.dtype != pl.String:
         return ""
+    different = column.unique()
+    if len(different) <= FEW_CATEGORIES and not dates.like(different.str.strip_chars()).any():
+        return ""  # soon told, because a table may have very many columns
     counts = _counts(column)
     return _dates_fault(column, counts) or _numbers_fault(column, counts)
 
