@@ -17,7 +17,17 @@ from shiftbench import retention
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, holm
 from shiftbench.ranking import Ranking
-from shiftbench.resampling import Detection, Joined, Means, Resampler, Retention, Statistic
+from shiftbench.resampling import (
+    PLAIN,
+    Detection,
+    Joined,
+    Means,
+    Ratio,
+    Resampler,
+    Retention,
+    Statistic,
+    scale_between,
+)
 
 EXPLICIT = [kind for kind in KINDS if kind != "auto"]
 examples = settings(max_examples=60, deadline=None, derandomize=True)
@@ -118,15 +128,85 @@ def test_percentile_and_studentised_intervals_of_a_mean_equal_their_twins(rng):
     values, resampler = rng.chisquare(1, 80), Resampler(80)
     means, errors = resampled_means(values, resampler, 4, 150)
     mean, error = values.mean(), values.std(ddof=1) / math.sqrt(80)
-    t = [(one - mean) / spread for one, spread in zip(means, errors, strict=True)]
+    plain = quantile([abs(one - mean) / spread for one, spread in zip(means, errors, strict=True)], 0.9) * error
+    # On the logarithm a standard error is divided by the mean.
+    logs = [abs(math.log(one / mean)) / (spread / one) for one, spread in zip(means, errors, strict=True)]
+    factor = math.exp(quantile(logs, 0.9) * error / mean)
     expected = {
-        "percentile": (quantile(means, 0.05), quantile(means, 0.95)),
-        "studentised": (mean - quantile(t, 0.95) * error, mean - quantile(t, 0.05) * error),
+        ("percentile", PLAIN): (quantile(means, 0.05), quantile(means, 0.95)),
+        ("studentised", PLAIN): (mean - plain, mean + plain),
+        ("studentised", scale_between(0.0, math.inf)): (mean / factor, mean * factor),
     }
-    for kind, ends in expected.items():
+    for (kind, scale), ends in expected.items():
         settings = Settings(replicates=150, kind=kind, seed=4, level=0.9)
-        result = bootstrap([mean_of(values, resampler)], resampler, settings)
-        np.testing.assert_allclose(np.ravel(result.intervals()), ends, rtol=1e-12)
+        result = bootstrap([mean_of(values, resampler)], resampler, settings, scales=[scale])
+        np.testing.assert_allclose(np.ravel(result.intervals()), ends, rtol=1e-9)
+
+
+def test_standard_errors_are_those_of_leaving_out_one_cluster_at_a_time(rng):
+    cluster = clustered(rng, 14, least=1, most=40)
+    stratum = (cluster >= 6).astype(int)
+    resampler = Resampler(len(cluster), clusters=cluster, strata=stratum)
+    errors, uncertainty = rng.chisquare(1, (2, len(cluster))), rng.normal(size=len(cluster))
+    systems = [scores_of(row, uncertainty, resampler) for row in errors]
+    with pytest.warns(FewClustersWarning, match="found 6"):
+        result = bootstrap(systems, resampler, Settings(replicates=5, kind="studentised"), units=[14] * 5)
+
+    def r_auc(row: np.ndarray, left_out: int) -> float:
+        kept = cluster != left_out
+        return retention.r_auc(row[kept], uncertainty[kept])
+
+    left = np.array([[r_auc(row, k) for row in errors] for k in range(14)])
+    left = np.column_stack((left, left[:, 0] - left[:, 1]))  # both systems, and their difference
+    variance = sum(
+        (size - 1) * part.var(axis=0) for part, size in ((left[:6], 6), (left[6:], 8))
+    )  # the jackknife's (m - 1) / m times the sum of squares, by stratum
+    assert result.errors is not None
+    np.testing.assert_allclose(result.errors[:, result.names.index("r_auc")], np.sqrt(variance), rtol=1e-9)
+
+
+def test_with_many_units_influences_give_the_same_standard_errors_as_leaving_out(rng):
+    cluster = clustered(rng, 501)
+    resampler = Resampler(len(cluster), clusters=cluster)
+    statistic = scores_of(rng.chisquare(1, len(cluster)), rng.normal(size=len(cluster)), resampler)
+    made = bootstrap([statistic], resampler, Settings(replicates=2, kind="studentised"))
+    left_out = resampler.jackknife_errors(
+        np.array([statistic.values((np.arange(501) != unit).astype(float)) for unit in range(501)])
+    )
+    assert made.errors is not None
+    np.testing.assert_allclose(made.errors[0], left_out, rtol=0.06)  # F1@95% jumps with the number of records
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "inside"),
+    [(0.0, math.inf, [1e-6, 0.3, 1.0, 1e6]), (0.0, 1.0, [1e-6, 0.3, 0.999]), (-1.0, 1.0, [-0.9, 0.0, 0.9])],
+)
+def test_a_scale_has_its_inverse_and_slope_and_keeps_the_range(least, most, inside):
+    scale, values = scale_between(least, most), np.array(inside)
+    there = scale.to(values)
+    np.testing.assert_allclose(scale.back(there), values, rtol=1e-9)
+    step = 1e-6 * np.minimum(np.abs(values) + (scale is PLAIN), 1.0 - values if most == 1.0 else np.inf)
+    np.testing.assert_allclose(
+        (scale.to(values + step) - scale.to(values - step)) / (2 * step), scale.slope(values), rtol=1e-4
+    )
+    if scale is not PLAIN:
+        ends = scale.back(there[:, None] + np.array([-1e3, -5.0, 5.0, 30.0]))
+        assert (ends >= least).all()
+        assert (ends <= most).all()
+
+
+def test_the_ratio_of_two_means_is_studentised_on_its_logarithm_so_that_either_way_up_it_says_the_same(rng):
+    day, shifted = np.repeat(np.arange(30), 8), np.tile([0, 1], 120)
+    errors = rng.gamma(1.0, size=30)[day] * (1 + shifted) * rng.gamma(5.0, size=240)
+    resampler = Resampler(240, clusters=day, strata=shifted)
+    sides = [Means(("m",), errors[shifted == s][None], resampler.unit[shifted == s], resampler.units) for s in (1, 0)]
+    settings, log = Settings(replicates=300, kind="studentised"), [scale_between(0.0, math.inf)]
+    (low, high), (inverse_low, inverse_high) = (
+        np.ravel(bootstrap([Ratio("ratio", *pair)], resampler, settings, scales=log).intervals())
+        for pair in (sides, sides[::-1])
+    )
+    assert (1 / inverse_high, 1 / inverse_low) == pytest.approx((low, high), rel=2e-2)
+    assert low < errors[shifted == 1].mean() / errors[shifted == 0].mean() < high
 
 
 def test_interval_and_p_value_of_a_difference_equal_their_twins(rng):
@@ -304,6 +384,47 @@ def test_studentised_intervals_by_cluster_cover_the_truth_and_intervals_by_recor
     assert all(0.92 <= share <= 0.98 for share in covered.values()), covered
     too_short = dict(zip(systems[0].names, 1.0 - np.mean(by_record, axis=0), strict=True))
     assert max(too_short["mean_error"], too_short["r_auc"]) < 0.8, too_short
+
+
+def heavy(rng: np.random.Generator, days: int, *, both_sides: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of days of log-normal sizes, whether they are shifted, and the days; shifted errors are twice as large."""
+    day = np.repeat(np.arange(days), np.maximum(1, np.round(12 * np.exp(rng.normal(-0.5, 1.0, days)))).astype(int))
+    shifted = (np.arange(len(day)) if both_sides else day) % 2 == 1
+    level = np.exp(rng.normal(0.0, 0.7, days))[day]
+    return level * (1.0 + shifted) * np.exp(rng.normal(-0.5, 1.0, len(day))), shifted, day
+
+
+@pytest.mark.parametrize("both_sides", [False, True], ids=["days on one side each", "days on both sides"])
+def test_the_interval_of_shifted_over_in_domain_covers_as_it_should_and_tells_more_where_days_are_on_both(both_sides):
+    rng = np.random.default_rng(8)
+    held, told, scale = [], [], [scale_between(0.0, math.inf)]
+    for seed in range(150):
+        errors, shifted, day = heavy(rng, 50, both_sides=both_sides)
+        resampler = Resampler(len(day), clusters=day, strata=shifted.astype(int))
+        sides = [Means(("m",), errors[s][None], resampler.unit[s], resampler.units) for s in (shifted, ~shifted)]
+        settings = Settings(replicates=99, kind="studentised", seed=seed)
+        made = bootstrap([Ratio("ratio", *sides)], resampler, settings, units=[25], scales=scale)
+        low, high = np.ravel(made.intervals())
+        held.append(low <= 2.0 <= high)
+        told.append(low > 1.0)
+    assert 0.90 <= np.mean(held) <= 0.985
+    assert np.mean(told) > 0.9 if both_sides else 0.2 < np.mean(told) < 0.9
+
+
+def test_few_unequal_clusters_of_heavy_tailed_errors_are_covered_far_better_than_by_percentiles():
+    rng = np.random.default_rng(9)
+    studentised, percentile = [], []
+    for seed in range(150):
+        errors, _, day = heavy(rng, 25, both_sides=True)
+        resampler = Resampler(len(day), clusters=day)
+        half = errors / np.where(np.arange(len(day)) % 2 == 1, 2.0, 1.0)  # of mean exp(0.245)
+        settings = Settings(replicates=99, kind="studentised", seed=seed)
+        made = bootstrap([mean_of(half, resampler)], resampler, settings, scales=[scale_between(0.0, math.inf)])
+        for kind, found in (("studentised", studentised), ("percentile", percentile)):
+            low, high = np.ravel(replace(made, kind=kind).intervals())
+            found.append(low <= math.exp(0.245) <= high)
+    assert np.mean(studentised) >= 0.90
+    assert np.mean(studentised) > np.mean(percentile) + 0.04
 
 
 def test_clusters_on_both_sides_of_the_shift_are_drawn_whole_or_the_interval_would_be_too_short():

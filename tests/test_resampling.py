@@ -18,9 +18,11 @@ from shiftbench.resampling import (
     GroupMeans,
     Joined,
     Means,
+    Ratio,
     Resampler,
     Retention,
     Root,
+    canonical_order,
 )
 
 RULES = retention.RULES
@@ -171,6 +173,7 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
         Confusion(targets, labels, 3, unit, units),
         Detection(shifted, ranking, unit, units),
         Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True),
+        Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),
     ]
     return Joined(parts)
 
@@ -319,3 +322,44 @@ def test_few_clusters_on_one_side_are_seen_even_where_others_are_on_both(rng):
     clusters, shifted = np.repeat(np.arange(30), 4), np.zeros(120, dtype=int)
     shifted[[0, 1, 5]] = 1  # only clusters 0 and 1 have shifted records
     assert Resampler(120, clusters=clusters, strata=shifted).fewest == 2
+
+
+def test_units_with_records_in_a_part_are_counted(rng):
+    codes = rng.integers(0, 17, 120)
+    member = rng.random(120) < 0.1
+    assert Resampler(120, clusters=codes).units_of(member) == len(np.unique(codes[member]))
+    assert Resampler(120).units_of(member) == member.sum()
+
+
+# --- an order of records that no order of rows changes --------------------------------------------------------------
+
+
+def columns(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """A flag, a code and two systems' numbers, with many ties, and zeros of both signs."""
+    coarse = np.round(rng.normal(size=(2, n)), 1) + 0.0
+    coarse[0][coarse[0] == 0.0] = -0.0
+    return [rng.random(n) < 0.5, rng.integers(0, 4, n), *coarse]
+
+
+def test_records_come_in_the_same_order_however_rows_and_systems_are_ordered(rng):
+    flag, code, a, b = columns(rng, 400)
+    expected = canonical_order([flag, code], [[a], [b]], 400)
+    assert sorted(expected) == list(range(400))
+    for _ in range(5):
+        rows = rng.permutation(400)
+        order = rows[canonical_order([flag[rows], code[rows]], [[b[rows]], [a[rows]]], 400)]
+        for column in (flag, code, a, b):  # records that hold the same are exchangeable
+            np.testing.assert_array_equal(column[order], column[expected])
+
+
+def test_two_systems_that_swap_their_numbers_are_told_from_each_other():
+    a, b = np.array([1.0, 2.0, 1.0]), np.array([2.0, 1.0, 2.0])
+    first, again = canonical_order([], [[a], [b]], 3), canonical_order([], [[a[::-1]], [b[::-1]]], 3)
+    np.testing.assert_array_equal(a[first], a[::-1][again])
+
+
+def test_zeros_of_either_sign_are_one_number():
+    zeros = np.array([0.0, -0.0, 1.0])
+    ones = np.array([5.0, 4.0, 3.0])
+    expected = ones[canonical_order([zeros], [[ones]], 3)]
+    np.testing.assert_array_equal(ones[canonical_order([np.abs(zeros)], [[ones]], 3)], expected)

@@ -35,8 +35,6 @@ from shiftbench.retention import RetentionScores, Rule
 from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
-# The opposite of the best order loses as much as that gains; what else can be below 0 has no bound.
-LEAST = {"rejection_ratio": -1.0, "nll": -np.inf, "f1_auc_normalised": -np.inf}
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
 
@@ -372,8 +370,7 @@ def _clipped(metric: str, ends: Ends) -> Ends:
     """An interval within the metric's range: studentised ends may reach beyond it."""
     if ends.low is None or ends.high is None or not np.isfinite(ends.low):
         return ends._replace(low=None, high=None)
-    least = LEAST.get(metric, 0.0)
-    most = 1.0 if METRICS[metric].scale in ("percent", "fraction") and metric != "mape" else np.inf
+    least, most = METRICS[metric].least, METRICS[metric].most
     low, high = np.clip([ends.low, ends.high], least, most)
     return ends._replace(low=float(low), high=float(high))
 

@@ -17,8 +17,8 @@ from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
 from shiftbench.pairing import shared_records
-from shiftbench.report.content import Count, Report, System
-from shiftbench.resampling import Resampler
+from shiftbench.report.content import METRICS, Count, Report, System
+from shiftbench.resampling import Resampler, Scale, scale_between
 from shiftbench.retention import Rule
 from shiftbench.scored import Records, Scored, listed
 from shiftbench.slicing import Gathering
@@ -267,7 +267,15 @@ def _replicates(
     resampler = _resampler(records)
     shared = set.intersection(*(set(system.means) for system in systems))
     labels, units, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
-    return labels, intervals.bootstrap(statistics, resampler, options.intervals, units=units[0], progress=progress)
+    scales = [_scale(label) for label in labels[0]]
+    return labels, intervals.bootstrap(
+        statistics, resampler, options.intervals, units=units[0], scales=scales, progress=progress
+    )
+
+
+def _scale(label: Label) -> Scale:
+    metric = METRICS["mean_error" if label[0] == "slice" else label[-1]]
+    return scale_between(metric.least, metric.most)
 
 
 def _resampler(records: Records) -> Resampler:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from shiftbench.check import Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.resampling import Resampler, Statistic
+from shiftbench.resampling import PLAIN, Resampler, Scale, Statistic
 
 Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
 KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
@@ -34,6 +34,9 @@ SO_MANY = 300_000
 # Fewer replicates do not fix the tails of a studentised distribution: its ends would be those of single replicates.
 ENOUGH = 200
 
+# Up to so many units each is left out in turn for a standard error; beyond, weights are small and influences suffice.
+LEFT_OUT = 500
+
 Progress = Callable[[int, int], None]
 
 
@@ -41,8 +44,9 @@ Progress = Callable[[int, int], None]
 class Settings:
     """How intervals are made.
 
-    replicates: B. level: nominal coverage. kind: "studentised" (bootstrap-t: each replicate is measured in its own
-    standard error; the one whose coverage holds for skewed errors and few clusters), "percentile", "bca"
+    replicates: B. level: nominal coverage. kind: "studentised" (symmetric bootstrap-t: each replicate is measured in
+    its own standard error, logarithms and logits of scores instead of positive scores and shares; the one whose
+    coverage holds best for skewed errors and few clusters), "percentile", "bca"
     (bias-corrected and accelerated), "normal" (no replicates: standard errors from the influence of each unit, the
     infinitesimal jackknife), or "auto": studentised up to 2,000 units and from 200 replicates on, percentile up to
     300,000, normal beyond.
@@ -85,8 +89,9 @@ class Bootstrap:
 
     values: [K, S]. replicates: [B, K, S], B = 0 where intervals are normal. errors: [K + P, S], the standard errors of
     the systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
-    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only. no_interval: [S], why a
-    score has neither interval nor p-value ("too few clusters"); empty where it has them.
+    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only. scales: [S], on which scores
+    are studentised; no differences are. no_interval: [S], why a score has neither interval nor p-value ("too few
+    clusters"); empty where it has them.
     """
 
     names: tuple[str, ...]
@@ -97,6 +102,7 @@ class Bootstrap:
     errors: Vector | None = None
     replicate_errors: Vector | None = None
     acceleration: Vector | None = None
+    scales: tuple[Scale, ...] = ()
     no_interval: tuple[str, ...] = ()
 
     @property
@@ -115,8 +121,8 @@ class Bootstrap:
 
         The p-value is the share of replicates that lie further from the observed difference than it lies from zero,
         in standard errors where there are any; the observation counts as one of them (Davison & Hinkley 1997, 4.2.2).
-        The studentised interval of a difference is symmetric (Hall 1988): its coverage is closer to nominal than that
-        of equal tails, and it leaves out zero where p is at most 1 - level.
+        Studentised intervals are symmetric (Hall 1988): their coverage is closer to nominal than that of equal tails,
+        and that of a difference leaves out zero where p is at most 1 - level.
         """
         a, b = self.pairs[pair]
         row = len(self.values) + pair
@@ -143,21 +149,36 @@ class Bootstrap:
         if not math.isfinite(value) or finite.sum() < 2:
             return math.nan, math.nan
         if self.kind == "studentised":
-            assert self.errors is not None
-            assert self.replicate_errors is not None
-            t = _studentised(value, replicates, self.replicate_errors[:, row, s])
-            if t is not None and self.errors[row, s] > 0:
-                below, above = _quantiles(t, [tail, 1.0 - tail])
-                if row >= len(self.values):  # a difference
-                    (above,) = _quantiles(np.abs(t), [self.level])
-                    below = -above
-                return value - above * self.errors[row, s], value - below * self.errors[row, s]
+            scale = self.scales[s] if self.scales and row < len(self.values) else PLAIN
+            ends = self._symmetric(row, s, value, replicates, scale) or self._symmetric(
+                row, s, value, replicates, PLAIN
+            )
+            if ends is not None:
+                return ends
         shares = [tail, 1.0 - tail]
         if self.kind == "bca":
             assert self.acceleration is not None
             shares = _bca_shares(value, replicates[finite], float(self.acceleration[row, s]), tail)
         low, high = _quantiles(replicates[finite], shares)
         return low, high
+
+    def _symmetric(
+        self, row: int, s: int, value: float, replicates: Vector, scale: Scale
+    ) -> tuple[float, float] | None:
+        """The studentised interval, symmetric on a scale; None where standard errors are zero or too many undefined."""
+        assert self.errors is not None
+        assert self.replicate_errors is not None
+        with np.errstate(all="ignore"):
+            middle, slope = float(scale.to(np.array(value))), float(scale.slope(np.array(value)))
+            spread = self.replicate_errors[:, row, s] * scale.slope(replicates)
+            t = _studentised(middle, scale.to(replicates), spread)
+        error = slope * float(self.errors[row, s])
+        if t is None or not (math.isfinite(middle) and 0.0 < error < math.inf):
+            return None
+        (reach,) = _quantiles(np.abs(t), [self.level])
+        with np.errstate(over="ignore"):
+            low, high = scale.back(np.array([middle - reach * error, middle + reach * error]))
+        return float(low), float(high)
 
     def _p_values(self, row: int, value: Vector, replicates: Vector) -> Vector:
         result = np.full(len(self.names), math.nan)
@@ -222,6 +243,7 @@ def bootstrap(
     settings: Settings,
     *,
     units: Sequence[int] | None = None,
+    scales: Sequence[Scale] = (),
     progress: Progress | None = None,
 ) -> Bootstrap:
     """Replicates of the scores of one or more systems (a statistic each, with equal names) on the same records.
@@ -233,6 +255,7 @@ def bootstrap(
         statistics: one a system. resampler, settings: what is drawn, and how.
         units: [S] how many units each score rests on, on the side of the shift that has fewer; by default those of the
             smallest stratum. A score of fewer than 10 gets neither interval nor p-value.
+        scales: [S] on which scores are studentised; as they stand by default.
         progress: called with (replicates done, replicates in all).
 
     Warns:
@@ -264,6 +287,9 @@ def bootstrap(
             if progress is not None:
                 progress(len(drawn), settings.replicates)
         _, errors = _evaluate(statistics, resampler, ones, linear=kind == "studentised")
+        if errors is not None and resampler.units <= LEFT_OUT:
+            exact = _jackknife_errors(statistics, resampler, pool)
+            errors = np.where(np.isfinite(exact), exact, errors)
         acceleration = _acceleration(statistics, ones) if kind == "bca" else None
     return Bootstrap(
         names=names,
@@ -274,6 +300,7 @@ def bootstrap(
         errors=errors,
         replicate_errors=np.array([spread for _, spread in drawn]) if kind == "studentised" else None,
         acceleration=acceleration,
+        scales=tuple(scales),
         no_interval=no_interval,
     )
 
@@ -302,6 +329,24 @@ def _evaluate(
     # Differences one by one: all at once would be many times the memory of millions of records.
     rows = chain(influences, (a - b for a, b in combinations(influences, 2)))
     return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
+
+
+def _jackknife_errors(statistics: Sequence[Statistic], resampler: Resampler, pool: ThreadPoolExecutor) -> Vector:
+    """Standard errors [K + P, S] of systems and pairwise differences from leaving out each unit in turn.
+
+    With few and unequal clusters they are larger than those of the infinitesimal jackknife, which takes a cluster's
+    weight to be small, and nearer to the truth (Efron & Tibshirani 1993, Chapter 11; by strata). NaN where a score is
+    undefined without some unit.
+    """
+
+    def without(unit: int) -> Vector:
+        counts = np.ones(resampler.units)
+        counts[unit] = 0.0
+        return np.array([statistic.values(counts) for statistic in statistics])
+
+    scores = np.moveaxis(np.array(list(pool.map(without, range(resampler.units)))), 1, 0)
+    rows = chain(scores, (a - b for a, b in combinations(scores, 2)))
+    return np.array([resampler.jackknife_errors(row) for row in rows])
 
 
 def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:

@@ -146,6 +146,23 @@ def test_models_are_compared_on_the_same_ids_in_any_order(shiftbench: Shiftbench
     assert all(row.difference == pytest.approx(0, abs=1e-12) for row in twins)
 
 
+@pytest.mark.parametrize("cluster", [(), ("--cluster", "city")], ids=["by record", "by cluster"])
+def test_a_shuffled_table_has_the_same_intervals(
+    shiftbench: Shiftbench, tmp_path: Path, cluster: tuple[str, ...]
+) -> None:
+    table = errors_table().select("error", "uncertainty", "shifted", "city", "season")
+    table.write_csv(tmp_path / "a.csv")
+    table.sample(fraction=1, shuffle=True, seed=1).write_csv(tmp_path / "b.csv")
+    found = []
+    for name in ("a", "b"):
+        words = ("assess", f"{name}.csv", "--slice", "season", *cluster, "--out", name)
+        assert shiftbench(*words, "--replicates", 200, "--threshold", 1).code == 0
+        report = Report.load(tmp_path / name / "report.json")
+        found.append([(row.low, row.high) for row in (*report.scores, *report.slices)])
+    assert found[0] == found[1]
+    assert sum(low is not None for low, _ in found[0]) > 20
+
+
 def test_two_models_are_compared_on_the_terminal(shiftbench: Shiftbench) -> None:
     errors = errors_table().drop("target", "answer")
     errors.write_csv("a.csv")

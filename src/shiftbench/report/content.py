@@ -30,6 +30,8 @@ class Metric:
     better: Better
     scale: Scale
     uses_uncertainty: bool = False
+    least: float = 0.0  # the range of the score, which its intervals keep
+    most: float = math.inf
     ranked: bool = True  # whether systems are ranked by it: doing as badly on both sides of a shift is no merit
 
 
@@ -41,13 +43,13 @@ METRICS: dict[str, Metric] = {
         Metric("rmse", "RMSE", "min", "target"),
         Metric("mae", "MAE", "min", "target"),
         Metric("mape", "MAPE", "min", "percent"),
-        Metric("nll", "NLL", "min", "plain"),
+        Metric("nll", "NLL", "min", "plain", least=-math.inf),
         Metric("crps", "CRPS", "min", "target"),
-        Metric("accuracy", "Accuracy", "max", "percent"),
-        Metric("macro_f1", "Macro-F1", "max", "percent"),
+        Metric("accuracy", "Accuracy", "max", "percent", most=1.0),
+        Metric("macro_f1", "Macro-F1", "max", "percent", most=1.0),
         Metric("brier", "Brier score", "min", "plain"),
-        Metric("ece", "Calibration error (ECE)", "min", "percent"),
-        Metric("acceptable", "Acceptable", "max", "percent"),
+        Metric("ece", "Calibration error (ECE)", "min", "percent", most=1.0),
+        Metric("acceptable", "Acceptable", "max", "percent", most=1.0),
         Metric("cnll", "cNLL", "min", "plain"),
         Metric("min_ade", "minADE", "min", "target"),
         Metric("avg_ade", "avgADE", "min", "target"),
@@ -59,12 +61,21 @@ METRICS: dict[str, Metric] = {
         Metric("weighted_fde", "weightedFDE", "min", "target"),
         Metric("shift_ratio", "Error, shifted / in-domain", "min", "plain", ranked=False),
         Metric("r_auc", "R-AUC", "min", "error", uses_uncertainty=True),
-        Metric("f1_auc", "F1-AUC", "max", "fraction", uses_uncertainty=True),
-        Metric("f1_auc_normalised", "F1-AUC (normalised)", "max", "fraction", uses_uncertainty=True),
-        Metric("f1_at_95", "F1@95%", "max", "percent", uses_uncertainty=True),
-        Metric("rejection_ratio", "Rejection ratio", "max", "percent", uses_uncertainty=True),
-        Metric("roc_auc", "ROC-AUC (shift)", "max", "percent", uses_uncertainty=True),
-        Metric("pr_auc", "PR-AUC (shift)", "max", "percent", uses_uncertainty=True),
+        Metric("f1_auc", "F1-AUC", "max", "fraction", uses_uncertainty=True, most=1.0),
+        Metric(
+            "f1_auc_normalised",
+            "F1-AUC (normalised)",
+            "max",
+            "fraction",
+            uses_uncertainty=True,
+            least=-math.inf,
+            most=1.0,
+        ),
+        Metric("f1_at_95", "F1@95%", "max", "percent", uses_uncertainty=True, most=1.0),
+        # The opposite of the best order loses as much as that gains.
+        Metric("rejection_ratio", "Rejection ratio", "max", "percent", uses_uncertainty=True, least=-1.0, most=1.0),
+        Metric("roc_auc", "ROC-AUC (shift)", "max", "percent", uses_uncertainty=True, most=1.0),
+        Metric("pr_auc", "PR-AUC (shift)", "max", "percent", uses_uncertainty=True, most=1.0),
     )
 }
 

@@ -24,14 +24,9 @@ def canonical_order(shared: Sequence[Column], systems: Sequence[Sequence[Column]
         shared: columns [N] that all systems share. systems: the columns [N] of each. records: N.
     """
     start = _mixed(shared, np.zeros(records, dtype=np.uint64))
-    hashes = [_mixed(columns, start) for columns in systems]
-    together = np.add.reduce(hashes) if hashes else start
-    order: Index = np.argsort(together)
-    ranked = together[order]
-    if len(hashes) > 1 and (ranked[1:] == ranked[:-1]).any():
-        # A sum cannot tell which system holds what; where it is equal, the systems' hashes decide one after another.
-        order = np.lexsort([*hashes, together])
-    return order
+    # A sum of hashes tells systems apart whatever they are called and however the rows are ordered.
+    hashes = sorted((_mixed(columns, start) for columns in systems), key=lambda each: int(np.add.reduce(each)))
+    return np.argsort(_mixed(hashes, start))
 
 
 def _mixed(columns: Iterable[Column], state: Hashes) -> Hashes:
@@ -44,7 +39,7 @@ def _bits(column: Column) -> Hashes:
     if column.dtype.kind == "f":
         # Adding zero makes minus zero, which equals zero, the same bits.
         return (column.astype(np.float64) + 0.0).view(np.uint64)
-    return column.astype(np.int64).view(np.uint64)
+    return column.astype(np.uint64 if column.dtype.kind == "u" else np.int64).view(np.uint64)
 
 
 def _scrambled(bits: Hashes) -> Hashes:

@@ -64,3 +64,11 @@ class Resampler:
             centred = part - (part @ drawn / size)[:, None]
             variance += (centred**2 @ drawn) * (size / max(size - 1, 1))
         return np.sqrt(variance)
+
+    def jackknife_errors(self, without: Vector) -> Vector:
+        """Standard errors [S] from scores [U, S] that leave out each unit: the stratified delete-one jackknife."""
+        variance = np.zeros(without.shape[1])
+        for members in self.members:
+            part, size = without[members], len(members)
+            variance += ((part - part.mean(axis=0)) ** 2).sum(axis=0) * (size - 1) / size
+        return np.sqrt(variance)
