@@ -73,12 +73,20 @@ class Design:
 
 
 DESIGNS = (
-    *(Design(clusters) for clusters in (10, 25, 50, 100)),
-    *(Design(clusters, sizes="equal") for clusters in (10, 25, 50)),
-    *(Design(clusters, sizes="Pareto", errors="log-normal") for clusters in (25, 50)),
-    *(Design(clusters, both_sides=True) for clusters in (10, 25, 50)),
-    Design(25, informative=False),
+    Design(25),
+    Design(25, both_sides=True),
+    Design(50),
+    Design(10),
+    Design(25, sizes="Pareto", errors="log-normal"),
+    Design(25, sizes="equal"),
+    Design(50, both_sides=True),
+    Design(100),
     Design(25, errors="squared t3"),
+    Design(10, both_sides=True),
+    Design(25, informative=False),
+    Design(50, sizes="Pareto", errors="log-normal"),
+    Design(50, sizes="equal"),
+    Design(10, sizes="equal"),
     Design(100, errors="squared t3"),
 )
 

@@ -129,9 +129,10 @@ def test_percentile_and_studentised_intervals_of_a_mean_equal_their_twins(rng):
     means, errors = resampled_means(values, resampler, 4, 150)
     mean, error = values.mean(), values.std(ddof=1) / math.sqrt(80)
     plain = quantile([abs(one - mean) / spread for one, spread in zip(means, errors, strict=True)], 0.9) * error
-    # On the logarithm a standard error is divided by the mean.
+    # On the logarithm a replicate's standard error is divided by its mean, and records are left out of the logarithm.
     logs = [abs(math.log(one / mean)) / (spread / one) for one, spread in zip(means, errors, strict=True)]
-    factor = math.exp(quantile(logs, 0.9) * error / mean)
+    left_out = np.log([np.delete(values, i).mean() for i in range(80)])
+    factor = math.exp(quantile(logs, 0.9) * math.sqrt(79 * left_out.var()))
     expected = {
         ("percentile", PLAIN): (quantile(means, 0.05), quantile(means, 0.95)),
         ("studentised", PLAIN): (mean - plain, mean + plain),
@@ -193,6 +194,33 @@ def test_a_scale_has_its_inverse_and_slope_and_keeps_the_range(least, most, insi
         ends = scale.back(there[:, None] + np.array([-1e3, -5.0, 5.0, 30.0]))
         assert (ends >= least).all()
         assert (ends <= most).all()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_on_a_logarithm_an_interval_reaches_no_further_than_that_of_students_t_with_three_degrees(level):
+    values, error = np.full((1, 1), 2.0), np.full((1, 1), 0.4)
+    replicates = np.full((200, 1, 1), 2.0) + np.linspace(-1.0, 1.0, 200)[:, None, None]
+    wild = {"errors": error, "replicate_errors": np.full((200, 1, 1), 1e-6)}
+    made = Bootstrap(("m",), values, replicates, level, "studentised", **wild, scales=(scale_between(0.0, math.inf),))
+    reach = stats.t.ppf(0.5 + 0.5 * level, 3) * 0.4 / 2.0
+    assert np.ravel(made.intervals()) == pytest.approx([2.0 * math.exp(-reach), 2.0 * math.exp(reach)], rel=1e-6)
+
+
+def test_a_dozen_wild_clusters_have_no_interval_out_of_sight():
+    rng = np.random.default_rng(4)
+    worst = 0.0
+    for seed in range(60):
+        cluster = np.repeat(np.arange(12), np.maximum(1, np.round(12 * np.exp(rng.normal(-0.5, 1.0, 12)))).astype(int))
+        errors = rng.standard_t(3, len(cluster)) ** 2 * np.exp(rng.normal(0.0, 1.0, 12))[cluster]
+        resampler = Resampler(len(cluster), clusters=cluster)
+        settings, log = Settings(replicates=199, kind="studentised", seed=seed), [scale_between(0.0, math.inf)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewClustersWarning)
+            made = bootstrap([mean_of(errors, resampler)], resampler, settings, scales=log)
+        low, high = np.ravel(made.intervals())
+        assert 0.0 < low < errors.mean() < high
+        worst = max(worst, high / errors.mean())
+    assert worst < 100.0
 
 
 def test_the_ratio_of_two_means_is_studentised_on_its_logarithm_so_that_either_way_up_it_says_the_same(rng):

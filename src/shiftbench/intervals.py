@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, combinations
 from statistics import NormalDist
 from typing import Any, Literal
@@ -36,6 +37,11 @@ ENOUGH = 200
 
 # Up to so many units each is left out in turn for a standard error; beyond, weights are small and influences suffice.
 LEFT_OUT = 500
+
+# On a logarithm or logit, half of an interval is at most what Student's t with so many degrees of freedom asks for:
+# with a dozen unequal clusters some replicates have hardly any spread; what is divided by it runs away, and its
+# exponential out of sight.
+LEAST_FREEDOM = 3
 
 Progress = Callable[[int, int], None]
 
@@ -176,6 +182,8 @@ class Bootstrap:
         if t is None or not (math.isfinite(middle) and 0.0 < error < math.inf):
             return None
         (reach,) = _quantiles(np.abs(t), [self.level])
+        if scale is not PLAIN:
+            reach = min(reach, _most_reach(self.level))
         with np.errstate(over="ignore"):
             low, high = scale.back(np.array([middle - reach * error, middle + reach * error]))
         return float(low), float(high)
@@ -213,6 +221,18 @@ def _normal_p(value: float, error: float) -> float:
 def _quantiles(replicates: Vector, shares: list[float]) -> list[float]:
     """Quantiles at ranks share * (B + 1): the k-th of B replicates lies above one more with probability k / (B + 1)."""
     return [float(end) for end in np.quantile(replicates, shares, method="weibull")]
+
+
+@cache
+def _most_reach(level: float) -> float:
+    """The quantile of the absolute value of Student's t with three degrees of freedom, by bisection."""
+    low, high = 0.0, 1e6
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        x = middle / math.sqrt(LEAST_FREEDOM)
+        below = 2.0 / math.pi * (x / (1.0 + x * x) + math.atan(x)) < level
+        low, high = (middle, high) if below else (low, middle)
+    return high
 
 
 def _studentised(value: float, replicates: Vector, errors: Vector) -> Vector | None:
@@ -288,7 +308,7 @@ def bootstrap(
                 progress(len(drawn), settings.replicates)
         _, errors = _evaluate(statistics, resampler, ones, linear=kind == "studentised")
         if errors is not None and resampler.units <= LEFT_OUT:
-            exact = _jackknife_errors(statistics, resampler, pool)
+            exact = _jackknife_errors(statistics, resampler, tuple(scales) or (PLAIN,) * len(names), pool)
             errors = np.where(np.isfinite(exact), exact, errors)
         acceleration = _acceleration(statistics, ones) if kind == "bca" else None
     return Bootstrap(
@@ -331,12 +351,14 @@ def _evaluate(
     return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
 
 
-def _jackknife_errors(statistics: Sequence[Statistic], resampler: Resampler, pool: ThreadPoolExecutor) -> Vector:
+def _jackknife_errors(
+    statistics: Sequence[Statistic], resampler: Resampler, scales: Sequence[Scale], pool: ThreadPoolExecutor
+) -> Vector:
     """Standard errors [K + P, S] of systems and pairwise differences from leaving out each unit in turn.
 
     With few and unequal clusters they are larger than those of the infinitesimal jackknife, which takes a cluster's
-    weight to be small, and nearer to the truth (Efron & Tibshirani 1993, Chapter 11; by strata). NaN where a score is
-    undefined without some unit.
+    weight to be small, and nearer to the truth (Efron & Tibshirani 1993, Chapter 11; by strata). Those of scores are
+    found on their scales. NaN where a score is undefined without some unit.
     """
 
     def without(unit: int) -> Vector:
@@ -345,8 +367,23 @@ def _jackknife_errors(statistics: Sequence[Statistic], resampler: Resampler, poo
         return np.array([statistic.values(counts) for statistic in statistics])
 
     scores = np.moveaxis(np.array(list(pool.map(without, range(resampler.units)))), 1, 0)
-    rows = chain(scores, (a - b for a, b in combinations(scores, 2)))
-    return np.array([resampler.jackknife_errors(row) for row in rows])
+    values = np.array([statistic.values(np.ones(resampler.units)) for statistic in statistics])
+    own = [
+        [
+            _error_on(scale, value, left_out, resampler)
+            for scale, value, left_out in zip(scales, row, part.T, strict=True)
+        ]
+        for row, part in zip(values, scores, strict=True)
+    ]
+    pairs = [resampler.jackknife_errors(a - b) for a, b in combinations(scores, 2)]
+    return np.array([*own, *pairs])
+
+
+def _error_on(scale: Scale, value: float, left_out: Vector, resampler: Resampler) -> float:
+    """The jackknife's standard error of a score, found on a scale and taken back to the score by its slope."""
+    with np.errstate(all="ignore"):
+        error = resampler.jackknife_errors(scale.to(left_out)[:, None])[0]
+        return float(error / scale.slope(np.array(value)))
 
 
 def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
