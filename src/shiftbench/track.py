@@ -134,15 +134,15 @@ WriteExample = Callable[[Path, int | None, int, Progress | None], Path]
 class Example:
     """Made-up data of the official form.
 
-    write: makes them. name: of the file or folder if nobody says. unit: what `rows` counts. holds: patterns of all that
-    a folder of them holds, none if they are a file.
+    write: makes them. name: of the file or folder if nobody says. unit: what `rows` counts.
+    is_folder: whether they are a folder, which replaces nothing but an earlier example.
     with_ship: (name or TOML file of a ship) → `write` with that ship; None: the data are of no ship.
     """
 
     write: WriteExample
     name: str
     unit: str = "rows"
-    holds: tuple[str, ...] = ()
+    is_folder: bool = False
     with_ship: Callable[[str], WriteExample] | None = None
 
 

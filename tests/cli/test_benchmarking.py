@@ -17,6 +17,7 @@ from shiftbench.partition import read_manifest, verify
 from shiftbench.tracks.power.example import writing
 from shiftbench.tracks.weather import definition, example, preparation
 from tests.cli.conftest import Shiftbench
+from tests.output.killing import kill, killed_later
 from tests.tracks.motion.made_parts import tree
 
 ROWS = 3_000
@@ -38,6 +39,7 @@ def interrupt_preparing(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on preparing writes a file and is then interrupted."""
 
     def interrupted(_source: Path, folder: Path, **_named: object) -> None:
+        folder.mkdir()
         (folder / "train.parquet").touch()
         raise KeyboardInterrupt
 
@@ -75,21 +77,30 @@ def test_an_interrupted_preparation_leaves_nothing_behind(
     assert names(Path()) == []
 
 
-def test_a_killed_preparation_is_begun_again(shiftbench: Shiftbench, table: Path) -> None:
-    part = Path("p", ".preparing")
-    part.mkdir(parents=True)
-    (part / "train.parquet").write_bytes(b"half")
+def test_a_killed_preparation_is_begun_again(
+    shiftbench: Shiftbench, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_source: Path, folder: Path, **_named: object) -> None:
+        folder.mkdir()
+        (folder / "other.parquet").write_bytes(b"half")
+        kill()
+
+    with monkeypatch.context() as patched, killed_later(Path()):
+        patched.setattr(definition, "TRACK", dataclasses.replace(definition.TRACK, prepare=killed))  # type: ignore[arg-type]
+        shiftbench("prepare", "weather", table, "--out", "p")
+    assert Path(".p.making/other.parquet").exists()
     said = shiftbench("prepare", "weather", table, "--out", "p")
     assert said.code == 0, said.err
     assert verify("p") == ()
-    assert not part.exists()
+    assert names(Path()) == ["p"]
+    assert "other.parquet" not in names(Path("p"))
 
 
 def test_an_earlier_result_is_only_replaced_by_a_whole_one(
-    shiftbench: Shiftbench, table: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
+    shiftbench: Shiftbench, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(prepared, "p")
     again = ("prepare", "weather", table, "--out", "p", "--experiment", "B")
+    assert shiftbench(*again[:-2]).code == 0
     refused = shiftbench(*again)
     assert "expected a new folder, found an earlier result" in refused.err
     assert shiftbench("prepare", "weather", "typo.parquet", "--out", "p", "--overwrite").code == 2
@@ -101,7 +112,7 @@ def test_an_earlier_result_is_only_replaced_by_a_whole_one(
     assert shiftbench(*again, "--overwrite").code == 0
     assert verify("p") == ()
     assert read_manifest("p").rules["experiment"] == "B"
-    assert ".preparing" not in names(Path("p"))
+    assert names(Path()) == ["p"]
 
 
 @pytest.mark.parametrize("words", [("prepare", "weather", "p"), ("run", "weather", "--data", "p/train.parquet")])
@@ -142,10 +153,10 @@ def test_an_interrupted_run_goes_on_with_the_data_it_prepared(
         assert shiftbench(*go).code == 130
     tables = interrupt_fitting(monkeypatch)
     assert shiftbench(*go).code == 130
-    written = Path("r/data-A/manifest.json").stat().st_mtime_ns
+    written = Path(".r.making/data-A/manifest.json").stat().st_mtime_ns
     assert shiftbench(*go).code == 130
-    assert tables == ["r/data-A", "r/data-A"]
-    assert Path("r/data-A/manifest.json").stat().st_mtime_ns == written
+    assert tables == [".r.making/data-A", ".r.making/data-A"]
+    assert Path(".r.making/data-A/manifest.json").stat().st_mtime_ns == written
 
 
 def test_a_run_is_not_continued_on_other_data(
@@ -172,7 +183,7 @@ def test_a_path_to_nothing_costs_no_earlier_run(
     assert shiftbench("run", "weather", "--data", table, "--out", "r").code == 130
     said = shiftbench("run", "weather", "--data", "typo.parquet", "--out", "r", "--overwrite")
     assert "typo.parquet: expected the track's data, found nothing there" in said.err
-    assert names(Path("r")) == ["data-A", "track.toml"]
+    assert names(Path(".r.making")) == ["data-A", "track.toml"]
 
 
 def test_another_experiment_is_refused_before_anything_is_done(shiftbench: Shiftbench, table: Path) -> None:
@@ -276,8 +287,8 @@ def test_what_is_no_example_is_not_replaced_by_one(shiftbench: Shiftbench) -> No
         Path(place, file).write_text("mine", "utf-8")
     before = tree(Path())
     for track, rows, place, told in (
-        ("motion", 20, "genuine", "These may be genuine scenes: choose another folder"),
-        ("power", 1_000, "mine", "found 'own.parquet' in it"),
+        ("motion", 20, "genuine", "found another, with 'train/a.pb' in it"),
+        ("power", 1_000, "mine", "found another, with 'own.parquet', 'records.parquet' in it"),
         ("weather", 1_000, "mine", "expected a name for a file, found a folder"),
         ("table", 1_000, "mine", "expected a name for a file, found a folder"),
     ):

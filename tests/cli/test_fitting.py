@@ -172,13 +172,13 @@ def test_a_run_that_was_killed_goes_on_and_ends_as_if_undisturbed(
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while not list((tmp_path / "cut/model/boosting").glob("member_*.cbm")) and time.monotonic() < deadline:
+    while not list((tmp_path / ".cut.making/model/boosting").glob("member_*.cbm")) and time.monotonic() < deadline:
         if process.poll() is not None:
             break
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert not (tmp_path / "cut/report").exists(), "killed too late to show anything"
+    assert (tmp_path / ".cut.making").exists(), "killed too late to show anything"
     said = shiftbench(*words, "cut")
     assert said.code == 0, said.err
     for name in ("report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):

@@ -43,11 +43,17 @@ def test_only_a_folder_of_an_import_is_written_to_or_emptied(tmp_path: Path) -> 
 def test_overwriting_begins_anew(tmp_path: Path) -> None:
     source, out = made.scenario(tmp_path / "source"), tmp_path / "out"
     _import("argoverse2", source, "--out", out, "--executor", "serial")
-    (out / "eval" / "old.pb").write_bytes(b"")
+    (out / "eval" / "old.pb").write_bytes(b"mine")
     _import("argoverse2", source, "--out", out, "--executor", "serial")
     assert (out / "eval" / "old.pb").exists()
-    _import("argoverse2", source, "--out", out, "--executor", "serial", "--overwrite")
-    assert not (out / "eval" / "old.pb").exists()
+    words = ("argoverse2", source, "--out", out, "--executor", "serial", "--overwrite")
+    with pytest.raises(SettingsError, match=r"found 'eval/old.pb' in it, added or changed since"):
+        _import(*words)
+    (out / "eval" / "old.pb").unlink()
+    before = {path.name: path.stat().st_ino for path in (out / "eval").iterdir()}
+    _import(*words)
+    assert before.keys() == {path.name for path in (out / "eval").iterdir()}
+    assert before != {path.name: path.stat().st_ino for path in (out / "eval").iterdir()}
 
 
 def test_formats_and_sources_that_are_none_are_named(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 from shiftbench import executor, plots
 from shiftbench.cli import main
 from shiftbench.metrics import motion as metrics
+from shiftbench.output import MARK, writing
 from shiftbench.report.content import Report
 from shiftbench.tracks.motion import definition, example, picture, read_submission
 from shiftbench.tracks.motion.paper import systems
@@ -101,7 +102,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 def data_of(folder: Path) -> dict[str, str]:
     """The files of a prepared folder but for the one that says where the scenes lie."""
-    return {name: sha for name, sha in tree(folder).items() if name != "scenes.json"}
+    return {name: sha for name, sha in tree(folder).items() if name not in ("scenes.json", MARK)}
 
 
 def report_of(folder: Path, name: str) -> Report:
@@ -126,8 +127,8 @@ def test_a_run_makes_two_reports_an_error_and_the_papers_tables(whole: tuple[Pat
     folder, said = whole
     assert said.code == 0, said.err
     assert sorted(entry.name for entry in folder.iterdir()) == [
-        "cnll", "cnll-planning", "model", "plans", "run.json", "submissions", "tables", "track.toml", "weighted_ade",
-        "weighted_ade-planning",
+        MARK, "cnll", "cnll-planning", "model", "plans", "run.json", "submissions", "tables", "track.toml",
+        "weighted_ade", "weighted_ade-planning",
     ]  # fmt: skip
     for task, unit, threshold in (("cnll", "nats", 25.0), ("weighted_ade", "m", 1.0)):
         report = report_of(folder, task)
@@ -262,8 +263,9 @@ def test_other_settings_or_data_are_refused_in_the_same_folder(
 def test_overwriting_begins_a_run_anew(
     shiftbench: Shiftbench, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "run/old").mkdir(parents=True)
-    (tmp_path / "run/track.toml").write_text('track = "motion"\ndata = "others"\n')
+    with writing(tmp_path / "run", "run motion") as place:
+        (place / "old").mkdir(parents=True)
+        (place / "track.toml").write_text('track = "motion"\ndata = "others"\n')
     said = shiftbench("run", "motion", "--data", prepared, "--out", "run", "--task", "cnll", "--overwrite", *VECTOR)
     assert said.code == 0, said.err
     assert not (tmp_path / "run/old").exists()

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from shiftbench import predictions
+from shiftbench.output import writing
 from shiftbench.report.content import Report
 from shiftbench.tracks.power import baselines
 from tests.cli.conftest import Shiftbench
@@ -99,8 +100,9 @@ def test_overwriting_example_data_removes_nothing_else(shiftbench: Shiftbench, t
 
 def test_a_damaged_note_of_a_run_is_named(shiftbench: Shiftbench, tmp_path: Path) -> None:
     assert shiftbench("example", "power", "--rows", 2_000, "--out", "voyages").code == 0
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run/track.toml").write_text("track = ")
+    with writing(tmp_path / "run", "run power") as place:
+        place.mkdir()
+        (place / "track.toml").write_text("track = ")
     said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
     assert (said.code, "expected what an earlier run noted of its data" in said.err) == (2, True), said.err
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shiftbench import executor
-from shiftbench.cli import preparing
+from shiftbench.output import MARK
 from shiftbench.partition import verify
 from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
@@ -21,6 +21,7 @@ from shiftbench.tracks.motion.prepared import preparation
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.power import definition
 from tests.cli.conftest import Said, Shiftbench
+from tests.output.killing import kill, killed_later
 from tests.tracks.motion import made_parts
 from tests.tracks.motion.made_parts import tree
 
@@ -51,7 +52,7 @@ def fine(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def data_of(folder: Path) -> dict[str, str]:
-    return {name: sha for name, sha in tree(folder).items() if name != "scenes.json"}
+    return {name: sha for name, sha in tree(folder).items() if name not in ("scenes.json", MARK)}
 
 
 def interrupted(job: executor.Job, workers: int | None, address: str | None) -> Iterator[Any]:
@@ -157,11 +158,11 @@ def test_overwriting_discards_what_was_begun_in_another_way_and_goes_on_in_the_s
     with monkeypatch.context() as patch:
         patch.setitem(executor.EXECUTORS, "serial", interrupted)
         assert shiftbench(*words).code == 130
-        assert len(times(Path("p"))) == 1
+        assert len(times(Path(".p.making"))) == 1
         refused = shiftbench(*words, *FINE)
         assert (refused.code, "begun with the same map settings" in refused.err) == (2, True)
         assert shiftbench(*words, *FINE, "--overwrite").code == 130
-        (made,) = times(Path("p")).values()
+        (made,) = times(Path(".p.making")).values()
     assert shiftbench(*words, *FINE, "--overwrite").code == 0
     assert data_of(Path("p")) == data_of(fine)
     assert made in times(Path("p")).values()
@@ -212,19 +213,26 @@ def test_a_folder_prepared_for_another_track_is_not_replaced(
     assert shiftbench("prepare", first, examples[first], "--out", "p", *WORDS.get(first, ())).code == 0
     before = tree(Path("p"))
     said = shiftbench("prepare", second, examples[second], "--out", "p", *WORDS.get(second, ()), "--overwrite")
-    told = f"p: expected a folder that `shiftbench prepare {second}` wrote, found one of something else"
+    told = f"one that `shiftbench prepare {second}` made, found one of `shiftbench prepare {first}`"
     assert (said.code, told in said.err) == (2, True), said.err
     assert tree(Path("p")) == before
 
 
-def test_what_is_put_into_a_folder_after_a_kill_is_kept(shiftbench: Shiftbench, examples: dict[str, Path]) -> None:
-    Path("p/.preparing").mkdir(parents=True)
-    Path("p/notes.txt").write_text("mine", "utf-8")
-    Path("p/train.parquet").write_text("moved before the kill", "utf-8")
+def test_what_is_put_into_a_folder_after_a_kill_is_kept(
+    shiftbench: Shiftbench, examples: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("prepare", "power", examples["power"], "--out", "p")
+    with monkeypatch.context() as patched, killed_later(Path()):
+        patched.setattr(definition, "TRACK", dataclasses.replace(definition.TRACK, prepare=lambda *_, **__: kill()))
+        shiftbench(*words)
+    Path("p").mkdir()
+    Path("p/notes.txt").write_text("mine", "utf-8")
     said = shiftbench(*words)
-    assert (said.code, "found 'notes.txt' in it" in said.err) == (2, True), said.err
-    assert sorted(tree(Path("p"))) == ["notes.txt", "train.parquet"]
+    assert (said.code, "found another, with 'notes.txt' in it" in said.err) == (2, True), said.err
+    assert sorted(tree(Path("p"))) == ["notes.txt"]
+    Path("p/notes.txt").unlink()
+    assert shiftbench(*words).code == 0
+    assert {entry.name for entry in Path().iterdir()} == {"p"}
 
 
 def test_of_two_preparations_of_a_folder_the_later_is_told_of_the_other(
@@ -242,19 +250,7 @@ def test_of_two_preparations_of_a_folder_the_later_is_told_of_the_other(
     assert shiftbench(*words).code == 0
     for said in told:
         assert said.code == 2
-        assert "p: expected a folder that nobody else prepares, found another process at it. Wait for it" in said.err
+        assert "p: expected a folder that nobody else writes to, found another process at it. Wait for it" in said.err
     assert len(told) == 2
     assert verify("p") == ()
-    assert not {".preparing", ".fetch.lock"} & {entry.name for entry in Path("p").iterdir()}
-
-
-def test_what_another_process_has_just_prepared_is_not_overwritten_unasked(
-    shiftbench: Shiftbench, examples: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("prepare", "power", examples["power"], "--out", "p")
-    assert shiftbench(*words).code == 0
-    before = tree(Path("p"))
-    monkeypatch.setattr(preparing, "require_room", lambda *_, **__: False)  # as if it had looked before the other ended
-    said = shiftbench(*words)
-    assert (said.code, "found an earlier result. Choose another --out, or --overwrite" in said.err) == (2, True)
-    assert tree(Path("p")) == before
+    assert {entry.name for entry in Path().iterdir()} == {"p"}

@@ -10,6 +10,7 @@ import typer
 
 from shiftbench.cli import showing
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError, UnknownNameError
+from shiftbench.output import MARK
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "motion"
 SCENE = GOLDEN / "synthetic_scene_1.pb"
@@ -30,7 +31,7 @@ def show(monkeypatch, tmp_path, capsys):
 
 
 def files(folder="shiftbench-show"):
-    return sorted(path.name for path in Path(folder).iterdir())
+    return sorted(path.name for path in Path(folder).iterdir() if path.name != MARK)
 
 
 def test_a_scene_becomes_a_picture_and_an_animation(show):

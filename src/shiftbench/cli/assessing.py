@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.room import room
-from shiftbench.cli.terminal import cores_or_all, listed, progress_bar, say, show, write
+from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.output import adding, require_file, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
     from shiftbench.scored_table import Columns, ScoredTable
+
+ASSESS = "assess"  # what makes the folder of a report, of one model or of several
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[str | None, typer.Option("--track", help="FILE is a submission of this track (motion).")]
@@ -134,14 +136,15 @@ def _track_reports(
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
     given = dict(zip(_names(files, names), files, strict=True))
     inputs = [data, *files]
-    with room(folder, overwrite=overwrite, marker=tasks[0].name, inputs=inputs), progress_bar() as progress:
+    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place, progress_bar() as progress:
         results = [
             chosen.assess(
                 data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
             )
             for entry in tasks
         ]
-        pages = [write(result.report, folder / result.name, result.pictures) for result in results]
+        written = [write(result.report, place / result.name, result.pictures) for result in results]
+        pages = [folder / page.relative_to(place) for page in written]
     for result in results:
         show(result.report)
     for page in pages:
@@ -194,7 +197,7 @@ def _report(
     clusters = list(columns.clusters)
     given = {"rule": rule, "replicates": replicates, "kind": kind}
     how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    with room(folder, overwrite=overwrite, marker="report.json", inputs=inputs):
+    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
@@ -218,7 +221,7 @@ def _report(
             )
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
             report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
-        page = write(report, folder)
+        page = folder / write(report, place).relative_to(place)
     show(report)
     say(f"report: {page}")
 
@@ -256,7 +259,9 @@ def report(
 
     here = file if file.is_dir() else file.parent
     found = finding.load([file])[0]
-    page = write(found, out or here, picture.beside(here))
+    folder = out or here
+    with adding(folder, ASSESS) as place:
+        page = folder / write(found, place, picture.beside(here)).relative_to(place)
     show(found, brief=False)
     say(f"report: {page}")
 
@@ -272,6 +277,7 @@ def tables(
         Path | None,
         typer.Option("--out", "-o", help="Write them to this file, too; with runs, tables and figures to this folder."),
     ] = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
     from shiftbench import published
@@ -291,6 +297,7 @@ def tables(
         return
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
+        require_file(out, overwrite=overwrite)
         write_table(found, out)
     columns = ["task", "dataset", "subset", "model", "ensemble", "setting", "metric", "value", "std", "unit", "source"]
     _print(found.select(name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()))

@@ -7,7 +7,6 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +14,10 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
-from shiftbench.cli.place import MANIFEST
-from shiftbench.cli.room import room
-from shiftbench.cli.terminal import cores_or_all, progress_bar, say, show, write
+from shiftbench.cli.preparing import MANIFEST
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
+from shiftbench.output import adding, read_mark, require_file, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
@@ -49,7 +48,7 @@ def example(
     make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
     for file in (path,) if chosen else made.paths(path):
-        _require_free(file, chosen.example.holds if chosen else (), overwrite=overwrite)
+        _require_free(file, chosen.example if chosen else None, overwrite=overwrite)
     if make is None:
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
@@ -81,30 +80,13 @@ def _say_outside(path: Path) -> None:
             say(f"  {line}")
 
 
-def _require_free(path: Path, holds: tuple[str, ...], *, overwrite: bool) -> None:
-    """Refuse what is there already, unless it is an earlier example that may be overwritten.
-
-    Nothing is removed here: what writes the data puts them in the place of the earlier ones once they are whole.
-    """
-    if path.is_dir() and not holds:
-        raise SettingsError(f"{path}: expected a name for a file, found a folder. Choose another --out.")
-    if path.is_dir():
-        _only_example(path, holds)
-        if not overwrite and any(path.iterdir()):
-            raise SettingsError(
-                f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
-            )
-    elif path.exists() and not overwrite:
-        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
-
-
-def _only_example(folder: Path, holds: tuple[str, ...]) -> None:
-    """Refuse a folder with anything in it that example data do not hold: it may not be replaced."""
-    names = sorted(entry.name for entry in folder.iterdir())
-    if others := [name for name in names if not any(fnmatch(name, pattern) for pattern in holds)]:
+def _require_free(path: Path, example: Example | None, *, overwrite: bool) -> None:
+    """Refuse what is there already, unless it may be overwritten; who writes a folder refuses those of others."""
+    if example is None or not example.is_folder:
+        require_file(path, overwrite=overwrite)
+    elif read_mark(path) and not overwrite:
         raise SettingsError(
-            f"{folder}: expected a new folder, or one of example data alone, found {others[0]!r} in it. "
-            "Choose another --out; nothing was removed."
+            f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
         )
 
 
@@ -132,21 +114,29 @@ def run_track(
     inputs = [data, *map(Path, wanted.test_sets.values())]
     results: list[Result] = []
     with (
-        room(folder, overwrite=overwrite, marker=MARKER, resumes=True, inputs=inputs),
-        _nothing_if_refused(folder),
+        writing(
+            folder,
+            f"run {name}",
+            overwrite=overwrite,
+            resumes=True,
+            inputs=inputs,
+            settings=(wanted, task, experiment),
+            tell=note,
+        ) as place,
+        _nothing_if_refused(place),
         progress_bar() as progress,
     ):
-        prepared = _prepared(chosen, data, folder, experiment, progress)
+        prepared = _prepared(chosen, data, place, experiment, progress)
         for entry in tasks:
-            results += chosen.run(prepared, entry, wanted, folder=folder, cores=cores_or_all(cores), progress=progress)
-        pages, tables = _written(chosen, results, folder, progress)
+            results += chosen.run(prepared, entry, wanted, folder=place, cores=cores_or_all(cores), progress=progress)
+        pages, tables = _written(chosen, results, place, progress)
     for result in results:
         if result.printed:
             show(result.report)
             say()
     for result, page in zip(results, pages, strict=True):
-        say(f"report: {page}" + ("" if result.printed else f"  ({result.report.title})"))
-    say(f"tables: {tables}")
+        say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
+    say(f"tables: {folder / tables.relative_to(place)}")
 
 
 def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> tuple[list[Path], Path]:
@@ -263,5 +253,7 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     chosen = track(name)
     reports = finding.load(runs)
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.paper.shown(reports))
-    written = chosen.paper.write(reports, out or Path(f"shiftbench-{name}-tables"))
-    say(f"written: {written['markdown']}")
+    folder = out or Path(f"shiftbench-{name}-tables")
+    with adding(folder, "tables") as place:
+        written = chosen.paper.write(reports, place)["markdown"].relative_to(place)
+    say(f"written: {folder / written}")

@@ -9,9 +9,9 @@ import typer
 
 from shiftbench.cli import benchmarking, preparing
 from shiftbench.cli import options as o
-from shiftbench.cli.room import room
 from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.output import writing
 
 
 def _rules(
@@ -147,11 +147,11 @@ def run(
         base.pop("table_sha256", None)  # it belongs to the table the settings name
     chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
-    inputs = [Path(path) for path in (chosen.table, *chosen.test_sets.values())]
-    with room(folder, overwrite=overwrite, marker="run.toml", resumes=True, inputs=inputs):
+    inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
+    with writing(folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen, tell=note) as place:
         with progress_bar() as progress:
-            outcome = runner.run(chosen, folder, cores=cores_or_all(cores), progress=progress)
-        page = write(outcome.report, folder / "report")
+            outcome = runner.run(chosen, place, cores=cores_or_all(cores), progress=progress)
+        page = folder / write(outcome.report, place / "report").relative_to(place)
     show(outcome.report)
     say(f"report: {page}")
 
@@ -186,7 +186,11 @@ def partition(
     }
     rules = runner.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
-    with room(folder, overwrite=overwrite, marker="manifest.json", inputs=[table]), progress_bar() as progress:
+    inputs = [table, *([config] if config else [])]
+    with (
+        writing(folder, "partition", overwrite=overwrite, inputs=inputs, tell=note) as place,
+        progress_bar() as progress,
+    ):
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)
@@ -195,7 +199,7 @@ def partition(
         tables.require(frame, clusters, where=table.name)
         rules = runner.own_ids(runner.kept_apart(rules, clusters=clusters, cut=cut), frame)
         ids = tables.native_ids(frame, rules.id, where=table.name)
-        made = runner.divide(frame, rules, folder, ids=ids, source=table, clusters=clusters, write_parts=True)
+        made = runner.divide(frame, rules, place, ids=ids, source=table, clusters=clusters, write_parts=True)
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")
     for reason, count in made.parts.unused.items():
@@ -238,10 +242,14 @@ def fit(
     if len(chosen.methods) > 1:
         raise SettingsError(f"expected one method to fit, found {len(chosen.methods)}. Name one with --method.")
     name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
-    place = out or folder.parent / f"{folder.name}-{name}"
-    with progress_bar() as progress:
-        runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), overwrite=overwrite, progress=progress)
-    say(f"fitted to {place}")
+    model = out or folder.parent / f"{folder.name}-{name}"
+    inputs = [folder, *([config] if config else [])]
+    with (
+        writing(model, "fit", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen, tell=note) as place,
+        progress_bar() as progress,
+    ):
+        runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), progress=progress)
+    say(f"fitted to {model}")
 
 
 def predict(

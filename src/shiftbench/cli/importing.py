@@ -9,9 +9,9 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.preparing import Workers
-from shiftbench.cli.room import require_outside, room
-from shiftbench.cli.terminal import progress_bar, say
-from shiftbench.errors import UnknownNameError
+from shiftbench.cli.terminal import note, progress_bar, say
+from shiftbench.errors import ShiftbenchError, UnknownNameError
+from shiftbench.output import require_outside, writing
 
 FORMATS = ("argoverse2",)
 
@@ -36,7 +36,6 @@ def import_data(
     """Make recordings of another benchmark into scenes of the motion track; goes on where it was stopped."""
     from shiftbench.executor import EXECUTORS
     from shiftbench.tracks.motion.argoverse2 import import_scenes
-    from shiftbench.tracks.motion.prepared.sources import ORIGIN
 
     if form not in FORMATS:
         raise UnknownNameError("format", form, FORMATS)
@@ -44,8 +43,21 @@ def import_data(
         raise UnknownNameError("executor", executor, EXECUTORS)
     folder = out or Path(f"shiftbench-{form}")
     require_outside(source, folder)
-    with room(folder, overwrite=overwrite, marker=ORIGIN, resumes=True), progress_bar() as progress:
-        imported = import_scenes(source, folder, progress=progress, executor=executor or "processes", workers=workers)
+    damaged: ShiftbenchError | None = None
+    with (
+        writing(folder, f"import {form}", overwrite=overwrite, resumes=True, tell=note) as place,
+        progress_bar() as progress,
+    ):
+        try:
+            imported = import_scenes(
+                source, place, progress=progress, executor=executor or "processes", workers=workers
+            )
+        except ShiftbenchError as error:
+            if type(error) is not ShiftbenchError or overwrite:  # else the recordings that are whole are there
+                raise
+            damaged = error
+    if damaged:
+        raise damaged
     say(f"recordings {imported.recordings:>10,}\nscenes     {imported.scenes:>10,}")
     say(f"requests   {imported.requests:>10,}")
     for reason, count in imported.left_out.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,16 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli import place
-from shiftbench.cli.place import MANIFEST, PART
-from shiftbench.cli.room import require_outside, require_room
 from shiftbench.cli.terminal import note, progress_bar, say
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
+from shiftbench.output import require_outside, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
     from shiftbench.track import Prepare, Prepared, Track
 
+MANIFEST = "manifest.json"  # a prepared folder is whole where this is
 SLURM = "slurm"  # the executor that is not ours to wait for
 
 Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
@@ -83,10 +83,6 @@ def prepare(
     if (folder / MANIFEST).exists() and chosen.resumes and not overwrite:
         _say_prepared(name, _made_before(act, source, folder, experiment=wanted))
         return
-    if (folder / MANIFEST).exists() or not (folder / PART).exists():  # else a killed one, which can be begun again
-        require_room(folder, marker=MANIFEST, resumes=overwrite)
-    if (folder / MANIFEST).exists():
-        place.require_ours(chosen, folder)  # rather now than after an hour of work
     if array:
         _say_script(chosen, source, folder, experiment=wanted, tasks=workers, way=way)
         return
@@ -116,9 +112,9 @@ def _made_before(act: Prepare, source: Path, folder: Path, *, experiment: str) -
 def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None, way: Way) -> None:
     """Write the script of a Slurm array, and say what to do with it."""
     assert track.job_script is not None
-    with place.part_of(folder, resumes=track.resumes) as part:
-        settings = _discard_other(track, part, experiment, way)
-        script = track.job_script(source, part, experiment, tasks, settings)
+    with _writing(track, folder, way, finishes=False) as place:
+        settings = _discard_other(track, place, experiment, way)
+        script = track.job_script(source, place, experiment, tasks, settings)
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
     then += [word for each in way.settings for word in ("--set", each)]
     if script is None:  # a kill came between the last shard and the move: there is nothing left to do in an array
@@ -181,20 +177,20 @@ def prepared_whole(
     stays.
 
     Raises:
-        SettingsError: if another process prepares the folder or has just done so, or something else lies in it.
+        SettingsError: as `shiftbench.output.writing`.
     """
     way = way or Way()
     act = _preparing(track, way)
-    with place.part_of(folder, resumes=track.resumes) as part:
-        if (folder / MANIFEST).exists() and not way.overwrite:  # somebody else was faster
-            raise SettingsError(
-                f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
-            )
-        _discard_other(track, part, experiment, way)
-        act(source, part, experiment=experiment, progress=progress)
-        place.require_ours(track, folder, made=part)
-        place.replace(folder, part)
+    with _writing(track, folder, way) as place:
+        _discard_other(track, place, experiment, way)
+        act(source, place, experiment=experiment, progress=progress)
     return track.open_prepared(folder)
+
+
+def _writing(track: Track, folder: Path, way: Way, *, finishes: bool = True) -> AbstractContextManager[Path]:
+    """Where data are prepared; what was begun there in another way, the track itself discards."""
+    name = f"prepare {track.name}"
+    return writing(folder, name, overwrite=way.overwrite, resumes=track.resumes, finishes=finishes, tell=note)
 
 
 def experiment_of(track: Track, name: str | None) -> str:

@@ -12,7 +12,8 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import progress_bar, say
-from shiftbench.errors import SettingsError, TableError, UnknownNameError
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.output import adding
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -47,15 +48,13 @@ def show(
         if not path.is_file():
             raise TableError(f"{path}: expected a file, found {'a folder' if path.is_dir() else 'nothing'} there.")
     folder = out or Path("shiftbench-show")
-    if folder.exists() and not folder.is_dir():
-        raise SettingsError(f"{folder}: expected a folder to write to, found a file. Choose another --out.")
-    with progress_bar() as progress:
+    with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
         paths = room.show(
-            source, folder, record=request, predictions=predictions, frame=frame, moving=gif, inputs=feature_map,
+            source, place, record=request, predictions=predictions, frame=frame, moving=gif, inputs=feature_map,
             progress=progress,
         )  # fmt: skip
     for what, path in paths.items():
-        say(f"{what + ':':13}{path}")
+        say(f"{what + ':':13}{folder / path.relative_to(place)}")
 
 
 def _room(name: str) -> ModuleType:

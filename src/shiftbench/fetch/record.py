@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from shiftbench import files
 from shiftbench.errors import FetchError
+from shiftbench.output import lock
 
 RECORD = "fetched.json"
-LOCK = ".fetch.lock"
 
 
 @dataclass(frozen=True)
@@ -61,47 +58,17 @@ def write(folder: Path, name: str, entry: Entry) -> None:
 
 
 @contextmanager
-def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
-    """Hold a folder's lock of a name; the system frees it when the process ends, however it ends.
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock; the system frees it when the process ends, however it ends.
 
     Raises:
         FetchError: if another process holds it.
     """
-    with (folder / name).open("a+b") as file:
-        try:
-            _lock(file.fileno())
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-                raise
-            raise FetchError(
-                f"{folder}: expected a folder that no one else fetches into, found another process at it. "
-                "Wait for it to end, or name another folder."
-            ) from None
-        yield
-
-
-@contextmanager
-def held(folder: Path, name: str = LOCK) -> Iterator[None]:
-    """As `locked`, and the lock's file is gone afterwards."""
-    with ExitStack() as stack:
-        stack.enter_context(locked(folder, name))
-        try:
+    try:
+        with lock.held(folder / lock.LOCK):
             yield
-        finally:
-            stack.close()
-            with suppress(OSError):
-                (folder / name).unlink()
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(handle: int) -> None:
-        os.lseek(handle, 0, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FetchError(
+            f"{folder}: expected a folder that no one else fetches into, found another process at it. "
+            "Wait for it to end, or name another folder."
+        ) from None

@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from shiftbench import files
+from shiftbench import files, output
 from shiftbench.errors import SettingsError, ShiftbenchError
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
 INPUTS = "inputs.npz"  # what members learn from, while they do
 DIGEST_ROWS = 1 << 14  # whose bytes are copied at a time
-# What fits leave in a folder; nothing else is ever deleted.
+# What fits leave in a folder; files of others under these names are never touched.
 OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json", INPUTS)
 
 
@@ -27,17 +27,21 @@ def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrit
     """Make `folder` that of the fit which `record` describes, or go on with the same fit begun there earlier.
 
     Raises:
-        SettingsError: if another fit (other settings, features, data or library versions) is there, or the
-            folder cannot be written to. With `overwrite` what fits have left there is deleted instead.
+        SettingsError: if another fit (other settings, features, data or library versions) is there, files of others
+            have the names of ours, or the folder cannot be written to. With `overwrite` another fit is deleted instead,
+            if its own notes list all that there is of it.
     """
     place = Path(folder)
     wanted = json.loads(json.dumps({"format": FORMAT, **record}, allow_nan=False))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for left in place.glob(".*.part"):  # of a process that was killed while it wrote
-            left.unlink(missing_ok=True)
-        if overwrite:
-            for path in [path for pattern in OURS for path in place.glob(pattern)]:
+        for left in [path for pattern in OURS for path in place.glob(f".{pattern}.*.part")]:
+            if output.PART.fullmatch(left.name):  # of a process that was killed while it wrote
+                left.unlink(missing_ok=True)
+        if overwrite or not (place / RECORD).exists():
+            earlier = [path for pattern in OURS for path in place.glob(pattern)]
+            _require_known(place, earlier)
+            for path in sorted(earlier, key=lambda path: (path.name == RECORD, path.suffix == ".json")):  # notes last
                 path.unlink()
         if not (place / RECORD).exists():
             files.write_json(place / RECORD, wanted)
@@ -49,6 +53,34 @@ def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrit
             f"({'; '.join(different)}). Choose another folder, or overwrite this one (overwrite=True)."
         )
     return place
+
+
+def _require_known(folder: Path, paths: Sequence[Path]) -> None:
+    """Refuse to delete files that no finished fit in the folder has noted, with their hashes."""
+    known: set[Path] = set()
+    if folder / RECORD in paths:
+        read(folder)
+        known.add(folder / RECORD)
+        fit = files.sha256(folder / RECORD)
+        for note in (path for path in paths if path.suffix == ".json" and path.name != RECORD):
+            value = _json(note)
+            if isinstance(value, dict) and value.get("fit") == fit:
+                written = [path for path in paths if path.stem == note.stem and path != note]
+                known |= {note, *(path for path in written if files.sha256(path) == value.get("sha256"))}
+    if others := sorted(path.name for path in paths if path not in known):
+        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+        raise SettingsError(
+            f"{folder}: expected no files with the names of a fit, or those of a finished one as it wrote them, found "
+            f"{', '.join(map(repr, others[:3]))}{more}. Choose another folder, or remove them yourself; nothing was "
+            "removed."
+        )
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:

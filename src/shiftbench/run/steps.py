@@ -11,8 +11,9 @@ import polars as pl
 
 from shiftbench import fingerprints, methods, tables
 from shiftbench.ensembles import Gaussian
-from shiftbench.errors import SettingsError, ShiftbenchWarning, TableError
+from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.methods import fitted_folder
+from shiftbench.output import require_file
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
@@ -29,7 +30,6 @@ def fit_parts(
     place: Path,
     *,
     cores: int,
-    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
     """Fit the settings' method to the train part of a folder that `divide` wrote with its parts; dev_in stops it.
@@ -62,7 +62,7 @@ def fit_parts(
     own = own_settings(planned, settings)
     methods.method(planned.method).load().fit(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
-        overwrite=overwrite, progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
+        progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )  # fmt: skip
 
 
@@ -91,8 +91,7 @@ def predict_table(
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
     say = progress or silent
-    if path.exists() and not overwrite:
-        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    require_file(path, overwrite=overwrite, inputs=[table])
     method = methods.fitted(model)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):

@@ -8,13 +8,14 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.intake import example_folder
+from shiftbench.output import MARK
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import chance, generalization, labels, noise, route, writing
 from shiftbench.tracks.power.example.chance import Mixture
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Minutes, World, world
 from shiftbench.tracks.power.example.voyages import PERIOD, SHORTEST_STAY
 from shiftbench.tracks.power.physics.ship import ship
+from tests.output.killing import kill, killed_later
 
 ROWS = 200_000
 TRAIN, DEV = 39.4 * schema.MONTH_MINUTES, 46.0 * schema.MONTH_MINUTES
@@ -545,7 +546,7 @@ def test_impossible_generalisation_sets_are_refused(records, seed):
 def test_a_folder_holds_both_files_and_says_that_they_are_an_example(tmp_path):
     told: list[tuple[str, int, int]] = []
     folder = example.write(tmp_path / "power", 1_000, 9, lambda *state: told.append(state))
-    assert sorted(path.name for path in folder.iterdir()) == [writing.GENERALIZATION, writing.RECORDS]
+    assert sorted(path.name for path in folder.iterdir()) == [MARK, writing.GENERALIZATION, writing.RECORDS]
     records, others = (pl.read_parquet(folder / name) for name in (writing.RECORDS, writing.GENERALIZATION))
     assert records.equals(example.table(1_000, seed=9))
     assert others.equals(generalization.sample(1_250, 9))
@@ -584,21 +585,16 @@ def test_what_is_broken_off_leaves_nothing_and_an_earlier_example_as_it_was(tmp_
 
 
 def test_what_a_killed_run_left_behind_goes_with_the_next(tmp_path):
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patched:  # a killed process takes nothing away
-        patched.setattr(example_folder.shutil, "rmtree", lambda *_, **__: None)
-        with pytest.raises(KeyboardInterrupt):
-            example.write(tmp_path / "power", 1_000, 0, stop)
-    assert len(list(tmp_path.iterdir())) == 1
+    with killed_later(tmp_path):
+        example.write(tmp_path / "power", 1_000, 0, lambda *_: kill())
+    assert {path.name for path in tmp_path.iterdir()} == {".power.making", ".power.shiftbench"}
     example.write(tmp_path / "power", 1_000)
     assert [path.name for path in tmp_path.iterdir()] == ["power"]
 
 
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(TableError, match=r"an earlier example, found 'thesis\.tex' in it"):
+    with pytest.raises(SettingsError, match=r"found another, with 'thesis\.tex' in it"):
         example.write(tmp_path, 1_000)
     blocked = tmp_path / "thesis.tex" / "power"
     with pytest.raises(TableError, match="expected to write an example of 2,250 rows"):

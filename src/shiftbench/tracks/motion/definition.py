@@ -19,9 +19,7 @@ TRACK = Track(
     presets=presets.PRESETS,
     methods=presets.METHODS,
     experiments=preparation.EXPERIMENTS,
-    example=Example(
-        example.write, "motion-example", unit="scenes", holds=("train", "dev", "eval", "*_tags.txt", "origin.toml")
-    ),
+    example=Example(example.write, "motion-example", unit="scenes", is_folder=True),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
     run=running.run,

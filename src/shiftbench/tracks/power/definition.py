@@ -47,7 +47,7 @@ TRACK = Track(
     methods=baselines.METHODS,
     experiments=EXPERIMENTS,
     example=Example(
-        example.write, "power-example", holds=("*.parquet",), with_ship=lambda ship: partial(example.write, ship=ship)
+        example.write, "power-example", is_folder=True, with_ship=lambda ship: partial(example.write, ship=ship)
     ),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,

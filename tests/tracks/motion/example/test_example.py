@@ -8,6 +8,7 @@ import tomllib
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.output import MARK
 from shiftbench.tracks.motion import read_scene
 from shiftbench.tracks.motion.example import ROWS, scenes, write
 from shiftbench.tracks.motion.example.conditions import counts, weathers
@@ -46,6 +47,7 @@ def test_a_scene_is_the_same_however_many_are_made(folder):
 
 def test_the_folder_is_laid_out_as_the_official_archives(folder):
     assert {entry.name for entry in folder.iterdir()} == {
+        MARK,
         *PARTS,
         *(f"{part}_tags.txt" for part in PARTS),
         "origin.toml",
@@ -115,11 +117,11 @@ def test_bad_numbers_are_named_together(tmp_path):
 
 def test_other_peoples_folders_stay_as_they_are(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(TableError, match=r"found 'notes\.txt' in it"):
+    with pytest.raises(SettingsError, match=r"found another, with 'notes\.txt' in it"):
         write(tmp_path, 20)
     genuine = tmp_path / "genuine"
     (genuine / "train").mkdir(parents=True)
-    with pytest.raises(TableError, match=r"without it\. These may be genuine scenes"):
+    with pytest.raises(SettingsError, match=r"found another, with 'train' in it"):
         write(genuine, 20)
     with pytest.raises(TableError, match="expected to write an example of 20 scenes"):
         write(tmp_path / "notes.txt" / "towns", 20)

@@ -15,7 +15,7 @@ import pytest
 
 from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import processes
-from shiftbench.intake import held_folder
+from shiftbench.output import alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import places, preparation, request_table, shard_making, workplace
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
@@ -396,7 +396,7 @@ def test_opening_notices_what_is_missing_or_of_another_form(prepared, tmp_path):
 
 def test_two_preparations_do_not_share_a_folder(source, prepared, tmp_path):
     folder = tmp_path / "folder"
-    with held_folder.alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
+    with alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
         prepare(source, folder)
     assert not folder.exists()
     prepare(source, folder)

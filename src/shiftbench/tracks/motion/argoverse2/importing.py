@@ -21,7 +21,7 @@ from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import Job
-from shiftbench.intake.held_folder import alone
+from shiftbench.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion.argoverse2.note import Note, parsed
 from shiftbench.tracks.motion.argoverse2.reading import Settings

@@ -18,7 +18,7 @@ from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError, UnknownNameError
 from shiftbench.executor import Job, slurm
-from shiftbench.intake.held_folder import alone
+from shiftbench.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.motion.maps import drawing
@@ -184,7 +184,7 @@ def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) ->
     begun.require_same(folder, manifest["begun"])
     if found:
         identity.require_same_scenes(folder, found, manifest, say=say)
-    return _cleaned(folder)
+    return _cleaned(folder) if (folder / BEGUN).exists() else open_prepared(folder)
 
 
 def _planned(folder: Path, begun: Begun, found: Found, *, unpacked: bool) -> _Work:

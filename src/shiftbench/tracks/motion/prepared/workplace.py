@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import TableError
-from shiftbench.fetch import record
-from shiftbench.intake.held_folder import alone
+from shiftbench.output.lock import LOCK, alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, SCENES_PER_SHARD, Begun, Plan, read_json
@@ -26,7 +25,7 @@ def require_free(source: Path, folder: Path) -> None:
     if (source / MANIFEST).is_file() and (source / REQUESTS).is_file():
         raise TableError(f"{source}: expected scenes to prepare, found a folder that is prepared already.")
     ours = (MANIFEST, BEGUN, UNPACKED)
-    others = [path for path in folder.iterdir() if path.name != record.LOCK]
+    others = [path for path in folder.iterdir() if path.name != LOCK]
     if others and not any((folder / name).exists() for name in ours):
         names = ", ".join(sorted(path.name for path in others)[:3])
         raise TableError(f"{folder}: expected a new folder, found one with {names}. Choose another name.")
@@ -58,5 +57,5 @@ def clear(folder: Path, manifest: dict[str, Any]) -> None:
         surplus.unlink()
     for name in (Plan(folder).unfinished, folder / UNPACKED):
         shutil.rmtree(name, ignore_errors=True)
-    for rest in (folder / BEGUN, *folder.rglob(".*.part")):  # parts of files are what a kill leaves
-        rest.unlink(missing_ok=True)
+    for rest in (*folder.rglob(".*.part"), folder / BEGUN):  # parts of files are what a kill leaves
+        rest.unlink(missing_ok=True)  # the mark that there is something to clear goes last

@@ -34,6 +34,4 @@ def write_frame(path: Path, table: pl.DataFrame, origin: str, shares: Mapping[st
 
 def replacing(folder: Path, rows: int) -> AbstractContextManager[Path]:
     """A new folder for `rows` rows that takes the place of `folder`; see `example_folder.replacing`."""
-    return example_folder.replacing(
-        folder, holds=(RECORDS, GENERALIZATION), size=rows * ROW_BYTES, what=f"{rows:,} rows"
-    )
+    return example_folder.replacing(folder, track=schema.TRACK, size=rows * ROW_BYTES, what=f"{rows:,} rows")

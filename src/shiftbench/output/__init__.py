@@ -1,0 +1,8 @@
+"""Output folders: made aside, moved whole, marked with what they hold; what the mark does not list is never touched."""
+
+from shiftbench.output.folder import adding, require_outside, writing
+from shiftbench.output.lock import alone
+from shiftbench.output.mark import MARK, PART, Mark, read_mark
+from shiftbench.output.single import require_file
+
+__all__ = ["MARK", "PART", "Mark", "adding", "alone", "read_mark", "require_file", "require_outside", "writing"]

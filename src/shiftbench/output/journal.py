@@ -1,0 +1,111 @@
+"""Beside an output folder while it is made: one file that is its lock and says how far the making has come."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from shiftbench.errors import SettingsError
+from shiftbench.output import lock
+
+FORMAT = "shiftbench output folder in the making 1"
+SIZE = 512  # all of it is written in one piece, over what is there: a kill leaves the old state or the new one
+
+# Nothing is under way; the earlier result is being taken over; the new one is being made; it is whole, and takes the
+# place of the earlier one; it has done so, and the earlier one is being removed.
+IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING = "idle", "taking over", "making", "swapping", "removing"
+NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
+
+
+@dataclass(frozen=True)
+class State:
+    """How far the making of an output folder has come.
+
+    made_by: the command. inputs: a hash of what it was to do, with what. earlier: whether there was NOTHING before, or
+    the earlier result was TAKEN_OVER or is to be REPLACED. adding: whether files are being added to the folder.
+    """
+
+    step: str = IDLE
+    made_by: str = ""
+    inputs: str = ""
+    earlier: str = NOTHING
+    adding: bool = False
+
+
+@dataclass
+class Journal:
+    """The file, open and locked."""
+
+    path: Path
+    file: IO[bytes]
+    state: State = field(default_factory=State)
+
+    def write(self, **changes: object) -> None:
+        """Note what changes in the state."""
+        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
+        os.ftruncate(self.file.fileno(), SIZE)
+        self.file.seek(0)
+        self.file.write(json.dumps({"format": FORMAT, **asdict(self.state)}).ljust(SIZE - 1).encode() + b"\n")
+
+    def clear(self) -> None:
+        """Note that nothing is under way."""
+        if self.state != State():
+            self.write(**asdict(State()))
+
+
+@contextmanager
+def journal(path: Path, folder: Path) -> Iterator[Journal]:
+    """Hold the journal of a folder; it is gone afterwards unless something is under way.
+
+    Raises:
+        SettingsError: if another process holds it, or the file is somebody else's.
+    """
+    try:
+        with lock.locked(path) as file:
+            held = Journal(path, file)
+            held.state = _read(file, path)
+            try:
+                yield held
+            finally:
+                if held.state == State():
+                    lock.discard(file, path)
+    except OSError as error:
+        if error.filename != str(path):
+            raise
+        if isinstance(error, BlockingIOError):
+            raise SettingsError(
+                f"{folder}: expected a folder that nobody else writes to, found another process at it. Wait for it to "
+                "end, or choose another --out."
+            ) from None
+        if error.errno in (errno.ELOOP, errno.EISDIR):  # a link, which is not followed, or a folder
+            raise _taken(path) from None
+        raise SettingsError(
+            f"{folder}: expected a place that can be written to, found: {error.strerror} ({path}). Choose another "
+            "--out."
+        ) from None
+
+
+def _read(file: IO[bytes], path: Path) -> State:
+    content = file.read(SIZE + 1).strip(b"\0")
+    if not content:  # new, or its writer was killed before the first word
+        return State()
+    try:
+        value = json.loads(content)
+        if value.pop("format") == FORMAT:
+            return State(**value)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass
+    raise _taken(path)
+
+
+def _taken(path: Path) -> SettingsError:
+    return SettingsError(
+        f"{path}: expected nothing there, since the lock of the output folder has that name, found something else. "
+        "Move it away, or choose another --out; nothing was removed."
+    )

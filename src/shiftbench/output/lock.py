@@ -1,0 +1,106 @@
+"""Locks: one process at a time in a folder, freed by the system however the process ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from shiftbench.errors import TableError
+
+LOCK = ".fetch.lock"  # in a folder that a process works in
+BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+_FAR = 1 << 30  # the byte that Windows locks: it may not be read while it is
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[IO[bytes]]:
+    """Hold the lock of a file, made if need be, and yield it open for reading and writing; a link is not followed.
+
+    Raises:
+        BlockingIOError: if another process holds it.
+    """
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        with os.fdopen(handle, "r+b", buffering=0) as file:
+            try:
+                _lock(handle)
+            except OSError as error:
+                if error.errno not in BUSY:
+                    raise
+                raise BlockingIOError(errno.EAGAIN, "another process is at it", str(path)) from None
+            if _same(handle, path):  # else its last holder has removed it since it was opened
+                yield file
+                return
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """As `locked`, and an empty file is gone afterwards."""
+    with locked(path) as file:
+        try:
+            yield
+        finally:
+            if not file.read(1):
+                discard(file, path)
+
+
+def discard(file: IO[bytes], path: Path) -> None:
+    """Remove a locked file, while it is locked wherever the system can."""
+    if sys.platform == "win32":
+        file.close()
+    with suppress(OSError):
+        path.unlink()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be and gone again if it stays empty: two at once would take away each other's files.
+
+    Raises:
+        TableError: if another process holds it, or it is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with held(folder / LOCK):
+            yield
+    except BlockingIOError:
+        raise TableError(
+            f"{folder}: expected a folder that nobody else writes to, found another process at it. Wait for it to "
+            "end, or choose another folder."
+        ) from None
+    finally:
+        if new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def _same(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> None:
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,145 @@
+"""The mark of an output folder: what made it, and the name, size and SHA-256 of every file that it holds.
+
+What the mark does not list, or lists otherwise, was not written by the command that made the folder: it is the user's.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import re
+import stat
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from shiftbench import files
+from shiftbench.output.lock import LOCK
+
+MARK = ".shiftbench.json"
+OWN = (MARK, ".shiftbench.lock", ".shiftbench.making", ".shiftbench.adding")  # what only helps to make a folder
+FORMAT = "shiftbench output folder 1"
+PART = re.compile(r"\..+\.[a-z0-9_]{8}\.part")  # what `files.replacing` leaves where it is killed
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file as it was written, or (without a hash) an empty folder."""
+
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Entry:
+        """A file or an empty folder as it is now."""
+        return cls(0, "") if path.is_dir() else cls(path.stat().st_size, files.sha256(path))
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file or an empty folder is still as it was written; a link and a device never are."""
+        found = path.lstat()
+        if stat.S_ISDIR(found.st_mode):
+            return not self.sha256 and not any(path.iterdir())
+        return stat.S_ISREG(found.st_mode) and found.st_size == self.size and files.sha256(path) == self.sha256
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What an output folder holds, by path in it.
+
+    made_by: the command. coming: files that are being replaced, as they will be.
+    """
+
+    made_by: str
+    files: Mapping[str, Entry]
+    coming: Mapping[str, Entry] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write the mark into its folder, whole or not at all."""
+        sweep(folder)
+        content = {"format": FORMAT, "made_by": self.made_by, "files": _plain(self.files)}
+        if self.coming:
+            content["coming"] = _plain(self.coming)
+        files.write_text(folder / MARK, json.dumps(content, indent=1, sort_keys=True) + "\n")  # ASCII: names may be odd
+
+    def lists(self, name: str, path: Path) -> bool:
+        """Whether a file is one that the command wrote, as it wrote it."""
+        if path.name == LOCK and not path.lstat().st_size:
+            return True
+        return any(name in each and each[name].holds(path) for each in (self.files, self.coming))
+
+    def foreign(self, folder: Path) -> list[str]:
+        """What in the folder the command did not write, or not as it is now."""
+        return [name for name, path in contents(folder) if not self.lists(name, path)]
+
+
+def read_mark(folder: Path) -> Mark | None:
+    """The mark of a folder; None if it has none that can be understood."""
+    path = folder / MARK
+    try:
+        if path.is_symlink():
+            return None
+        value = json.loads(path.read_text("utf-8"))
+        if value["format"] != FORMAT:
+            return None
+        return Mark(str(value["made_by"]), _entries(value["files"]), _entries(value.get("coming", {})))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def listing(folder: Path, *, without: Container[str] = ()) -> dict[str, Entry]:
+    """Every file and empty folder in a folder as it is now, but for some."""
+    return {
+        name: Entry.of(path)
+        for name, path in contents(folder)
+        if name not in without and not path.is_symlink() and (path.is_file() or path.is_dir())
+    }
+
+
+def contents(folder: Path) -> Iterator[tuple[str, Path]]:
+    """All files, links and empty folders in a folder, by path in it; what only helps to make one is left out."""
+    stack = [(folder, "")]
+    while stack:
+        here, prefix = stack.pop()
+        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        if not entries and prefix:
+            yield prefix.removesuffix("/"), here
+        for entry in entries:
+            name, path = prefix + entry.name, Path(entry.path)
+            if name in OWN or (name.startswith(f".{MARK}.") and PART.fullmatch(name)):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                stack.append((path, f"{name}/"))
+            else:
+                yield name, path
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two paths are the same file, link or empty folder, or equal ones: nothing is lost if either goes."""
+    try:
+        kinds = {stat.S_IFMT(path.lstat().st_mode) for path in (one, other)}
+        if len(kinds) > 1:
+            return False
+        kind = kinds.pop()
+        if stat.S_ISLNK(kind):
+            return one.readlink() == other.readlink()
+        if stat.S_ISREG(kind):
+            return one.samefile(other) or filecmp.cmp(one, other, shallow=False)
+        return stat.S_ISDIR(kind)
+    except OSError:
+        return False
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a kill has left of a mark while it was written."""
+    for left in folder.glob(f".{MARK}.*.part"):
+        if PART.fullmatch(left.name):
+            left.unlink()
+
+
+def _plain(entries: Mapping[str, Entry]) -> dict[str, dict[str, object]]:
+    return {name: asdict(entry) for name, entry in entries.items()}
+
+
+def _entries(value: Mapping[str, Mapping[str, object]]) -> dict[str, Entry]:
+    return {str(name): Entry(int(str(each["size"])), str(each["sha256"])) for name, each in value.items()}

@@ -1,0 +1,62 @@
+"""Moving files one by one into a folder that is there, each in the place of one that the folder's mark lists.
+
+Before the first is moved the mark lists the old and the new files, so that a kill leaves no file of unknown origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from shiftbench.output.mark import Entry, Mark, read_mark, same
+
+
+def conflicts(folder: Path, source: Path, names: Iterable[str]) -> list[str]:
+    """The names of what stands in the way of files that would be moved: not listed, changed since, or a link."""
+    mark, found = read_mark(folder), []
+    for name in names:
+        target = folder / name
+        above = [folder / each for each in Path(name).parents[:-1]]
+        if blocked := [each for each in above if each.is_symlink() or (each.exists() and not each.is_dir())]:
+            found += [each.relative_to(folder).as_posix() for each in blocked]
+        elif (target.is_symlink() or target.exists()) and not (
+            (mark and mark.lists(name, target)) or same(source / name, target)
+        ):
+            found.append(name)
+    return sorted(set(found))
+
+
+def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, stale: Iterable[str]) -> None:
+    """Move the files `new` from `source` into a folder, and remove `stale` ones, if they are as the mark lists them."""
+    old = read_mark(folder) or Mark(made_by, {})
+    here = {name: each for name, each in {**old.files, **old.coming}.items() if _is(folder / name, each)}
+    known = {**old.files, **here}
+    gone = [name for name in stale if name not in new]
+    Mark(made_by, known, coming=new).write(folder)
+    for name, entry in new.items():
+        target = folder / name
+        if (source / name).exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not entry.sha256:
+                target.mkdir(exist_ok=True)
+            else:
+                (source / name).replace(target)
+    for name in gone:
+        if name in known and _is(folder / name, known[name]):
+            remove(folder, name)
+    kept = {name: each for name, each in known.items() if name not in gone}
+    Mark(made_by, {**kept, **new}).write(folder)
+
+
+def remove(folder: Path, name: str) -> None:
+    """Remove a file or an empty folder, and the folders that are empty then."""
+    path = folder / name
+    path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    for above in Path(name).parents[:-1]:
+        with suppress(OSError):  # it is not empty
+            (folder / above).rmdir()
+
+
+def _is(path: Path, entry: Entry) -> bool:
+    return (path.is_symlink() or path.exists()) and entry.holds(path)

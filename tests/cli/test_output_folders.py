@@ -1,0 +1,226 @@
+"""Commands and their output folders: nobody else's files are touched, and what was killed or refused costs nothing."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import Shiftbench, errors_table, weather_like
+from tests.output.killing import killed_at
+from tests.tracks.motion.made_parts import tree
+
+QUICK = ("--replicates", 25)
+PARTITION = ("--group", "region", "--shifted", "hills")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def inputs(shiftbench: Shiftbench) -> Path:
+    """A file to assess, a table, partitions of it, and settings, in the current folder."""
+    errors_table().write_csv("a.csv")
+    weather_like().write_parquet("t.parquet")
+    Path("s.toml").write_text('table = "t.parquet"\ntarget = "y"\n[partition]\ngroup = "region"\nshifted = ["hills"]\n')
+    assert shiftbench("partition", "t.parquet", *PARTITION, "--out", "parts").code == 0
+    return Path()
+
+
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "assess": ("assess", "a.csv", *QUICK),
+    "compare": ("compare", "a.csv", "a.csv", "--name", "a,b", *QUICK),
+    "partition": ("partition", "t.parquet", *PARTITION),
+    "fit": ("fit", "parts", "--target", "y", "--method", "mean"),
+    "run": ("run", "--config", "s.toml", "--method", "mean", *QUICK),
+    "power": ("example", "power", "--rows", 1_000),
+    "motion": ("example", "motion", "--rows", 20),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("overwrite", [("--overwrite",)], ids=["overwrite"])
+def test_a_folder_with_files_that_bear_our_names_is_refused_by_name(
+    shiftbench: Shiftbench, inputs: Path, command: str, overwrite: tuple[str, ...]
+) -> None:
+    """A project with a report.json, a web app with a manifest.json, a folder of models, a --config inside --out."""
+    Path("mine/train").mkdir(parents=True)
+    for name in (
+        "report.json", "manifest.json", "run.toml", "track.toml", "settings.json", "member_09.pt", "origin.toml",
+        "records.parquet", "train/a.pb",
+    ):  # fmt: skip
+        Path("mine", name).write_text("mine")
+    shutil.copy("s.toml", "mine/run.toml")
+    words = tuple("mine/run.toml" if word == "s.toml" else word for word in COMMANDS[command])
+    before = tree(Path())
+    said = shiftbench(*words, "--out", "mine", *overwrite)
+    assert said.code == 2, said.err
+    if not (command == "run" and overwrite):  # which sees first that its settings lie in the folder
+        assert "mine: expected a new folder" in said.err
+        assert "found another, with 'manifest.json', 'member_09.pt', 'origin.toml' and 6 more in it" in said.err
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("command", ["assess", "fit"])
+def test_what_the_user_added_or_edited_is_refused_by_name(shiftbench: Shiftbench, inputs: Path, command: str) -> None:
+    words = (*COMMANDS[command], "--out", "r")
+    assert shiftbench(*words).code == 0
+    held = next(path for path in sorted(Path("r").rglob("*.*")) if path.is_file() and path.name != ".shiftbench.json")
+    held.write_bytes(held.read_bytes() + b" ")
+    Path("r/notes.txt").write_text("mine")
+    before = tree(Path())
+    said = shiftbench(*words, "--overwrite")
+    assert (said.code, "added or changed since" in said.err) == (2, True), said.err
+    assert repr(held.relative_to("r").as_posix()) in said.err
+    assert "'notes.txt'" in said.err
+    assert tree(Path()) == before
+
+
+def test_folders_beside_an_example_are_nobodys_but_their_owners(shiftbench: Shiftbench) -> None:
+    for name in (".e.old", ".e.part", ".e.earlier.d"):
+        Path(name).mkdir()
+        Path(name, "thesis.txt").write_text("mine")
+    before = tree(Path())
+    words = ("example", "power", "--rows", 1_000, "--out", "e")
+    assert shiftbench(*words).code == 0
+    assert shiftbench(*words, "--seed", 2, "--overwrite").code == 0
+    assert {name: text for name, text in tree(Path()).items() if not name.startswith("e/")} == before
+
+
+def test_a_fit_that_refuses_deletes_nothing(shiftbench: Shiftbench, inputs: Path) -> None:
+    words = (*COMMANDS["fit"], "--out", "r")
+    assert shiftbench(*words).code == 0
+    for name in ("member_07.pt", "member_08.cbm", "member_09.json", "inputs.npz", ".x.part"):
+        Path("r", name).write_text("mine")
+    before = tree(Path())
+    for more in ((), ("--overwrite",)):
+        said = shiftbench(*words, "--target", "x", *more)
+        assert said.code == 2, said.err
+        assert {name: text for name, text in tree(Path()).items() if "making" not in name} == before
+
+
+@pytest.mark.parametrize(
+    ("command", "overwrite"), [("assess", True), ("assess", False), ("partition", True), ("fit", True), ("power", True)]
+)
+def test_what_was_killed_costs_nothing_and_the_same_command_goes_on(
+    shiftbench: Shiftbench, inputs: Path, command: str, overwrite: bool
+) -> None:
+    """At some of the calls that write; `tests/output/test_killed.py` tries every one of the folder's own."""
+    words: tuple[object, ...] = (*COMMANDS[command], "--out", "r")
+    if overwrite:
+        assert shiftbench(*words).code == 0
+        words = (*words, "--overwrite")
+    before = tree(Path())
+    for number in (2, 6, 14):
+        with killed_at(number, Path().absolute()):
+            shiftbench(*words)
+        assert before.items() <= tree(Path()).items() or Path(".r.earlier").exists()
+    said = shiftbench(*words)
+    assert said.code == 0, said.err
+    assert names(Path()) == ["a.csv", "parts", "r", "s.toml", "t.parquet"]
+
+
+def test_a_report_for_which_there_is_no_room_can_be_written_when_there_is(
+    shiftbench: Shiftbench, inputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shiftbench import files
+
+    written, before = files.write_text, tree(Path())
+
+    def full(path: Path, text: str) -> Path:
+        if path.name == "report.md":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return written(path, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_text", full)
+        said = shiftbench("assess", "a.csv", *QUICK, "--out", "r")
+        assert (said.code, "r/report.md: expected to read and write there, found: No space left" in said.err) == (
+            2,
+            True,
+        )
+    assert tree(Path()) == before
+    assert shiftbench("assess", "a.csv", *QUICK, "--out", "r").code == 0
+
+
+def test_tables_pictures_and_reports_replace_nothing_but_their_own(shiftbench: Shiftbench, inputs: Path) -> None:
+    assert shiftbench("assess", "a.csv", *QUICK, "--out", "r").code == 0
+    assert shiftbench("report", "r", "--out", "again").code == 0
+    assert shiftbench("report", "r", "--out", "again").code == 0
+    assert shiftbench("assess", "a.csv", *QUICK, "--out", "r", "--overwrite").code == 0, "report keeps the mark true"
+    for name in ("mine/report.md", "again/report.md"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("mine")
+        said = shiftbench("report", "r", "--out", Path(name).parent)
+        assert (said.code, "found 'report.md', added or changed" in said.err) == (2, True), said.err
+        assert Path(name).read_text() == "mine"
+    Path("x.csv").write_text("mine")
+    said = shiftbench("tables", "weather", "--out", "x.csv")
+    assert (said.code, "x.csv: expected a new file, found one" in said.err) == (2, True), said.err
+    assert shiftbench("tables", "weather", "--out", "x.csv", "--overwrite").code == 0
+
+
+def test_predictions_replace_neither_their_table_nor_a_part_of_their_model(
+    shiftbench: Shiftbench, inputs: Path
+) -> None:
+    assert shiftbench(*COMMANDS["fit"], "--out", "m").code == 0
+    before = tree(Path())
+    for out in ("t.parquet", "m/settings.json"):
+        said = shiftbench("predict", "m", "t.parquet", "--out", out, "--overwrite")
+        assert said.code == 2, said.err
+    assert tree(Path()) == before
+
+
+def test_a_report_outlives_one_that_is_refused_in_its_place(shiftbench: Shiftbench) -> None:
+    errors_table().write_csv("a.csv")
+    assert shiftbench("assess", "a.csv", "--out", "r", *QUICK).code == 0
+    before = tree(Path("r"))
+    errors_table().with_columns(error=pl.lit(-1.0)).write_csv("bad.csv")
+    said = shiftbench("assess", "bad.csv", "--out", "r", "--overwrite", *QUICK)
+    assert said.code == 2
+    said = shiftbench("compare", "a.csv", "bad.csv", "--out", "r", "--overwrite", *QUICK)
+    assert said.code == 2
+    assert tree(Path("r")) == before
+    assert names(Path()) == ["a.csv", "bad.csv", "r"]
+
+
+def test_predictions_in_the_folder_of_their_report_are_not_lost(shiftbench: Shiftbench) -> None:
+    errors_table().write_csv("a.csv")
+    assert shiftbench("assess", "a.csv", "--out", "r", *QUICK).code == 0
+    Path("a.csv").rename("r/a.csv")
+    said = shiftbench("assess", "r/a.csv", "--out", "r", "--overwrite", *QUICK)
+    assert (said.code, "expected --out elsewhere than the data, found r/a.csv in it" in said.err) == (2, True)
+    assert Path("r/a.csv").exists()
+
+
+def test_a_run_outlives_one_that_is_refused_in_its_place(shiftbench: Shiftbench) -> None:
+    weather_like().write_parquet("t.parquet")
+    words = ("t.parquet", "--target", "y", "--group", "region", "--out", "r", "--members", 2, *QUICK)
+    said = shiftbench("run", *words, "--shifted", "hills")
+    assert said.code == 0, said.err
+    before = tree(Path("r"))
+    said = shiftbench("run", *words, "--shifted", "hils", "--overwrite")
+    assert (said.code, "hils" in said.err) == (2, True), said.err
+    assert tree(Path("r")) == before
+    Path("t.parquet").rename("r/t.parquet")
+    said = shiftbench("run", "r/t.parquet", *words[1:], "--shifted", "hills", "--overwrite")
+    assert (said.code, "found r/t.parquet in it" in said.err) == (2, True), said.err
+    assert Path("r/t.parquet").exists()
+    said = shiftbench("partition", "r/t.parquet", "--group", "region", "--shifted", "hills", "--out", "p")
+    assert said.code == 0, said.err
+    said = shiftbench("partition", "r/t.parquet", "--group", "region", "--shifted", "hils", "--out", "p", "--overwrite")
+    assert said.code == 2
+    assert Path("p/manifest.json").exists()
+
+
+def test_settings_of_somebody_else_are_not_overwritten_by_those_of_an_example(shiftbench: Shiftbench) -> None:
+    Path("mine.toml").write_text("mine = true")
+    said = shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet")
+    assert (said.code, "mine.toml: expected a new file, found one" in said.err) == (2, True), said.err
+    assert names(Path()) == ["mine.toml"]
+    assert shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet", "--overwrite").code == 0
+    assert names(Path()) == ["mine.parquet", "mine.toml"]

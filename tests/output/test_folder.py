@@ -1,0 +1,344 @@
+"""Where results are written: an earlier one is there until the new one is whole, and nobody else's is touched."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.output import MARK, adding, read_mark, require_file, writing
+from tests.tracks.motion.made_parts import tree
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of an earlier result, in the current one."""
+    monkeypatch.chdir(tmp_path)
+    make(Path("r"), "earlier")
+    return Path("r")
+
+
+def make(folder: Path, text: str, name: str = "a.txt", *, overwrite: bool = False, resumes: bool = False) -> None:
+    with writing(folder, "assess", overwrite=overwrite, resumes=resumes) as place:
+        write(place, text, name)
+
+
+def write(folder: Path, text: str, name: str = "a.txt") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def broken_off(folder: Path, made_by: str = "assess", *, overwrite: bool = False) -> dict[str, str]:
+    """Begin a result and break off; what was found where it was to be made."""
+    found: dict[str, str] = {}
+    with suppress(ZeroDivisionError), writing(folder, made_by, overwrite=overwrite, resumes=True) as place:
+        found = {path.name: path.read_text() for path in place.iterdir()} if place.exists() else {}
+        write(place, "half")
+        raise ZeroDivisionError
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_the_mark_lists_what_a_folder_holds(earlier: Path) -> None:
+    value = json.loads((earlier / MARK).read_text())
+    sha256 = hashlib.sha256(b"earlier").hexdigest()
+    assert value["made_by"] == "assess"
+    assert value["files"] == {"a.txt": {"size": 7, "sha256": sha256}}
+
+
+def test_a_new_result_takes_the_place_of_the_earlier_one_once_it_is_whole(earlier: Path) -> None:
+    with writing(earlier, "assess", overwrite=True) as place:
+        assert not place.exists(), "nothing of the earlier one is mixed into it"
+        write(place, "new", "other.txt")
+        assert names(earlier) == [MARK, "a.txt"]
+    assert names(Path()) == ["r"]
+    assert names(earlier) == [MARK, "other.txt"]
+
+
+ERRORS = [TableError("refused"), OSError("the disk is full"), RuntimeError("a bug"), KeyboardInterrupt("Ctrl-C")]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_what_fails_leaves_the_earlier_result_and_nothing_else(
+    earlier: Path, error: BaseException, overwrite: bool
+) -> None:
+    before = tree(Path())
+    folder = earlier if overwrite else Path("deep/new")
+
+    def fail() -> None:
+        with writing(folder, "assess", overwrite=overwrite) as place:
+            write(place, "half")
+            raise error
+
+    with pytest.raises(type(error), match=str(error)):
+        fail()
+    assert tree(Path()) == before
+    assert names(Path()) == ["r"]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_what_resumes_finds_what_was_left_where_it_failed(earlier: Path, error: BaseException) -> None:
+    told: list[str] = []
+
+    def fail() -> None:
+        with writing(earlier, "assess", overwrite=True, resumes=True, tell=told.append) as place:
+            write(place, "half")
+            raise error
+
+    with pytest.raises(type(error), match=str(error)):
+        fail()
+    assert told == ["note: what was made so far is kept in .r.making; the same command goes on"]
+    assert (earlier / "a.txt").read_text() == "earlier"
+    for overwrite in (False, True):  # the earlier one was allowed to go, so either word is enough
+        assert broken_off(earlier, overwrite=overwrite) == {"a.txt": "half"}
+    make(earlier, "whole", "b.txt", overwrite=True, resumes=True)
+    assert names(earlier) == [MARK, "a.txt", "b.txt"]
+    assert names(Path()) == ["r"]
+
+
+def test_overwriting_with_other_settings_begins_anew(earlier: Path) -> None:
+    assert broken_off(earlier, overwrite=True) == {}
+    with writing(earlier, "assess", overwrite=True, resumes=True, settings="others") as place:
+        assert not place.exists()
+        write(place, "whole", "b.txt")
+    assert names(earlier) == [MARK, "b.txt"]
+
+
+def test_what_another_command_has_begun_is_not_thrown_away_unasked(earlier: Path) -> None:
+    assert broken_off(Path("n"), "run") == {}
+    with pytest.raises(SettingsError, match=r"an interrupted `shiftbench run` has left in \.n\.making"):
+        make(Path("n"), "new")
+    assert (Path(".n.making") / "a.txt").read_text() == "half"
+    make(Path("n"), "new", overwrite=True)
+    assert names(Path()) == ["n", "r"]
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("resumes", [True, False])
+def test_a_folder_of_others_is_refused_by_the_names_of_what_is_in_it(
+    earlier: Path, overwrite: bool, resumes: bool
+) -> None:
+    """A project with its own report.json, a web app with its own manifest.json, settings in the folder of a run."""
+    for name in ("report.json", "manifest.json", "run.toml", "settings.json", "thesis.txt"):
+        write(Path("mine"), "mine", name)
+    before = tree(Path())
+    with pytest.raises(SettingsError, match=r"mine: .*'manifest.json', 'report.json', 'run.toml' and 2 more in it"):
+        make(Path("mine"), "new", overwrite=overwrite, resumes=resumes)
+    assert tree(Path()) == before
+
+
+def test_a_result_of_another_command_is_refused(earlier: Path) -> None:
+    before = tree(Path())
+    with (
+        pytest.raises(SettingsError, match=r"found one of `shiftbench assess`"),
+        writing(earlier, "partition", overwrite=True),
+    ):
+        pass
+    with pytest.raises(SettingsError, match=r"found an earlier result. Choose another --out, or --overwrite"):
+        make(earlier, "new")
+    assert tree(Path()) == before
+
+
+def test_what_was_added_or_changed_is_refused_by_name(earlier: Path) -> None:
+    (earlier / "mine" / "deep").mkdir(parents=True)
+    write(earlier / "mine" / "deep", "mine", "x.txt")
+    Path("elsewhere").mkdir()
+    write(Path("elsewhere"), "mine")
+    (earlier / "link").symlink_to("../elsewhere")
+    (earlier / "empty").mkdir()
+    write(earlier, "edited")
+    before = tree(Path())
+    told = r"found 'a.txt', 'empty', 'link' and 1 more in it, added or changed since. Move it away"
+    with pytest.raises(SettingsError, match=told):
+        make(earlier, "new", overwrite=True)
+    with pytest.raises(SettingsError, match=r"found 'a.txt' in it, added or changed since"):
+        make(earlier, "new", resumes=True)
+    assert tree(Path()) == before
+    assert (earlier / "link").is_symlink()
+
+
+def test_an_edit_that_keeps_size_and_time_is_noticed(earlier: Path) -> None:
+    state = (earlier / "a.txt").stat()
+    write(earlier, "EARLIER")
+    os.utime(earlier / "a.txt", ns=(state.st_atime_ns, state.st_mtime_ns))
+    with pytest.raises(SettingsError, match=r"found 'a.txt' in it"):
+        make(earlier, "new", overwrite=True)
+
+
+def test_what_is_added_while_a_result_is_made_is_not_lost(earlier: Path) -> None:
+    def late(folder: Path, *, resumes: bool) -> None:
+        with writing(folder, "assess", overwrite=True, resumes=resumes) as place:
+            write(place, "new")
+            write(folder, "mine", "late.txt")
+
+    with pytest.raises(SettingsError, match=r"expected nothing but what was there at the beginning, found 'late.txt'"):
+        late(earlier, resumes=False)
+    assert {name: (earlier / name).read_text() for name in ("a.txt", "late.txt")} == {
+        "a.txt": "earlier", "late.txt": "mine",
+    }  # fmt: skip
+    assert names(Path()) == ["r"]
+    with pytest.raises(SettingsError, match=r"found 'late.txt'"):
+        late(Path("n"), resumes=True)
+    assert (Path("n") / "late.txt").read_text() == "mine"
+    (Path("n") / "late.txt").unlink()
+    make(Path("n"), "more", "b.txt", overwrite=True, resumes=True)
+    assert names(Path("n")) == [MARK, "a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+@pytest.mark.parametrize("name", [".r.making", ".r.earlier", ".r.shiftbench"])
+def test_what_bears_the_name_of_something_of_ours_is_left_alone(earlier: Path, kind: str, name: str) -> None:
+    if kind == "folder":
+        write(Path(name), "years of work", "thesis.txt")
+    elif kind == "file":
+        Path(name).write_text("years of work")
+    else:
+        write(Path("mine"), "")
+        Path(name).symlink_to("mine")
+    before = tree(Path())
+    for resumes in (True, False):
+        with pytest.raises(SettingsError, match=rf"\{name}: expected nothing there, .* Move it away"):
+            make(earlier, "new", overwrite=True, resumes=resumes)
+    assert tree(Path()) == before
+
+
+IN_ANOTHER_PROCESS = """
+from pathlib import Path
+from shiftbench.output import writing
+with writing(Path('r'), 'assess', overwrite=True):
+    print('in')
+"""
+
+
+def test_one_process_at_a_time_writes_into_a_folder(earlier: Path) -> None:
+    with writing(earlier, "assess", overwrite=True) as place:
+        write(place, "new")
+        other = subprocess.run([sys.executable, "-c", IN_ANOTHER_PROCESS], capture_output=True, text=True, check=False)
+        assert "r: expected a folder that nobody else writes to, found another process at it" in other.stderr
+        assert "in" not in other.stdout.split()
+    assert names(Path()) == ["r"]
+    assert (earlier / "a.txt").read_text() == "new"
+
+
+def test_a_link_to_a_folder_stays_one(earlier: Path) -> None:
+    link = Path("link")
+    link.symlink_to(earlier.resolve())
+    make(link, "new", overwrite=True)
+    assert link.is_symlink()
+    assert (earlier / "a.txt").read_text() == "new"
+    assert names(Path()) == ["link", "r"]
+
+
+def test_what_is_read_is_never_overwritten(earlier: Path) -> None:
+    before = tree(earlier)
+    with (
+        pytest.raises(SettingsError, match=r"expected --out elsewhere than the data, found r/a\.txt in it"),
+        writing(earlier, "assess", overwrite=True, inputs=(Path("other.csv"), earlier / "a.txt")),
+    ):
+        pass
+    assert tree(earlier) == before
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["the current folder", "a mount"])
+def test_a_folder_that_cannot_be_moved_is_filled_file_by_file(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    with writing(earlier, "assess", overwrite=True) as place:
+        write(place, "earlier")
+        write(place / "figures", "earlier", "old.svg")
+    number = earlier.stat().st_ino
+    if inside:
+        monkeypatch.setattr(Path, "is_mount", lambda self: self.name == "r")
+        make(Path("r"), "new", overwrite=True)
+    else:
+        with monkeypatch.context() as patched:
+            patched.chdir(earlier)
+            make(Path(), "new", overwrite=True)
+    assert (earlier.stat().st_ino, names(earlier)) == (number, [MARK, "a.txt"])
+    assert (earlier / "a.txt").read_text() == "new"
+    write(earlier, "mine", "mine.txt")
+    with pytest.raises(SettingsError, match=r"found 'mine.txt' in it"):
+        make(earlier, "new", overwrite=True)
+    assert names(Path()) == ["r"]
+
+
+@pytest.mark.parametrize("where", ["os.mkdir", "os.rename", "os.ftruncate", "shiftbench.files.write_text"])
+@pytest.mark.parametrize("resumes", [True, False])
+def test_a_full_or_forbidden_disk_leaves_the_earlier_result_and_the_same_command_goes_on(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch, where: str, resumes: bool
+) -> None:
+    before = tree(earlier)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(where, full)
+        with pytest.raises((OSError, SettingsError), match="No space left"):
+            make(earlier, "new", overwrite=True, resumes=resumes)
+    assert tree(earlier) == before
+    make(earlier, "new", overwrite=True, resumes=resumes)
+    assert (earlier / "a.txt").read_text() == "new"
+    assert names(Path()) == ["r"]
+
+
+# -- files added to a folder
+
+
+def test_files_are_added_and_those_of_an_earlier_result_replaced(earlier: Path) -> None:
+    def add(text: str, *, figure: str) -> None:
+        with adding(earlier, "assess") as place:
+            write(place, text)
+            write(place / "figures", text, figure)
+
+    add("new", figure="a.svg")
+    write(earlier, "mine", "mine.txt")
+    write(earlier / "figures", "mine", "mine.svg")
+    add("newer", figure="b.svg")
+    assert sorted(tree(earlier)) == [MARK, "a.txt", "figures/b.svg", "figures/mine.svg", "mine.txt"]
+    mark = read_mark(earlier)
+    assert mark is not None
+    assert sorted(mark.files) == ["a.txt", "figures/b.svg"]
+    write(earlier, "edited")
+    before = tree(earlier)
+    with pytest.raises(SettingsError, match=r"as it wrote it, found 'a.txt', 'figures/mine.svg', added or changed"):
+        add("newest", figure="mine.svg")
+    assert tree(earlier) == before
+    assert names(Path()) == ["r"]
+
+
+def test_files_added_to_a_folder_in_a_result_stay_its_own(earlier: Path) -> None:
+    with writing(Path("run"), "run") as place:
+        write(place, "model")
+        write(place / "report", "old", "report.md")
+    with adding(Path("run/report"), "assess") as place:
+        write(place, "new", "report.md")
+    assert not Path("run/report", MARK).exists()
+    with writing(Path("run"), "run", overwrite=True) as place:
+        write(place, "anew")
+    assert names(Path("run")) == [MARK, "a.txt"]
+
+
+def test_a_single_file_takes_the_place_of_no_input_and_of_no_part_of_a_result(earlier: Path) -> None:
+    Path("t.csv").write_text("mine")
+    with pytest.raises(SettingsError, match=r"t.csv: expected a new file, found one"):
+        require_file(Path("t.csv"), overwrite=False)
+    with pytest.raises(SettingsError, match=r"t.csv: expected --out elsewhere than the data"):
+        require_file(Path("t.csv"), overwrite=True, inputs=[Path("t.csv").resolve()])
+    with pytest.raises(SettingsError, match=r"one of the result of `shiftbench assess`"):
+        require_file(earlier / "a.txt", overwrite=True)
+    with pytest.raises(SettingsError, match=r"r: expected a name for a file, found a folder"):
+        require_file(earlier, overwrite=True)
+    require_file(Path("t.csv"), overwrite=True, inputs=[earlier / "a.txt", Path("gone")])
