@@ -15,6 +15,8 @@ from shiftbench.scored import Records, Scored
 
 POINTS = 201
 BINS = 20
+PARTS = 60  # of the range of a density
+LARGEST_DRAWN = 1e150
 
 
 def curves(
@@ -76,7 +78,7 @@ def _retention(
 
 
 def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
-    uncertainty = part.uncertainty[part.measure]
+    uncertainty = _drawable(part.uncertainty[part.measure])
     x, y = _binned_means(uncertainty, part.errors)
     if len(x) > 1:
         # A log axis where the uncertainty spans more than a factor of ten and has no sign.
@@ -102,9 +104,9 @@ def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
 
 
 def _densities(records: Records, system: Scored) -> Iterator[Curve]:
-    values = system.uncertainty[system.measure]
+    values = _drawable(system.uncertainty[system.measure])
     low, high = np.quantile(values, [0.001, 0.999])
-    if not high > low:
+    if not high - low > PARTS * np.spacing(max(abs(low), abs(high))):  # no room for bins between them
         return
     log = bool(low > 0 and high > 10 * low)
     scaled = np.log10(np.maximum(values, np.finfo(float).tiny)) if log else values
@@ -115,8 +117,13 @@ def _densities(records: Records, system: Scored) -> Iterator[Curve]:
         yield _density((system.system.name, records.split, subset), scaled[member], ends, log, system.measure)
 
 
+def _drawable(values: Vector) -> Vector:
+    """Values as pictures show them: so bounded that neither differences nor sums of them are infinite."""
+    return np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN)
+
+
 def _density(place: tuple[str, str, str], values: Vector, ends: tuple[float, float], log: bool, measure: str) -> Curve:
-    edges = np.linspace(*ends, 61)
+    edges = np.linspace(*ends, PARTS + 1)
     counts, _ = np.histogram(np.clip(values, *ends), bins=edges)
     middles = 0.5 * (edges[1:] + edges[:-1])
     density = counts / (len(values) * (edges[1] - edges[0]))

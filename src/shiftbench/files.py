@@ -14,6 +14,8 @@ from typing import Any
 
 from shiftbench.errors import TableError
 
+MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -64,7 +66,7 @@ def require_room(path: Path, size: int, *, what: str) -> None:
     free = shutil.disk_usage(there).free
     if size > free:
         raise TableError(
-            f"{path}: expected about {size / 1e6:,.1f} MB of room for {what}, found {free / 1e6:,.1f} MB. "
+            f"{path}: expected about {min(size, MOST_TOLD) / 1e6:,.1f} MB of room for {what}, found {free / 1e6:,.1f} MB. "
             "Ask for fewer, or write them elsewhere."
         )
 

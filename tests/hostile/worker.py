@@ -58,9 +58,10 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
     if code == 2 and not said.strip():
         problems.append("said nothing")
     after = _tree(here)
-    if changed := [path for path in before if after.get(path) != before[path]]:
+    if changed := [path for path in before if after.get(path) != before[path] and path not in MAY_CHANGE]:
         problems.append(f"changed or removed {changed[:3]}")
-    if code != 0 and (left := sorted(set(after) - set(before) - MAY_STAY)):
+    kept = MAY_STAY | {path for path in after if KEPT in path or path == "out"} if f"out/{KEPT}" in after else MAY_STAY
+    if code != 0 and (left := sorted(set(after) - set(before) - kept)):
         problems.append(f"left {left[:5]}")
     if left := sorted(path for path in _tree(temporary) if "matplotlib" not in path):
         problems.append(f"left {left[:5]} in the temporary folder")
@@ -69,7 +70,10 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
     return {"code": code, "problems": problems, "words": words, "said": said[-2_000:], "seconds": seconds}
 
 
-MAY_STAY = {"to/.lock", "to/fetch.lock"}
+# What a command keeps though it ends with 2: the lock and the record of a folder of archives.
+MAY_STAY = {"to/.fetch.lock"}
+KEPT = ".preparing"  # what was unpacked, for the next try
+MAY_CHANGE = {"to/fetched.json"}
 
 
 def _run(words: list[str], told: Path) -> tuple[int | None, str, str]:

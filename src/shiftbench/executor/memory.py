@@ -25,7 +25,7 @@ def require(size: int, *, what: str) -> None:
     free = available()
     if free is not None and size > free:
         raise SettingsError(
-            f"{what}: expected about {size / 2**30:,.1f} GiB of memory for them, found {free / 2**30:,.1f} GiB free. "
+            f"{what}: expected about {-(-size // 2**30):,} GiB of memory for them, found {free // 2**30:,} GiB free. "
             "Ask for fewer."
         )
 
