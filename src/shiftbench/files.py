@@ -66,8 +66,8 @@ def require_room(path: Path, size: int, *, what: str) -> None:
     free = shutil.disk_usage(there).free
     if size > free:
         raise TableError(
-            f"{path}: expected about {min(size, MOST_TOLD) / 1e6:,.1f} MB of room for {what}, found {free / 1e6:,.1f} MB. "
-            "Ask for fewer, or write them elsewhere."
+            f"{path}: expected about {min(size, MOST_TOLD) / 1e6:,.1f} MB of room for {what}, found "
+            f"{free / 1e6:,.1f} MB. Ask for fewer, or write them elsewhere."
         )
 
 

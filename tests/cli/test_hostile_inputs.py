@@ -161,7 +161,7 @@ def test_a_hundred_thousand_columns_are_no_reason_to_hang(tmp_path: Path, shiftb
     said = shiftbench("assess", "t.parquet", "--out", "out", "--error", "nothing", "--slice", "c")
     assert said.code == 2
     assert len(said.err) < 5_000
-    assert time.perf_counter() - start < 30
+    assert time.perf_counter() - start < 60
 
 
 def test_a_panic_of_a_library_is_a_sentence_without_its_stack(tmp_path: Path) -> None:
