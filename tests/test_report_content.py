@@ -24,6 +24,8 @@ from shiftbench.report.content import (
     Slice,
     System,
 )
+from shiftbench.report.verdict import verdict
+from tests.report.factory import regression
 
 REPORT = Report(
     title="Temperature °C",
@@ -180,3 +182,12 @@ def test_every_metric_states_its_direction_once():
     others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll", "shift_ratio"}
     assert others | displacements == lower
     assert list(SUBSETS) == ["in", "shifted", "full"]
+
+
+def test_a_report_of_an_earlier_version_without_reasons_and_ratios_is_read():
+    value = regression().to_json()
+    for kind in ("scores", "slices", "comparisons"):
+        value[kind] = [{key: entry for key, entry in row.items() if key != "no_interval"} for row in value[kind]]
+    report = Report.from_json(value)
+    assert not any(row.no_interval for kind in ("scores", "slices", "comparisons") for row in getattr(report, kind))
+    assert any("times as large" in sentence for sentence in verdict(report))
