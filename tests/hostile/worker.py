@@ -60,7 +60,9 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
     after = _tree(here)
     if changed := [path for path in before if after.get(path) != before[path] and path not in MAY_CHANGE]:
         problems.append(f"changed or removed {changed[:3]}")
-    kept = MAY_STAY | ({path for path in after if path.startswith(KEPT)} if f"is kept in {KEPT}" in said else set())
+    kept = MAY_STAY | (
+        {path for path in after if path.startswith((KEPT, NOTE))} if f"is kept in {KEPT}" in said else set()
+    )
     if code != 0 and (left := sorted(set(after) - set(before) - kept)):
         problems.append(f"left {left[:5]}")
     if left := sorted(path for path in _tree(temporary) if "matplotlib" not in path):
@@ -72,6 +74,7 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
 
 # What a command keeps though it ends with 2: the lock and the record of a folder of archives.
 MAY_STAY = {"to/.fetch.lock"}
+NOTE = ".out.shiftbench"  # whose these are
 KEPT = ".out.making"  # what a command has made so far, and says that it keeps for the next try
 MAY_CHANGE = {"to/fetched.json"}
 
