@@ -20,11 +20,11 @@ from rich.table import Table
 from benchmarks.__main__ import machine
 from benchmarks.tables.catalogue import CLASSES, TABLES, PublicTable
 from benchmarks.tables.contenders import CONTENDERS, EVALUATED, Case
+from benchmarks.tables.page import RESULTS
 from benchmarks.tables.scores import Row, ratios, row, summary
 from shiftbench import features, files, keys
 from shiftbench.partition import Rules, partition
 
-RESULTS = Path(__file__).resolve().parents[2] / "results" / "tables.json"
 DEV = ("dev_in", "dev_out")
 SEED = 0
 

@@ -16,6 +16,7 @@ import pytest
 
 from shiftbench import features
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.features import Features
 from shiftbench.methods import METHODS, boosting, calibration, catboost_member, linear
 from shiftbench.methods.folds import folds
 from shiftbench.methods.linear import Linear
@@ -257,6 +258,14 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
         r"4 members of CatBoost models, each stopped on a fold of its own \(RMSE, \d+ to \d+ trees\), every other one "
         r"from a linear start; variances by as many \(\d+ to \d+ trees\) times [\d.]+", said,
     )  # fmt: skip
+
+
+def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_four_at_least(undisturbed):
+    many, few = (Features(numeric=tuple(f"x{p}" for p in range(count))) for count in (40, 5))
+    assert boosting._options(SETTINGS, many) == {"rsm": 0.25}
+    assert boosting._options(SETTINGS, few) == {"rsm": 0.8}
+    model = catboost_member.load(undisturbed, 1)[0]
+    assert model.get_all_params()["rsm"] == 1  # of four features
 
 
 # --- what makes it doubtful -------------------------------------------------------------------------------------------

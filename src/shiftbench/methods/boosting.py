@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from shiftbench.methods.member_files import Arrays
 
 NAME = "boosting"
+FEWEST_FEATURES = 4  # that a level of a tree may choose from
+INPUTS_OF_A_DATE = 3
 MEAN_AND_VARIANCE = ("RMSE", "RMSEWithUncertainty")
 
 
@@ -49,18 +51,21 @@ class Settings(MethodSettings):
         depth: of each tree.
         learning_rate: the weight of each tree.
         early_stopping: trees without gain on its fold after which a model stops growing; the best ones are kept.
+        feature_share: of the features, drawn anew at each level of each tree: what the level may choose from, but at
+            least four. Models that must use many features are hurt less where one of them is wrong.
         folds: into how many train is divided; with more members than folds, each is used several times.
         clusters: columns that name families of records; no fold cuts one. In a run those of the run, unless named.
         seed: folds and the models' own seeds follow from it; ensembles with different seeds share no model.
-        gpu: train on a GPU, one model after the other. Its sums have no fixed order: the models are other ones
-            than on a CPU, and not the same ones twice.
+        gpu: train on a GPU, one model after the other, with all features. Its sums have no fixed order: the models
+            are other ones than on a CPU, and not the same ones twice.
     """
 
     members: int = 10
-    iterations: int = 2000
+    iterations: int = 1000
     depth: int = 6
     learning_rate: float = 0.05
     early_stopping: int = 50
+    feature_share: float = 0.25
     folds: int = 10
     clusters: tuple[str, ...] = ()
     seed: int = 0
@@ -80,6 +85,7 @@ class Settings(MethodSettings):
             *whole("depth", self.depth, 1, 16),
             *above_zero("learning_rate", self.learning_rate, 1),
             *whole("early_stopping", self.early_stopping, 1, 100_000),
+            *above_zero("feature_share", self.feature_share, 1),
             *whole("folds", self.folds, 2, 1000),
             *whole("seed", self.seed, 0, 2**63 - 1),
         ]
@@ -128,7 +134,7 @@ def fit(
     regression = settings.task == "regression"
     losses = MEAN_AND_VARIANCE if regression else ("MultiClass",)
     plan = catboost_data.Plan(
-        NAME, settings, settings.members * len(losses), {"task_type": "GPU"} if settings.gpu else {}, losses,
+        NAME, settings, settings.members * len(losses), _options(settings, features), losses,
         folds(train, settings.clusters, count=settings.folds, seed=settings.seed), linear_starts=regression,
     )  # fmt: skip
     place = catboost_data.train(
@@ -140,6 +146,14 @@ def fit(
         assert isinstance(said, Gaussian)
         calibration.write(place, calibration.factor(tables.numbers(dev, target, where="dev_in"), said))
     return place
+
+
+def _options(settings: Settings, features: Features) -> dict[str, Any]:
+    """CatBoost's options; on a GPU it cannot draw features."""
+    if settings.gpu:
+        return {"task_type": "GPU"}
+    inputs = len(features.numeric) + len(features.categorical) + INPUTS_OF_A_DATE * len(features.dates)
+    return {"rsm": min(1.0, max(settings.feature_share, FEWEST_FEATURES / max(inputs, 1)))}
 
 
 def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:

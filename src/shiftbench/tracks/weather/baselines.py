@@ -36,21 +36,23 @@ def methods(preset: str, *, task: str) -> presets.Entries:
     """
     if preset not in PRESETS:
         raise UnknownNameError("preset", preset, PRESETS)
-    chosen = _published(presets.preset("quick", task=task)) if preset == "quick" else _paper(task)
+    quick = _published(presets.preset("quick", task=task), presets.QUICK_TREES[task])
+    chosen = quick if preset == "quick" else _paper(task)
     return (*chosen, *(FORECASTS if task == "regression" else ()))
 
 
-def _published(entries: presets.Entries) -> presets.Entries:
+def _published(entries: presets.Entries, printed: Mapping[str, Any]) -> presets.Entries:
     """The entries with the paper's ensemble of CatBoost models in place of ours, since its tables hold that one."""
-    return tuple({**entry, "name": PUBLISHED} if entry["name"] == "boosting" else dict(entry) for entry in entries)
+    return tuple(
+        {**entry, "name": PUBLISHED, **printed} if entry["name"] == "boosting" else dict(entry) for entry in entries
+    )
 
 
 def _paper(task: str) -> presets.Entries:
     printed = {**PAPER_BOOSTING[task], "early_stopping": PATIENCE}
-    named = {PUBLISHED, "virtual_boosting"}
     return tuple(
-        {**entry, **printed} if entry["name"] in named else entry
-        for entry in _published(presets.preset("full", task=task))
+        {**entry, **printed} if entry["name"] == "virtual_boosting" else entry
+        for entry in _published(presets.preset("full", task=task), printed)
     )
 
 
