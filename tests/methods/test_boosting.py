@@ -260,10 +260,10 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
     )  # fmt: skip
 
 
-def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_six_at_least(undisturbed):
-    many, few = (Features(numeric=tuple(f"x{p}" for p in range(count))) for count in (40, 8))
+def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_four_at_least(undisturbed):
+    many, few = (Features(numeric=tuple(f"x{p}" for p in range(count))) for count in (40, 5))
     assert boosting._options(SETTINGS, many) == {"rsm": 0.25}
-    assert boosting._options(SETTINGS, few) == {"rsm": 0.75}
+    assert boosting._options(SETTINGS, few) == {"rsm": 0.8}
     model = catboost_member.load(undisturbed, 1)[0]
     assert model.get_all_params()["rsm"] == 1  # of four features
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shiftbench.methods.member_files import Arrays
 
 NAME = "boosting"
-FEWEST_FEATURES = 6  # that a level of a tree may choose from
+FEWEST_FEATURES = 4  # that a level of a tree may choose from
 INPUTS_OF_A_DATE = 3
 MEAN_AND_VARIANCE = ("RMSE", "RMSEWithUncertainty")
 
@@ -52,7 +52,7 @@ class Settings(MethodSettings):
         learning_rate: the weight of each tree.
         early_stopping: trees without gain on its fold after which a model stops growing; the best ones are kept.
         feature_share: of the features, drawn anew at each level of each tree: what the level may choose from, but at
-            least six. Models that must use many features are hurt less where one of them is wrong.
+            least four. Models that must use many features are hurt less where one of them is wrong.
         folds: into how many train is divided; with more members than folds, each is used several times.
         clusters: columns that name families of records; no fold cuts one. In a run those of the run, unless named.
         seed: folds and the models' own seeds follow from it; ensembles with different seeds share no model.
