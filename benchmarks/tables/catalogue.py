@@ -144,8 +144,5 @@ CLASSES = (
     PublicTable("credit", "modeldata/credit_data", "Status", "Age > 50", task="classification"),
     PublicTable("crashes", "DAAG/nassCDS", "dead", "yearacc >= 2001", "caseid", ("injSeverity",), "classification"),
     PublicTable("juice", "ISLR/OJ", "Purchase", "STORE == 0", drop=("StoreID", "Store7"), task="classification"),
-    PublicTable("subgrade", "openintro/loans_full_schema", "grade", "homeownership == 'RENT'",
-                drop=("emp_title", "sub_grade", "interest_rate", "installment", "balance", "paid_total",
-                      "paid_principal", "paid_interest", "paid_late_fees", "loan_status"), task="classification"),
     PublicTable("taxi", "modeldata/taxi", "tip", "hour >= 20", task="classification"),
 )  # fmt: skip
