@@ -235,13 +235,54 @@ def test_a_part_from_another_address_is_not_continued(archive, server, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "note", ["", "[]", '{"url": 1}', '{"url": "u", "size": "many", "etag": "e", "last_modified": 0}']
+    "note", [None, "", "[]", '{"url": 1}', '{"url": "u", "size": "many", "etag": "e", "last_modified": 0}']
 )
-def test_a_damaged_note_beside_a_part_means_from_the_start(note, archive, server, tmp_path):
-    (tmp_path / "data.tar.part").write_bytes(BODY[:20])
-    (tmp_path / "data.tar.part.json").write_text(note)
+def test_a_part_or_a_note_that_no_fetch_has_left_is_refused_by_name_and_stays(note, archive, server, tmp_path):
+    mine = {"data.tar.part": "years of work"} | ({} if note is None else {"data.tar.part.json": note})
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    for _ in range(2):
+        with pytest.raises(FetchError, match=r"data\.tar\.part: expected nothing there, .* Move it away") as caught:
+            fetch(archive, tmp_path)
+        assert ("data.tar.part.json: expected the note" in str(caught.value)) == (note is not None)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == mine
+    assert not server.asked
+    for name in mine:
+        (tmp_path / name).unlink()
     assert fetch(archive, tmp_path).sha256 == SHA256
-    assert "range" not in server.asked[0]
+
+
+def test_a_part_that_is_longer_than_its_note_says_or_a_link_is_nobodys_but_its_owners(archive, server, tmp_path):
+    part, note = tmp_path / "data.tar.part", {"url": archive.url, "size": 5, "etag": '"one"', "last_modified": None}
+    (tmp_path / "data.tar.part.json").write_text(json.dumps(note))
+    part.write_bytes(b"longer")
+    with pytest.raises(FetchError, match=r"data\.tar\.part: expected nothing there"):
+        fetch(archive, tmp_path)
+    part.rename(tmp_path / "mine")
+    part.symlink_to("mine")
+    with pytest.raises(FetchError, match=r"data\.tar\.part: expected nothing there"):
+        fetch(archive, tmp_path)
+    assert (tmp_path / "mine").read_bytes() == b"longer"
+
+
+def test_what_was_rejected_earlier_is_never_replaced(archive, server, tmp_path):
+    (tmp_path / "data.tar.rejected").write_text("mine")
+    server.answers = [rightly(a_tar(fill=b"y")), rightly(a_tar(fill=b"z"))]
+    for name in ("data.tar.rejected.2", "data.tar.rejected.3"):
+        with pytest.raises(FetchError, match=rf"kept as .*{name} "):
+            fetch(replace(archive, sha256=SHA256), tmp_path)
+    assert (tmp_path / "data.tar.rejected").read_text() == "mine"
+
+
+def test_a_file_that_is_put_there_during_the_download_is_not_replaced(archive, server, tmp_path):
+    def meanwhile(stage: str, done: int, total: int) -> None:
+        (tmp_path / "data.tar").write_text("mine")
+
+    with pytest.raises(FetchError, match=r"data\.tar: expected nothing there, found what another program"):
+        fetch(archive, tmp_path, progress=meanwhile)
+    assert (tmp_path / "data.tar").read_text() == "mine"
+    (tmp_path / "data.tar").unlink()
+    assert fetch(archive, tmp_path).sha256 == SHA256
 
 
 def test_a_whole_part_is_not_asked_for_again(archive, server, tmp_path):
@@ -431,8 +472,8 @@ def test_a_disk_too_small_is_foreseen(archive, server, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_a_disk_that_fills_up_is_named(archive, server, tmp_path, monkeypatch):
-    (tmp_path / "data.tar.part").symlink_to("/dev/full")
-    monkeypatch.setattr(download, "forget", lambda _: None)  # it would remove the link
+    append = download._append
+    monkeypatch.setattr(download, "_append", lambda pieces, _, *rest: append(pieces, Path("/dev/full"), *rest))
     with pytest.raises(FetchError, match=r"data\.tar: expected to write there, found: No space left on device"):
         fetch(archive, tmp_path)
     assert not (tmp_path / "data.tar").exists()

@@ -78,13 +78,26 @@ def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, P
     """
     target, settings = paths(path)
     tables.write_table(table(rows, seed=seed), target)
-    return target, files.write_text(settings, SETTINGS.format(table=_quoted(target.name)))
+    return target, files.write_text(settings, _settings(target))
 
 
 def paths(path: str | Path) -> tuple[Path, Path]:
     """The files that `write` writes: the table, and the settings beside it."""
     target = Path(path)
     return target, target.with_name(target.name.split(".")[0] + ".toml")
+
+
+def replaceable(path: str | Path) -> bool:
+    """Whether the settings beside the table are gone, or just as `write` writes them, with any rows and seed."""
+    target, settings = paths(path)
+    try:
+        return settings.read_bytes() == _settings(target).encode() and not settings.is_symlink()
+    except FileNotFoundError:
+        return not settings.is_symlink()
+
+
+def _settings(table: Path) -> str:
+    return SETTINGS.format(table=_quoted(table.name))
 
 
 def normal(rng: np.random.Generator, *size: int) -> Values:

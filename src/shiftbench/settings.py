@@ -13,6 +13,7 @@ from typing import Any
 
 from shiftbench import files, intervals
 from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.output import final
 from shiftbench.partition import Rules
 from shiftbench.retention import checked_rule
 
@@ -269,7 +270,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def write(settings: Settings, path: str | Path) -> Path:
-    """Write settings as TOML, paths of tables relative to the file where that is possible."""
+    """Write settings as TOML, paths of tables relative to the file (at its final place) where that is possible."""
     import tomli_w
 
     file = Path(path)
@@ -282,10 +283,11 @@ def write(settings: Settings, path: str | Path) -> Path:
 
 
 def _relative(table: str, file: Path) -> str:
+    there = final(Path(table))
     try:
-        return Path(os.path.relpath(Path(table).resolve(), file.resolve().parent)).as_posix()
+        return Path(os.path.relpath(there, final(file).parent)).as_posix()
     except ValueError:  # another drive
-        return str(Path(table).resolve())
+        return str(there)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from shiftbench import files, plots, settings
+from shiftbench.errors import SettingsError
+from shiftbench.methods import combination
+from shiftbench.output import final, writing
+from shiftbench.report import Report
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 from tests.output.killing import killed_at
 from tests.tracks.motion.made_parts import tree
 
-QUICK = ("--replicates", 25)
+QUICK = ("--replicates", 5)
 PARTITION = ("--group", "region", "--shifted", "hills")
 
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture(autouse=True)
+def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which figures a report has is of no concern here, and drawing them takes ten times as long as all the rest."""
+
+    def save(report: Report, folder: Path) -> list[Path]:
+        return [files.write_text(folder / f"full_summary.{kind}", "<svg></svg>") for kind in ("png", "svg")]
+
+    monkeypatch.setattr(plots, "save", save)
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 @pytest.fixture
@@ -127,8 +145,6 @@ def test_what_was_killed_costs_nothing_and_the_same_command_goes_on(
 def test_a_report_for_which_there_is_no_room_can_be_written_when_there_is(
     shiftbench: Shiftbench, inputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shiftbench import files
-
     written, before = files.write_text, tree(Path())
 
     def full(path: Path, text: str) -> Path:
@@ -199,7 +215,7 @@ def test_predictions_in_the_folder_of_their_report_are_not_lost(shiftbench: Shif
 
 def test_a_run_outlives_one_that_is_refused_in_its_place(shiftbench: Shiftbench) -> None:
     weather_like().write_parquet("t.parquet")
-    words = ("t.parquet", "--target", "y", "--group", "region", "--out", "r", "--members", 2, *QUICK)
+    words = ("t.parquet", "--target", "y", "--group", "region", "--out", "r", "--method", "mean", *QUICK)
     said = shiftbench("run", *words, "--shifted", "hills")
     assert said.code == 0, said.err
     before = tree(Path("r"))
@@ -222,5 +238,98 @@ def test_settings_of_somebody_else_are_not_overwritten_by_those_of_an_example(sh
     said = shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet")
     assert (said.code, "mine.toml: expected a new file, found one" in said.err) == (2, True), said.err
     assert names(Path()) == ["mine.toml"]
-    assert shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet", "--overwrite").code == 0
-    assert names(Path()) == ["mine.parquet", "mine.toml"]
+    said = shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet", "--overwrite")
+    assert (said.code, "mine.toml: expected the settings of an example as it was written" in said.err) == (2, True)
+    assert (names(Path()), Path("mine.toml").read_text()) == (["mine.toml"], "mine = true")
+
+
+def test_an_example_takes_the_place_of_its_own_settings_unless_they_were_edited(shiftbench: Shiftbench) -> None:
+    words = ("example", "table", "--out", "t.csv")
+    assert shiftbench(*words, "--rows", 500).code == 0
+    assert shiftbench(*words, "--rows", 400, "--seed", 2, "--overwrite").code == 0
+    edited = Path("t.toml").read_text().replace("members = 10", "members = 3")
+    Path("t.toml").write_text(edited)
+    before = tree(Path())
+    said = shiftbench(*words, "--overwrite")
+    assert (said.code, "t.toml: expected the settings of an example as it was written" in said.err) == (2, True)
+    assert tree(Path()) == before
+    Path("t.toml").rename("mine")
+    Path("t.toml").symlink_to("mine")
+    assert shiftbench(*words, "--overwrite").code == 2
+    assert Path("mine").read_text() == edited
+
+
+PLACES = ("beside", "the current folder", "a mount", "a parent that may not be written to")
+
+
+@pytest.fixture(params=PLACES)
+def out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, inputs: Path) -> tuple[Path, Path]:
+    """Where to, as the user calls it, and how they call the folder of the inputs."""
+    if request.param != "beside":
+        Path("r").mkdir()
+    if request.param == "the current folder":
+        monkeypatch.chdir("r")
+        return Path(), Path("..")
+    if request.param == "a mount":
+        monkeypatch.setattr(Path, "is_mount", lambda self: self.name == "r")
+    if request.param == "a parent that may not be written to":
+        parent = Path().resolve()
+        monkeypatch.setattr(
+            "os.access", lambda path, mode, **_: not (mode & os.W_OK and Path(path).resolve() == parent)
+        )
+    return Path("r"), Path()
+
+
+def test_paths_in_a_result_are_right_at_its_final_place(shiftbench: Shiftbench, out: tuple[Path, Path]) -> None:
+    folder, here = out
+    table, more = (here / "t.parquet").resolve(), (here / "more.parquet").resolve()
+    weather_like(seed=1).write_parquet(more)
+    words = ("run", "--config", here / "s.toml", "--method", "mean", "--test-set", f"more={here / 'more.parquet'}")
+    for again in ((), (), ("--overwrite",)):
+        said = shiftbench(*words, *QUICK, "--out", folder, *again)
+        assert said.code == 0, said.err
+        assert f'table = "../{table.name}"' in (folder / "run.toml").read_text()
+        found = settings.read(folder / "run.toml")
+        assert (Path(found["table"]).resolve(), Path(found["test_sets"]["more"]).resolve()) == (table, more)
+        assert_names_no_folder_in_the_making(folder)
+
+
+def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftbench, out: tuple[Path, Path]) -> None:
+    folder, here = out
+    for name in ("one", "two"):
+        assert shiftbench("fit", here / "parts", "--target", "y", "--method", "mean", "--out", here / name).code == 0
+    table, own = weather_like().drop_nulls(), combination.Settings("regression", of=("one", "two"))
+    for overwrite in (False, True):
+        with writing(folder, "fit", overwrite=overwrite) as place:
+            combination.fit(table, table, target="y", settings=own, folder=place)
+            with pytest.raises(SettingsError, match="expected other fitted methods to combine, found itself"):
+                combination.fit(table, table, target="y", settings=replace(own, of=("one", "r")), folder=place)
+        assert_names_no_folder_in_the_making(folder)
+    said = shiftbench("predict", folder, here / "t.parquet", "--out", here / "p.parquet")
+    assert said.code == 0, said.err
+
+
+def test_data_that_are_prepared_inside_a_result_are_named_where_they_end(out: tuple[Path, Path]) -> None:
+    """As `run` does on data of a track that are not prepared yet."""
+    folder, here = out
+    for overwrite in (False, True):
+        with writing(folder, "run", overwrite=overwrite) as place:
+            with writing(place / "data", "prepare") as within:
+                files.write_text(within / "t.csv", "x,y")
+                files.write_text(within / "beside.txt", str(final(within)))
+            sets = {"new": str(place / "data/t.csv"), "other": str(here / "t.parquet")}
+            chosen = settings.Settings(table=str(place / "data" / "t.csv"), target="y", test_sets=sets)
+            settings.write(chosen, place / "task" / "run.toml")
+        found = settings.read(folder / "task" / "run.toml")
+        assert Path(found["table"]).samefile(folder / "data" / "t.csv")
+        assert Path(found["test_sets"]["new"]).samefile(folder / "data" / "t.csv")
+        assert Path(found["test_sets"]["other"]).samefile(here / "t.parquet")
+        assert (folder / "data" / "beside.txt").read_text() == str((folder / "data").resolve())
+        assert_names_no_folder_in_the_making(folder)
+
+
+def assert_names_no_folder_in_the_making(folder: Path) -> None:
+    """No file of a result holds the name of a folder that is there only while it is made."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert not {name for name in (b".making", b".adding") if name in path.read_bytes()}, path

@@ -50,6 +50,11 @@ def example(
     for file in (path,) if chosen else made.paths(path):
         _require_free(file, chosen.example if chosen else None, overwrite=overwrite)
     if make is None:
+        if not made.replaceable(path):
+            raise SettingsError(
+                f"{made.paths(path)[1]}: expected the settings of an example as it was written, found other text. Move "
+                "it away, or choose another --out; nothing was changed."
+            )
         table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
         say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import os
 import re
 import shutil
 import ssl
@@ -75,9 +76,11 @@ def download(archive: Archive, part: Path, *, patience: Patience, progress: Prog
     """Bring `part` to its full size, in as many tries as it takes while they bring something.
 
     Raises:
-        FetchError: if the server refuses, the tries are used up, what comes is of another kind or size, or the disk is
-            too small. What has come so far stays for the next call, unless it is of no use.
+        FetchError: if `part` or its note is somebody else's, the server refuses, the tries are used up, what comes is
+            of another kind or size, or the disk is too small. What has come so far stays for the next call, unless it
+            is of no use.
     """
+    _require_ours(part)
     failures, most = 0, _kept(part, archive.url)[1]
     while True:
         try:
@@ -125,15 +128,40 @@ def _try(archive: Archive, part: Path, timeout_s: float, progress: Progress) -> 
     return origin
 
 
+def _require_ours(part: Path) -> None:
+    """Refuse to replace what no fetch has left: bytes without the note that goes with them, or another file as that."""
+    note, origin = _note(part), _noted(part)
+    problems = []
+    if os.path.lexists(note) and origin is None:
+        problems.append(f"{note}: expected the note that `fetch` writes beside a part, found another file.")
+    fits = origin is not None and (origin.size is None or _length(part) <= origin.size)
+    if os.path.lexists(part) and (part.is_symlink() or not part.is_file() or (_length(part) and not fits)):
+        problems.append(
+            f"{part}: expected nothing there, or what an earlier fetch has left and noted in {note.name}, found "
+            "another file."
+        )
+    if problems:
+        raise FetchError(*(f"{each} Move it away, or choose another folder; nothing was changed." for each in problems))
+
+
 def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
     """What an earlier try left that can be continued: its origin and its length."""
-    try:
-        origin, done = Origin(**json.loads(_note(part).read_text("utf-8"))), _length(part)
-        fits = origin.size is None or done <= origin.size
-    except (OSError, ValueError, TypeError, RecursionError):  # no note, or not ours
+    origin, done = _noted(part), _length(part)
+    if origin is None or not done or origin.url != url or (origin.size is not None and done > origin.size):
         return None, 0
-    continues = origin.validator is not None or done == origin.size
-    return (origin, done) if done and fits and continues and origin.url == url else (None, 0)
+    return (origin, done) if origin.validator is not None or done == origin.size else (None, 0)
+
+
+def _noted(part: Path) -> Origin | None:
+    """What the note beside a part says; None if there is no note of ours."""
+    try:
+        origin = Origin(**json.loads(_note(part).read_text("utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    texts = (origin.etag, origin.last_modified)
+    whole = origin.size is None or (type(origin.size) is int and origin.size >= 0)
+    ours = isinstance(origin.url, str) and whole and all(each is None or isinstance(each, str) for each in texts)
+    return origin if ours and not _note(part).is_symlink() else None
 
 
 def _origin(url: str, headers: HTTPMessage) -> Origin:

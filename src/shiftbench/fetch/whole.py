@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import sys
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def fetch(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with record.locked(folder):
-            if path.exists():
+            if os.path.lexists(path):
                 return _present(archive, path, verify=verify, progress=progress)
             return _brought(archive, path, patience, progress)
     except OSError as error:
@@ -113,14 +114,25 @@ def _brought(archive: Archive, path: Path, patience: Patience, progress: Progres
         digest = _sha256(part, progress)
         _compare(archive, entry, archive.url, part.stat().st_size, digest)
     except FetchError as error:
-        rejected = path.with_name(path.name + ".rejected")
-        part.replace(rejected)
+        rejected = _free(path.with_name(path.name + ".rejected"))
+        part.rename(rejected)
         forget(part)
         kept = f"What came is kept as {rejected} for you to look at; delete it when you are done."
         raise FetchError(*error.problems, kept) from None
-    part.replace(path)
+    if os.path.lexists(path):  # since the download began
+        raise FetchError(
+            f"{path}: expected nothing there, found what another program has put there while it was fetched. Move it "
+            f"away and fetch again: what came is kept in {part}."
+        )
+    part.rename(path)
     forget(part)
     return _recorded(archive, path, origin, digest, entry)
+
+
+def _free(path: Path) -> Path:
+    """The path, or one after it that nothing has: NAME.rejected, NAME.rejected.2, ..."""
+    further = (path.with_name(f"{path.name}.{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], further) if not os.path.lexists(each))
 
 
 def _compare(archive: Archive, entry: record.Entry | None, source: str, size: int, digest: str) -> None:

@@ -22,6 +22,7 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import fitted_folder, targets
 from shiftbench.methods.settings import MethodSettings, is_folder_name, whole
+from shiftbench.output import final, folder_of
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -124,7 +125,7 @@ def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int |
     if not frame.height:
         raise TableError("expected at least one record to predict, found none.")
     settings = Settings.from_dict(record["settings"])
-    places = [Path(folder).parent / name for name in settings.of]
+    places = [folder_of(Path(folder)) / name for name in settings.of]
     said = [methods.fitted(place).load().predict(frame, folder=place, cores=cores) for place in places]
     return of_predictions(said, settings)
 
@@ -146,10 +147,10 @@ def of_predictions(parts: Sequence[Gaussian | Categorical], settings: Settings) 
 
 def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags:
     """Which rows of `frame` [N] every part has an answer for."""
-    record, place = fitted_folder.read(folder, "combination"), Path(folder)
+    record, place = fitted_folder.read(folder, "combination"), folder_of(Path(folder))
     everywhere = np.ones(frame.height, dtype=np.bool_)
     for name in record["settings"]["of"]:
-        flags = methods.answered(frame, folder=place.parent / name)
+        flags = methods.answered(frame, folder=place / name)
         everywhere &= True if flags is None else flags
     return everywhere
 
@@ -165,8 +166,8 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
 
 def _part(place: Path, name: str, row: pl.DataFrame, target: str, settings: Settings) -> dict[str, Any]:
     """What is noted of a part, having checked that it is whole and of the same target and task."""
-    folder = place.parent / name
-    if folder == place:
+    folder = folder_of(place) / name
+    if folder.resolve() == final(place):
         raise SettingsError(f"{place}: expected other fitted methods to combine, found itself. Take it out of `of`.")
     method, record = methods.fitted(folder), fitted_folder.read(folder)
     problems = [
@@ -213,7 +214,7 @@ def _require_parts(place: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
     its record would hold a hash of itself."""
     problems: list[str] = []
     for name, part in parts.items():
-        folder = place.parent / name
+        folder = folder_of(place) / name
         try:
             fitted_folder.read(folder)
         except SettingsError as error:

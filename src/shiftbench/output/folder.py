@@ -21,6 +21,7 @@ from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
 from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, same, sweep
 from shiftbench.output.merge import conflicts, move, remove
+from shiftbench.output.place import Place, at_work
 
 Tell = Callable[[str], None]
 MOST_NAMED = 3
@@ -51,7 +52,7 @@ def writing(
         SettingsError: naming what in the folder is not as the command left it, if there is such; if there is an
             earlier result that may not be replaced, or another process is at it.
     """
-    place = _Place.of(folder)
+    place = Place.of(folder)
     for path in inputs if overwrite else ():
         require_outside(path, folder)
     with _parents(place.path), steps.journal(place.journal, folder) as journal:
@@ -60,7 +61,7 @@ def writing(
         output.begin(overwrite=overwrite, resumes=resumes, inputs=_digest(inputs, settings))
         making = place.told(place.making)
         try:
-            with _reported(making, folder):
+            with at_work(place.making, place), _reported(making, folder):
                 yield making
             output.finish(swaps=finishes)
         except BaseException as error:
@@ -79,8 +80,8 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
     Raises:
         SettingsError: naming files of others that stand in the way; if another process is at it.
     """
-    root = _root(_Place.of(folder).path)
-    place = replace(_Place.of(root), given=folder)
+    root = _root(Place.of(folder).path)
+    place = replace(Place.of(root), given=folder)
     inner = str(folder.resolve().relative_to(root))
     with _parents(root), steps.journal(place.journal, folder) as journal:
         output = _Output(place, made_by, journal, lambda _: None)
@@ -89,7 +90,7 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
         journal.write(adding=True)
         try:
             making = place.told(place.adding / inner)
-            with _reported(making, folder):
+            with at_work(place.adding, place), _reported(making, folder):
                 yield making
             output.add(made_by, inner, prunes=prunes)
         finally:
@@ -102,56 +103,11 @@ def require_outside(data: Path, folder: Path) -> None:
         raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a folder is, and what lies beside it while it is made.
-
-    given: as the user calls it. merges: whether files are moved into it one by one, for it cannot be moved itself.
-    inside: whether it is made inside itself, for nothing can be beside it.
-    """
-
-    given: Path
-    path: Path
-    merges: bool = False
-    inside: bool = False
-
-    @classmethod
-    def of(cls, folder: Path) -> _Place:
-        path = folder.resolve()
-        if path.exists() and not path.is_dir():
-            raise SettingsError(f"{folder}: expected a folder to write to, found a file. Choose another --out.")
-        inside = path.is_dir() and (path.is_mount() or not os.access(path.parent, os.W_OK | os.X_OK))
-        return cls(folder, path, inside or Path.cwd().is_relative_to(path), inside)
-
-    def _beside(self, kind: str) -> Path:
-        return self.path / f".shiftbench.{kind}" if self.inside else self.path.parent / f".{self.path.name}.{kind}"
-
-    @property
-    def making(self) -> Path:
-        return self._beside("making")
-
-    @property
-    def adding(self) -> Path:
-        return self._beside("adding")
-
-    @property
-    def earlier(self) -> Path:
-        return self._beside("earlier")
-
-    @property
-    def journal(self) -> Path:
-        return self._beside("lock" if self.inside else "shiftbench")
-
-    def told(self, path: Path) -> Path:
-        """A path as the user would write it."""
-        return path if self.given.is_absolute() else Path(os.path.relpath(path))
-
-
 @dataclass
 class _Output:
     """An output folder whose journal is held."""
 
-    place: _Place
+    place: Place
     made_by: str
     journal: Journal
     tell: Tell
