@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import features
+from shiftbench import features, files
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import METHODS, boosting, calibration, catboost_member, linear
@@ -22,6 +22,7 @@ from shiftbench.methods.folds import folds
 from shiftbench.methods.linear import Linear
 from tests.methods.conftest import Parts
 
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "boosting"
 SETTINGS = boosting.Settings(
     "regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10, folds=4
 )
@@ -110,6 +111,16 @@ def test_a_damaged_model_is_named_and_trained_again(parts, undisturbed, copied):
     with pytest.raises(SettingsError, match=r"member_05\.cbm: expected .* found a changed or damaged file"):
         boosting.predict(parts.rows, folder=copied)
     assert contents(fit(parts, copied)) == contents(undisturbed)
+
+
+@pytest.mark.parametrize("how", ["dies_when_loaded", "dies_when_used"])
+def test_a_model_that_kills_catboost_is_refused_though_its_hash_is_right(parts, copied, how):
+    (copied / "member_01.cbm").write_bytes((GOLDEN / f"{how}.cbm").read_bytes())
+    note = copied / "member_01.json"
+    noted = json.loads(note.read_text()) | {"sha256": files.sha256(copied / "member_01.cbm")}
+    note.write_text(json.dumps(noted))
+    with pytest.raises(SettingsError, match=r"member_01\.cbm: expected the model as it was .* dies of \(SIG"):
+        boosting.predict(parts.rows, folder=copied)
 
 
 def test_overwriting_leaves_nothing_of_the_fit_before(parts, copied):

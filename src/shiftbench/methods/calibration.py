@@ -50,7 +50,7 @@ def read(folder: Path) -> float | None:
     """The factor of the fit in `folder`; nothing if there is none that is whole and of this fit."""
     try:
         value = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     found = value.get("factor") if isinstance(value, dict) and value.get("fit") == _fit(folder) else None
     return found if isinstance(found, float) and 0 < found < math.inf else None

@@ -16,7 +16,7 @@ import polars as pl
 from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
-from shiftbench.methods import catboost_member, fitted_folder, member_files, workers
+from shiftbench.methods import catboost_member, catboost_trial, fitted_folder, member_files, workers
 from shiftbench.methods.folds import Folds
 from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.member_files import Arrays
@@ -208,3 +208,4 @@ def _train_missing(folder: Path, data: Arrays, plan: Plan, *, cores: int, progre
                 "shiftbench.methods.catboost_member", str(folder), tally.missing, cores=cores, done=tally.finished,
                 step=tally.step,
             )  # fmt: skip
+        catboost_trial.trust(kept, tally.missing)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shiftbench import files
 from shiftbench.errors import MissingExtraError, SettingsError
-from shiftbench.methods import fitted_folder, linear, member_files, workers
+from shiftbench.methods import catboost_trial, fitted_folder, linear, member_files, workers
 from shiftbench.methods.linear import Linear, Rows
 from shiftbench.methods.member_files import Arrays, MemberFiles
 from shiftbench.methods.workers import Report
@@ -188,11 +188,12 @@ def load(folder: Path, members: int) -> list[Any]:
     """The models of all members.
 
     Raises:
-        SettingsError: naming every member that is missing, damaged, or of another fit.
+        SettingsError: naming every member that is missing, damaged, of another fit, or unreadable to CatBoost.
         MissingExtraError: if CatBoost is not installed.
     """
     catboost, kept = library(), files_in(folder)
     kept.require(members)
+    catboost_trial.require_sound(kept, members)
     return [catboost.CatBoost().load_model(str(kept.path(member))) for member in range(members)]
 
 
