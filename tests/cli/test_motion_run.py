@@ -369,7 +369,7 @@ def test_broken_scenes_are_all_named_and_mended_ones_cost_only_their_shards(
     said = shiftbench(*words)
     assert said.code == 2
     assert all(f"{path.parent.name}/{path.name}" in said.err for path in spoilt), said.err
-    (kept,) = (tmp_path / "p").rglob("*.shard")
+    (kept,) = (tmp_path / ".p.making").rglob("*.shard")
     made = kept.stat().st_mtime_ns
     for path, content in zip(spoilt, data, strict=True):
         path.write_bytes(content)

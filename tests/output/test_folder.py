@@ -8,13 +8,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK, adding, read_mark, require_file, writing
+from shiftbench.output import MARK, adding, mark, read_mark, require_file, writing
 from tests.tracks.motion.made_parts import tree
 
 
@@ -342,3 +344,28 @@ def test_a_single_file_takes_the_place_of_no_input_and_of_no_part_of_a_result(ea
     with pytest.raises(SettingsError, match=r"r: expected a name for a file, found a folder"):
         require_file(earlier, overwrite=True)
     require_file(Path("t.csv"), overwrite=True, inputs=[earlier / "a.txt", Path("gone")])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no time of status there")
+def test_a_file_is_hashed_once_in_a_command_and_again_after_any_change(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed, sha256 = [], files.sha256
+    monkeypatch.setattr(files, "sha256", lambda path: (hashed.append(Path(path).name), sha256(path))[1])
+    monkeypatch.setattr(mark, "SETTLED_NS", 20_000_000)
+    path, before = earlier / "a.txt", (earlier / "a.txt").stat()
+    time.sleep(0.05)
+    held, old = read_mark(earlier), path.read_bytes()
+    assert held is not None
+    assert (held.foreign(earlier), held.foreign(earlier), hashed) == ([], [], ["a.txt"])
+    path.write_bytes(old[::-1])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    for _ in range(2):
+        assert held.foreign(earlier) == ["a.txt"]
+    path.write_bytes(old)
+    assert held.foreign(earlier) == []
+    time.sleep(0.05)
+    hashed.clear()
+    make(earlier, "new", overwrite=True)
+    assert hashed == ["a.txt", "a.txt"], "the earlier file and the new one"

@@ -10,6 +10,8 @@ import json
 import os
 import re
 import stat
+import sys
+import time
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +24,9 @@ OWN = (MARK, ".shiftbench.lock", ".shiftbench.making", ".shiftbench.adding")  # 
 FORMAT = "shiftbench output folder 1"
 PART = re.compile(r"\..+\.[a-z0-9_]{8}\.part")  # what `files.replacing` leaves where it is killed
 
+SETTLED_NS = 2_000_000_000  # as coarse as the clock of any disk is
+_HASHED: dict[tuple[int, ...], str] = {}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -33,14 +38,14 @@ class Entry:
     @classmethod
     def of(cls, path: Path) -> Entry:
         """A file or an empty folder as it is now."""
-        return cls(0, "") if path.is_dir() else cls(path.stat().st_size, files.sha256(path))
+        return cls(0, "") if path.is_dir() else cls(path.stat().st_size, _sha256(path))
 
     def holds(self, path: Path) -> bool:
         """Whether a file or an empty folder is still as it was written; a link and a device never are."""
         found = path.lstat()
         if stat.S_ISDIR(found.st_mode):
             return not self.sha256 and not any(path.iterdir())
-        return stat.S_ISREG(found.st_mode) and found.st_size == self.size and files.sha256(path) == self.sha256
+        return stat.S_ISREG(found.st_mode) and found.st_size == self.size and _sha256(path) == self.sha256
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,22 @@ def sweep(folder: Path) -> None:
     for left in folder.glob(f".{MARK}.*.part"):
         if PART.fullmatch(left.name):
             left.unlink()
+
+
+def _sha256(path: Path) -> str:
+    """The hash of a file, taken once as long as nothing can have changed it: any change gives it a new time of status.
+
+    Not where that time is recent, since two changes within a tick of the disk's clock have the same; nor on Windows,
+    where it is the time of creation.
+    """
+    state = path.stat()
+    key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    if key in _HASHED:
+        return _HASHED[key]
+    settled, digest = time.time_ns() - max(state.st_ctime_ns, state.st_mtime_ns) > SETTLED_NS, files.sha256(path)
+    if settled and sys.platform != "win32":
+        _HASHED[key] = digest
+    return digest
 
 
 def _plain(entries: Mapping[str, Entry]) -> dict[str, dict[str, object]]:
