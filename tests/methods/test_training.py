@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 import os
 import pickle
@@ -131,6 +132,32 @@ def test_a_damaged_checkpoint_is_noticed_and_the_training_begins_again(undisturb
     with pytest.warns(ShiftbenchWarning, match=r"expected the checkpoint as it was written, found a damaged file"):
         training.train(model, LESSON, PLAN, checkpoint=saved)
     np.testing.assert_array_equal(weights(model), undisturbed[0])
+
+
+@pytest.mark.parametrize(
+    "content", [[], 3, {}, {"fit": "a fit"}, {"fit": 3, "state": {}}, {"fit": "a fit", "state": 3}]
+)
+def test_a_checkpoint_with_the_right_hash_of_something_else_is_none(tmp_path, content):
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    saved = Checkpoint(tmp_path / "c.ckpt", "a fit")
+    saved.path.write_bytes(hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue())
+    with pytest.warns(ShiftbenchWarning, match=r"expected the checkpoint as it was written, found a damaged file"):
+        assert saved.load() is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"model": {}}, {"model": 3}, {"step": "x"}, {"step": 10**9}, {"step": -1}, {"optimizer": {}}, {"total": None},
+     {"random": {}}, {"learnt": None}, {"plan": None}],
+)  # fmt: skip
+def test_a_checkpoint_of_an_odd_state_is_refused_though_its_hash_is_right(tmp_path, changed):
+    saved, kept = Checkpoint(tmp_path / "c.ckpt", "a fit", every_s=0), {}
+    save, saved.save = saved.save, kept.update
+    training.train(network(), LESSON, PLAN, checkpoint=saved)
+    save(kept | changed)
+    with pytest.raises(SettingsError, match=r"checkpoint|c\.ckpt: expected the state of this training"):
+        training.train(network(), LESSON, PLAN, checkpoint=Checkpoint(saved.path, "a fit"))
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):

@@ -20,6 +20,7 @@ CSVS = (".csv", ".csv.gz")
 TABLES = (*CSVS, ".parquet")
 TARS = (".tar", ".tar.gz", ".tgz")
 ZIPS = (".zip",)
+MOST_MEMBERS = 10_000  # of an archive of tables; published ones hold a dozen
 TRAINING = ("train", "dev_in")
 
 Naming = Callable[[str], str | None]
@@ -199,6 +200,7 @@ def _of_file(file: Path, naming: Naming) -> Iterator[Source]:
 def _zip_members(file: Path) -> list[str]:
     try:
         with zipfile.ZipFile(file) as archive:
+            _require_few(file, len(archive.infolist()))
             return [info.filename for info in archive.infolist() if not info.is_dir()]
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise _not_whole(file, "zip", error) from None
@@ -209,7 +211,10 @@ def _tar_members(file: Path) -> list[str]:
     size = file.stat().st_size
     try:
         with tarfile.open(file) as archive:
-            members = [member for member in archive if member.isfile()]
+            members = []
+            for count, member in enumerate(archive, start=1):
+                _require_few(file, count)
+                members += [member] if member.isfile() else []
             while archive.fileobj is not None and archive.fileobj.read(2**20):
                 pass  # a packed archive checks its sum at its very end
     except (tarfile.TarError, EOFError, OSError) as error:
@@ -222,6 +227,14 @@ def _tar_members(file: Path) -> list[str]:
                 "cut off. Fetch it again."
             )
     return [member.name for member in members]
+
+
+def _require_few(file: Path, count: int) -> None:
+    if count > MOST_MEMBERS:
+        raise TableError(
+            f"{file}: expected at most {MOST_MEMBERS:,} files and folders in an archive of tables, found {count:,} or "
+            "more. Unpack it and name the table, or check that it is the right archive."
+        )
 
 
 def _not_whole(file: Path, kind: str, error: BaseException) -> TableError:

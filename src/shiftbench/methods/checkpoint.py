@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
+import struct
 import time
 import warnings
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +25,11 @@ State = dict[str, Any]
 Network = TypeVar("Network", bound=nn.Module)
 
 HASH_BYTES = 32
+# What torch and the unpickler within raise at content that is not what `pack` writes, though its hash is right.
+UNREADABLE = (
+    RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, EOFError, AssertionError,
+    pickle.UnpicklingError, zipfile.BadZipFile, struct.error,
+)  # fmt: skip
 
 
 def pack(state: Mapping[str, Any]) -> bytes:
@@ -38,10 +46,10 @@ def unpack(packed: bytes) -> State | None:
     if hashlib.sha256(content).digest() != packed[:HASH_BYTES]:
         return None
     try:
-        state: State = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError):
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except UNREADABLE:
         return None
-    return state
+    return state if isinstance(state, dict) else None
 
 
 def read_weights(path: Path) -> State:
@@ -106,8 +114,9 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        whole = unpack(self.path.read_bytes())
-        if whole is None:
+        whole = unpack(self.path.read_bytes()) or {}
+        fit, state = whole.get("fit"), whole.get("state")
+        if not isinstance(fit, str) or not isinstance(state, dict):
             warnings.warn(
                 ShiftbenchWarning(
                     f"{self.path}: expected the checkpoint as it was written, found a damaged file. "
@@ -116,13 +125,27 @@ class Checkpoint:
                 stacklevel=2,
             )
             return None
-        if whole["fit"] != self.fit:
+        if fit != self.fit:
             raise SettingsError(
                 f"{self.path}: expected a checkpoint of this training, found one of another. "
                 "Remove it, or choose another path."
             )
-        state: State = whole["state"]
         return state
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Whatever goes wrong in this block with the state that was loaded, as an error that names the file.
+
+        Raises:
+            SettingsError: if the state is not one of this training, though its hash and its name are right.
+        """
+        try:
+            yield
+        except UNREADABLE as error:
+            raise SettingsError(
+                f"{self.path}: expected the state of this training, found another ({type(error).__name__}: "
+                f"{' '.join(str(error).split())[:300]}). Remove it: the training then begins again."
+            ) from None
 
     def remove(self) -> None:
         """Delete the file, if there is one: the training is done."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy.typing as npt
@@ -111,18 +112,22 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
 
 @contextmanager
 def using(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Whatever a method or its library raises in this block over the files of a fit, as an error that names the folder.
+    """What odd files of a fit make a method or its library raise in this block, as an error that names the folder.
 
-    Files can be odd though their hashes are right: changed by hand together with these, or of a changed library.
+    Files can be odd though their hashes are right: changed by hand together with these, or of a changed library. What
+    no content of a file can cause (a name or an attribute of a module that does not exist, a failed import) is a bug,
+    and passes unchanged.
 
     Raises:
-        SettingsError: instead of any error that is not one of ours and not one of the system (disk, memory).
+        SettingsError: instead of such errors; not instead of our own, or those of the system (disk, memory).
     """
     try:
         yield
-    except (ShiftbenchError, OSError, MemoryError):
+    except (ShiftbenchError, OSError, MemoryError, NameError, ImportError, NotImplementedError, Warning):
         raise
     except Exception as error:
+        if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+            raise
         raise SettingsError(
             f"{folder}: expected what a fit wrote there, found files that cannot be used ({type(error).__name__}: "
             f"{error}). Fit again into a fresh folder."

@@ -130,7 +130,8 @@ def run_through(run: Run, *, checkpoint: Checkpoint | None, progress: Progress |
     plan = run.plan
     with _interrupts() as interrupted:
         if checkpoint and (state := checkpoint.load()):
-            run.restore(state)
+            with checkpoint.restoring():
+                run.restore(state)
         while not run.finished:
             run.advance()
             if run.step % plan.validate_every == 0 or run.step == plan.steps:
@@ -261,15 +262,17 @@ class Run(ABC):
 
     def restore(self, state: State) -> None:
         """Take up the training that `state` is of."""
-        if state["plan"] != asdict(self.plan):
+        if state.get("plan") != asdict(self.plan):
             raise SettingsError(
-                f"checkpoint: expected one of the plan {asdict(self.plan)}, found {state['plan']}. "
+                f"checkpoint: expected one of the plan {asdict(self.plan)}, found {state.get('plan')}. "
                 "Remove it, or go on with that plan."
             )
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
         self.step, self.validated = state["step"], state["validated"]
+        if not (isinstance(self.step, int) and 0 <= self.step <= self.plan.steps):
+            raise ValueError(f"step {self.step!r} of {self.plan.steps}")
         self.relearn(state["learnt"])
         self.total.copy_(state["total"])
         torch.set_rng_state(state["random"]["cpu"])

@@ -133,7 +133,8 @@ def train(folder: Path, parts: tuple[Situations, Situations], member: int, *, re
     net, how = network(record, seed=seed).to(place), plan(record["settings"], len(parts[0]), seed=seed)
     chosen = parts[0], parts[1].select(dev_rows(len(parts[1])))
     saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{kept.fit} member {member}")
-    step = (saved.load() or {"step": 0})["step"]
+    found = (saved.load() or {}).get("step", 0)
+    step = found if isinstance(found, int) and 0 <= found <= how.steps else 0  # then `training` refuses it
     order = feed.orders(seed, records=len(parts[0]), batch=how.batch, step=step, steps=how.steps)
     ahead = Ahead(Feed(chosen[0], read), order)
     try:

@@ -1,0 +1,36 @@
+"""Odd files of a fit are told as such; bugs keep their own exceptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from shiftbench.errors import SettingsError, TableError
+from shiftbench.methods import fitted_folder
+
+
+def using(act: Callable[[], object]) -> None:
+    with fitted_folder.using("fit"):
+        act()
+
+
+@pytest.mark.parametrize("act", [lambda: {}["x"], lambda: int("x"), lambda: [][1], lambda: None.mean, lambda: 1 / 0])
+def test_what_odd_content_causes_names_the_folder(act: Callable[[], object]) -> None:
+    with pytest.raises(SettingsError, match="fit: expected what a fit wrote there, found files that cannot be used"):
+        using(act)
+
+
+@pytest.mark.parametrize("act", [lambda: nothing, lambda: math.nothing, lambda: __import__("nothing_of_this_name")])  # type: ignore[name-defined] # noqa: F821
+def test_bugs_are_not_blamed_on_files(act: Callable[[], object]) -> None:
+    with pytest.raises((NameError, AttributeError, ImportError), match="nothing"):
+        using(act)
+
+
+def test_errors_of_ours_pass_as_they_are() -> None:
+    def act() -> None:
+        raise TableError("ours")
+
+    with pytest.raises(TableError, match="ours"):
+        using(act)
