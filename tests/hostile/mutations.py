@@ -180,7 +180,7 @@ def _extreme(values: pl.Series, rng: Rng) -> pl.Series:
         -1e155,
     )
     found: list[Any] = values.to_list() if values.dtype.is_numeric() else [0.0] * len(values)
-    for _ in range(int(2 ** rng.integers(0, 4))):
+    for _ in range(int(2 ** rng.integers(0, 4)) if found else 0):
         found[rng.integers(len(found))] = chosen[rng.integers(len(chosen))]
     return pl.Series(values.name, [None if value is None else float(value) for value in found], dtype=pl.Float64)
 
