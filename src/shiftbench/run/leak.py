@@ -28,14 +28,17 @@ from shiftbench.report.content import Leak
 from shiftbench.settings import Settings
 
 NOTABLE = 0.01  # of the in-domain records of a split
-RECORDS = 10_000  # that the quick trees see at most
+RECORDS = 5_000  # that the quick trees see at most
 CLUSTERS = 200  # of which at least so many are looked at, if there are
 FEWEST_CLUSTERS = 10
 FOLDS = 3
 KNOWN = 0.7  # of a cluster's records, when it is not held out
-TREES = 200
+TREES = 200  # of a regression; a tree of C classes costs as much as C of these, so that there are fewer
+FEWEST_TREES = 40
+PACE = 20  # learning rate times trees
+FEATURES = 16  # that are drawn at each level of a tree
 EARLY_STOPPING = ("use_best_model", "od_type")  # of CatBoost's own, which would need further records
-STAGE = 20  # trees; with and without the cluster, the best number of stages is taken, as early stopping does
+STAGES = 10  # with and without the cluster, the best of so many numbers of trees is taken, as early stopping does
 REPLICATES = 1000
 
 Rows = npt.NDArray[np.intp]
@@ -146,24 +149,26 @@ def _losses(sample: _Sample) -> Iterator[Vector]:
 def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
     """The loss of each record in `tried` of trees that learn from `learnt`, after each stage: [S, K]."""
     learnt = np.sort(learnt)
-    stages = TREES // STAGE
     truth = sample.targets[tried]
-    if len(np.unique(sample.targets[learnt])) < 2:
+    values = len(np.unique(sample.targets[learnt]))
+    if values < 2:
         said = np.repeat(sample.targets[learnt[:1]], len(tried))
-        return np.stack([_loss(said, truth, regression=sample.regression)] * stages)
+        return np.stack([_loss(said, truth, regression=sample.regression)] * STAGES)
+    trees = TREES if sample.regression else max(FEWEST_TREES, 2 * TREES // values // STAGES * STAGES)
     model = catboost_member.library().CatBoost(
         {
             **{name: value for name, value in catboost_member.FIXED.items() if name not in EARLY_STOPPING},
-            "iterations": TREES,
-            "learning_rate": 0.1,
+            "iterations": trees,
+            "learning_rate": PACE / trees,
             "depth": 6,
+            "rsm": min(1.0, FEATURES / (sample.inputs.numeric.shape[1] + len(sample.inputs.categorical))),
             "loss_function": "RMSE" if sample.regression else "MultiClass",
             "random_seed": 0,
         }
     )
     model.fit(_pool(sample, learnt))
     kind = "RawFormulaVal" if sample.regression else "Class"
-    staged = model.staged_predict(_pool(sample, tried), prediction_type=kind, eval_period=STAGE)
+    staged = model.staged_predict(_pool(sample, tried), prediction_type=kind, eval_period=trees // STAGES)
     return np.stack([_loss(np.asarray(said).reshape(-1), truth, regression=sample.regression) for said in staged])
 
 
