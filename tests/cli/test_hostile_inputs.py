@@ -127,6 +127,53 @@ def test_a_key_twice_in_a_json_line_is_refused_with_its_line(tmp_path: Path) -> 
     assert read_table(path).columns == ["a", "b"]
 
 
+@pytest.mark.parametrize("pair", ['{"a":|}', "[|]"])
+def test_json_lines_nested_without_end_are_refused_at_once(tmp_path: Path, pair: str) -> None:
+    path = tmp_path / "t.jsonl"
+    plain = '{"error":1,"uncertainty":2}\n'
+    begin, end = pair.split("|")
+    path.write_text(plain + f'{{"error":1,"uncertainty":2,"x":{begin * 900}1{end * 900}}}\n' + plain)
+    start = time.perf_counter()
+    with pytest.raises(TableError, match=r"line 2: expected at most 32 levels of nesting, found 901\."):
+        read_table(path)
+    path.write_text(plain + '{"error":1,"x":' + "\n".join([begin] * 900 + ["1"] + [end] * 900) + "}\n")
+    with pytest.raises(TableError, match=r"line 2: expected a JSON object, found"):
+        read_table(path)
+    assert time.perf_counter() - start < 5
+
+
+def test_brackets_in_strings_of_json_lines_and_in_closed_lists_are_no_nesting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shiftbench.tables.jsonl.BLOCK", 100)
+    path = tmp_path / "t.jsonl"
+    text = 'say \\"' + "[{" * 40 + "\\\\"
+    path.write_text("".join(f'{{"k": {k}, "text": "{text}", "x": [{", ".join(["[1]"] * 50)}]}}\n' for k in range(5)))
+    assert read_table(path).shape == (5, 3)
+    deep = '{"a":' * 31 + "1" + "}" * 31
+    path.write_text(f'{{"x": {deep}}}\n')
+    assert read_table(path).shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("assess", "mine.csv", "-o", "loop"),
+        ("assess", "loop", "-o", "x"),
+        ("partition", "mine.csv", "--group", "season", "--shifted", "wet", "-o", "loop/out"),
+        ("prepare", "motion", "loop", "-o", "x"),
+    ],
+)
+def test_links_in_a_circle_are_refused(shiftbench: Shiftbench, words: tuple[str, ...]) -> None:
+    Path("loop").symlink_to("loop")
+    errors_table(60).write_csv("mine.csv")
+    said = shiftbench(*words)
+    assert said.code == 2, said.err
+    assert said.err.startswith("error: ")
+    assert "loop" in said.err
+    assert sorted(path.name for path in Path().iterdir()) == ["loop", "mine.csv"]
+
+
 def test_a_length_of_thousands_of_digits_is_no_length() -> None:
     from http.client import HTTPMessage
 

@@ -91,6 +91,10 @@ def _run() -> NoReturn:
             found = (str(error).splitlines() or ["a panic"])[0]
             complain(ShiftbenchError(f"expected values that polars can work with, found: {found}. Correct the table."))
             raise SystemExit(2) from None
+        if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop"):  # pathlib before Python 3.13
+            found = str(error)[:1].lower() + str(error)[1:]
+            complain(ShiftbenchError(f"expected paths that lead somewhere, found a {found}. Remove that link."))
+            raise SystemExit(2) from None
         # Wrong words on the command line: the parser's own exceptions know how to show themselves.
         show = getattr(error, "show", None)
         if show is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shiftbench.errors import TableError
@@ -15,15 +17,24 @@ from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.source import source
 
 KEY = r'"(?:[^"\\]|\\.)*"\s*:'
+# A string of JSON, which ends with its line at the latest; this never goes back, so that its time is linear.
+STRING = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*\\?(?:"|(?=\n)|\Z)')
+DEEPEST = 32  # levels of nesting; what polars takes to find the types of a table grows with their cube
+BLOCK = 1 << 24  # bytes looked at together
+_STEPS = np.zeros(256, dtype=np.int8)
+_STEPS[list(b"{[")], _STEPS[list(b"}]")] = 1, -1
+_OTHERS = bytes(np.flatnonzero(_STEPS == 0).astype(np.uint8))
 
 
 def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """The table in JSON lines, or its named columns.
 
     Raises:
-        TableError: naming every line that is no JSON object.
+        TableError: naming every line that is no JSON object, or is nested more than `DEEPEST` levels deep.
     """
     data = source(file)[1][:].removeprefix(codecs.BOM_UTF8)
+    if _depth(data) > DEEPEST:  # in one line, or over several, none of which is an object then
+        raise TableError(*_bad_lines(file, data))
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except problem.POLARS as error:
@@ -56,9 +67,31 @@ def _repeated_keys(file: Path, data: bytes) -> list[str]:
     return problem.few(problems)
 
 
+def _depth(data: bytes) -> int:
+    """The most brackets that are open at once, those in strings apart."""
+    level = deepest = 0
+    for block in _blocks(data):
+        levels = np.cumsum(_STEPS[np.frombuffer(STRING.sub(b"", block).translate(None, _OTHERS), dtype=np.uint8)])
+        if levels.size:
+            level, deepest = level + int(levels[-1]), max(deepest, level + int(levels.max()))
+    return deepest
+
+
+def _blocks(data: bytes) -> Iterator[bytes]:
+    """The text in blocks of whole lines."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + BLOCK) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
 def _bad_lines(file: Path, data: bytes) -> list[str]:
     problems = []
     for number, line in enumerate(data.splitlines(), start=1):
+        if (depth := _depth(line)) > DEEPEST:
+            problems.append(f"{file}: line {number}: expected at most {DEEPEST} levels of nesting, found {depth:,}.")
+            continue
         try:
             value = json.loads(line, parse_constant=_refuse) if line.strip() else {}
         except (ValueError, RecursionError) as error:
