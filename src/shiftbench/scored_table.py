@@ -3,6 +3,7 @@ and predictions files beside a table of targets. Systems on the same ids are lin
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 from shiftbench import check, fingerprints, keys, predictions, scored, tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import ArrayError, ShiftbenchError, TableError
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning
 from shiftbench.methods.targets import absent, labels
 from shiftbench.ranking import Index
 from shiftbench.scored import Records, Role, Scored
@@ -140,6 +141,9 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     own = tables.ids(table, column, where=Path(truth).name)
     _check_joined(table, own.is_in(ids.implode()), columns.target, shifted, task=task, where=Path(truth).name)
     kept = rows[columns.target].is_not_null()
+    if missing := int((~kept).sum()):
+        what = f"{where}: {missing:,} of {rows.height:,} predictions have no {columns.target!r} in {Path(truth).name}"
+        warnings.warn(TableWarning(f"{what} and are left out"), stacklevel=2)
     rows = rows.filter(kept)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
     slicing = own_slicing(rows, columns.slices, labels=columns.clusters)

@@ -13,7 +13,9 @@ from shiftbench import features
 from shiftbench.partition import Rules, partition
 from shiftbench.report.content import Leak, Report
 from shiftbench.report.verdict import verdict
+from shiftbench.run.division import divide
 from shiftbench.run.leak import leaks
+from shiftbench.run.systems import plan
 from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
 
@@ -124,3 +126,24 @@ def test_the_estimate_is_independent_of_the_order_of_rows() -> None:
     rules = Rules(id="id")
     shuffled = frame.sample(fraction=1.0, shuffle=True, seed=2)
     assert found(frame.select("id", "day", "serial", "x", "y", "kind"), rules) == found(shuffled, rules)
+
+
+@pytest.mark.parametrize(("cut", "whole"), [(False, ["day"]), (True, [])])
+def test_folds_keep_clusters_whole_where_the_partition_does(cut: bool, whole: list[str]) -> None:
+    planned = plan(Settings("t", "y", task="regression", clusters=("day",), cut_clusters=cut))
+    assert planned[0].name == "boosting"
+    assert planned[0].settings["clusters"] == whole
+
+
+def test_columns_that_no_model_sees_make_no_difference_between_equal_records(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = np.tile(rng.normal(size=300), 2)
+    frame = pl.DataFrame({"x": x, "y": rng.normal(size=600), "logged": np.arange(600.0)})
+    rules = Rules(where={"shifted": "x > 1"})
+    ids = pl.Series("id", [str(row) for row in range(600)])
+    source = tmp_path / "t.csv"
+    frame.write_csv(source)
+    for unseen, shared in ((("y", "logged"), True), ((), False)):
+        divide(frame, rules, tmp_path / str(shared), ids=ids, source=source, unseen=unseen)
+        told = (tmp_path / str(shared) / "leakage.json").read_text("utf-8")
+        assert ("whose features are equal" in told) is shared

@@ -11,7 +11,11 @@ import pytest
 
 from shiftbench import predictions, settings
 from shiftbench import run as runner
+from shiftbench.ensembles import Gaussian
+from shiftbench.errors import TableWarning
+from shiftbench.predictions import Predictions
 from shiftbench.report.content import Report
+from shiftbench.scored_table import Columns, load
 from tests.cli.conftest import Said, Shiftbench
 
 pytest.importorskip("catboost")
@@ -144,7 +148,7 @@ def test_a_column_called_id_is_the_ids_of_every_command_or_of_none(shiftbench: S
 @pytest.mark.parametrize(
     ("spoil", "words", "message"),
     [
-        ({"when": pl.lit("2020-01-01")}, ("--time", "when"), "found 'soon' in row 18"),
+        ({"when": pl.lit("2020-01-01")}, ("--time", "when"), "found 'soon' (1 such, row 18)"),
         ({"forecast": pl.lit("1.5")}, ("--baseline", "forecast"), "found 'soon' (1 such, row 18)"),
     ],
 )
@@ -189,3 +193,14 @@ def test_rows_of_the_truth_are_named_as_its_file_numbers_them(shiftbench: Shiftb
     frame.with_columns(wrong).write_csv(ran / "u.csv")
     said = shiftbench("assess", "run/predictions/boosting.parquet", "--truth", "u.csv", "--target", "y", "--out", "a")
     assert (said.code, f"found 'perhaps' in row {max(ids)}" in said.err) == (2, True), said.err
+
+
+def test_predictions_without_a_target_in_the_truth_are_counted(tmp_path):
+    frame = pl.DataFrame({"x": np.arange(60) / 7.0, "y": np.sin(np.arange(60.0))})
+    frame.write_csv(tmp_path / "truth.csv")
+    ids = [str(row) for row in range(1, 61)]
+    Predictions(np.array(ids), Gaussian(np.zeros((1, 60)), np.ones((1, 60))), {}).save(tmp_path / "p.parquet")
+    (frame.with_columns(y=pl.when(pl.int_range(60) == 4).then(None).otherwise("y"))).write_csv(tmp_path / "gap.csv")
+    with pytest.warns(TableWarning, match=r"p\.parquet: 1 of 60 predictions have no 'y' in gap\.csv and are left out"):
+        loaded = load(tmp_path / "p.parquet", Columns(target="y"), name="p", truth=tmp_path / "gap.csv")
+    assert loaded.records.n == 59

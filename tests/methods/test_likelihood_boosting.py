@@ -84,7 +84,7 @@ def test_a_fit_killed_in_the_middle_goes_on_and_ends_as_if_undisturbed(parts, un
     process.communicate()
     assert first.startswith("member ")
     assert not {path.name for path in undisturbed.iterdir()} <= {path.name for path in folder.iterdir()}
-    (folder / ".member_03.cbm.abc.part").write_bytes(b"half of a member")
+    (folder / ".member_03.cbm.abcd1234.part").write_bytes(b"half of a member")
 
     finished = {path: path.stat().st_mtime_ns for path in folder.glob("member_*.json")}
     messages: list[str] = []

@@ -139,7 +139,9 @@ def _clusters(values: pl.Series, partition: Partition, rules: Rules) -> list[Fin
             broken = apart or (names == IN_DOMAIN and values.name == rules.by)
             severity: Severity = "error" if broken else "warning" if names == IN_DOMAIN else "information"
             if severity != "information":
-                what += "; they were to stay whole" if broken else f"; apart={values.name!r} would keep them apart"
+                what += (
+                    "; they were to stay whole" if broken else "; the rule `apart` (--cluster) keeps them on one side"
+                )
             found.append(Finding(severity, "clusters", f"{what}.", counts, examples))
     return found
 

@@ -88,7 +88,7 @@ def digits_of(
         power = min(max(3 * math.floor(math.log10(typical) / 3), -MOST_POWER), MOST_POWER)
         factor = 10.0**-power
         unit = f"×10{str(power).translate(SUPERSCRIPTS)} {unit}".rstrip()
-    known = [width * factor for width in widths if finite(width) and width > 0]
+    known = [width * factor for width in widths if finite(width) and width > typical * NOTHING]
     decimals = _decimals(statistics.median(known), 2) if known else _decimals((middle or typical) * factor, 3)
     return Digits(factor, decimals, unit)
 

@@ -55,11 +55,13 @@ def divide(
     ids: pl.Series,
     source: str | Path,
     clusters: Sequence[str] = (),
+    unseen: Sequence[str] = (),
     write_parts: bool = False,
 ) -> Divided:
     """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables.
 
     ids: [N]; where they are row numbers, the partitions' tables have them in a first column `id`.
+    unseen: columns that no model sees, such as the target; they make no difference between near-duplicates.
     """
     _require_uniform(frame, rules, clusters)
     parts = partition(frame, rules, ids=ids)
@@ -67,7 +69,10 @@ def divide(
         raise PartitionError(*problems)
     if write_parts and rules.id is None:
         parts = replace(parts, table=_numbered(frame, ids))
-    found = leakage(frame, parts, rules, clusters=["+".join(clusters)] if clusters else [])
+    joined = ["+".join(clusters)] if clusters else []
+    aside = {*unseen, *rules.columns(), *(part for name in joined for part in keys.parts(name, frame.columns))}
+    seen = [name for name in frame.columns if name not in aside]
+    found = leakage(frame, parts, rules, clusters=joined, features=seen)
     if found.errors:
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)

@@ -101,8 +101,8 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
     known = {place.name for place in fields(method.load().Settings)}
     if "seed" in known:
         own.setdefault("seed", settings.seed)
-    if "clusters" in known:
-        own.setdefault("clusters", list(settings.clusters))
+    if "clusters" in known:  # where the evaluation may meet the clusters of train, so may the folds of a method
+        own.setdefault("clusters", [] if settings.cut_clusters else list(settings.clusters))
     if "of" in known:
         parts = [own["of"]] if isinstance(own.get("of"), str) else list(own.get("of", ()))
         if late := [part for part in parts if part not in before]:

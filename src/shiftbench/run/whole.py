@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import settings as settings_module
+from shiftbench import tables
 from shiftbench.assessment import Options, build, squared
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
@@ -103,7 +104,10 @@ def _divided(data: Data, folder: Path) -> Divided:
         return adopt(data.frame, data.given, folder)
     assert data.rules is not None
     settings = data.settings
-    return divide(data.frame, data.rules, folder, ids=data.ids, source=settings.table, clusters=settings.clusters)
+    unseen = (settings.target, *tables.expand(settings.drop, data.frame.columns, what="column to drop"))
+    return divide(
+        data.frame, data.rules, folder, ids=data.ids, source=settings.table, clusters=settings.clusters, unseen=unseen
+    )
 
 
 def _unseen(parts: Partition, settings: Settings) -> list[str]:

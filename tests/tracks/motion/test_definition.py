@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatch
-
 from shiftbench import executor
 from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.motion import example
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.definition import TRACK
-from shiftbench.tracks.motion.example import writing
 from shiftbench.tracks.motion.prepared import preparation
 from shiftbench.tracks.motion.submissions.scoring import ERRORS, options
 
@@ -32,14 +29,6 @@ def test_tasks_are_the_errors_with_their_units_and_thresholds():
 def test_the_usual_names_come_first():
     assert (TRACK.presets[0], TRACK.experiments[0]) == ("quick", "canonical")
     assert TRACK.methods == tuple(entry["name"] for entry in presets.methods("paper"))
-
-
-def test_an_example_holds_only_what_may_be_replaced(tmp_path):
-    folder = TRACK.example.write(tmp_path / "towns", example.FEWEST_ROWS, 1, None)
-    names = [entry.name for entry in folder.iterdir()]
-    assert len(names) == len(writing.HOLDS)
-    assert all(any(fnmatch(name, pattern) for pattern in TRACK.example.holds) for name in names)
-    assert not any(fnmatch("notes.txt", pattern) for pattern in TRACK.example.holds)
 
 
 def test_an_executor_is_handed_on_to_preparing(monkeypatch, tmp_path):
