@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shiftbench import assess
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.report.content import (
     FORMAT,
@@ -135,6 +136,48 @@ def test_values_of_another_kind_in_rows_are_refused():
 
 
 @pytest.mark.parametrize(
+    ("rows", "key", "told"),
+    [
+        ("scores", "metric", "Unknown metric 'nope'"),
+        ("scores", "system", r"Unknown system 'nope'\. Known: ours, raw"),
+        ("counts", "subset", r"Unknown subset 'nope'\. Known: full, in, shifted"),
+        ("systems", "role", "Unknown role 'nope'"),
+        ("slices", "system", "Unknown system 'nope'"),
+        ("comparisons", "a", "Unknown system 'nope'"),
+        ("comparisons", "metric", "Unknown metric 'nope'"),
+        ("ranks", "subset", "Unknown subset 'nope'"),
+        ("curves", "subset", "Unknown subset 'nope'"),
+        ("parts", "system", "Unknown system 'nope'"),
+    ],
+)
+def test_names_that_are_not_known_are_refused_with_their_place(rows, key, told):
+    plain = REPORT.to_json()
+    plain[rows][0][key] = "nope"
+    with pytest.raises(TableError, match=rf"^{rows}\[0\]\.{key}: {told}"):
+        Report.from_json(plain)
+
+
+@pytest.mark.parametrize("value", [[], 5, "x", None])
+@pytest.mark.parametrize("part", ["intervals", "versions", "intervals.used"])
+def test_parts_of_a_recipe_that_are_no_objects_are_refused(part, value):
+    recipe = {"intervals": {"used": value}} if part == "intervals.used" else {part: value}
+    with pytest.raises(TableError, match=rf"^recipe\.{part}: expected a JSON object, found '"):
+        Report.from_json(REPORT.to_json() | {"recipe": recipe})
+
+
+def test_all_that_is_not_known_is_told_at_once(tmp_path):
+    plain = REPORT.to_json() | {"systems": [], "recipe": {"intervals": 5, "versions": []}}
+    plain["counts"][1]["subset"] = "nope"
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(plain))
+    with pytest.raises(TableError, match=r"counts\[1\]\.subset: ") as caught:
+        Report.load(path)
+    problems = caught.value.problems
+    assert all(problem.startswith(f"{path}: ") for problem in problems)
+    assert len(problems) == 11  # a subset, eight places with systems, two parts of the recipe
+
+
+@pytest.mark.parametrize(
     ("value", "found"),
     [({"format": "shiftbench report 99"}, "'shiftbench report 99'"), ({}, "None"), ([], "'list'"), ("text", "'str'")],
 )
@@ -191,3 +234,18 @@ def test_a_report_of_an_earlier_version_without_reasons_and_ratios_is_read():
     report = Report.from_json(value)
     assert not any(row.no_interval for kind in ("scores", "slices", "comparisons") for row in getattr(report, kind))
     assert any("times as large" in sentence for sentence in verdict(report))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"title": "half \ud800"}, r"found half of a character in 'half \\ud800'"),
+        ({"error_unit": "x" * 20_000}, "expected texts of at most 1,000 characters, found one of 20,000"),
+        ({"threshold": 10**400}, "expected numbers that fit into a float"),
+    ],
+)
+def test_what_cannot_be_shown_or_written_again_is_no_report(tmp_path, change, message):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({**assess(np.ones(20), np.arange(20.0)).to_json(), **change}), "utf-8")
+    with pytest.raises(TableError, match=message):
+        Report.load(path)

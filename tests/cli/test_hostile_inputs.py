@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import io
+import json
 import os
 import subprocess
 import sys
@@ -172,6 +173,19 @@ def test_links_in_a_circle_are_refused(shiftbench: Shiftbench, words: tuple[str,
     assert said.err.startswith("error: ")
     assert "loop" in said.err
     assert sorted(path.name for path in Path().iterdir()) == ["loop", "mine.csv"]
+
+
+def test_an_edited_report_is_refused_with_all_its_problems(shiftbench: Shiftbench) -> None:
+    errors_table(60).write_csv("t.csv")
+    assert shiftbench("assess", "t.csv", "--replicates", 10, "--out", "out").code == 0
+    value = json.loads(Path("out/report.json").read_text())
+    value["scores"][0]["metric"], value["systems"][0]["role"] = "nope", "nope"
+    value["recipe"]["intervals"] = []
+    Path("report.json").write_text(json.dumps(value))
+    said = shiftbench("report", "report.json", "--out", "again")
+    assert said.code == 2, said.err
+    assert len(said.err.splitlines()) == 3
+    assert not Path("again").exists()
 
 
 def test_a_length_of_thousands_of_digits_is_no_length() -> None:

@@ -96,7 +96,8 @@ def _rezipped(whole: Path, here: Path, rng: Rng) -> Words:
             if rng.random() < 0.3:
                 header = bytearray(member[:128])
                 member = bytes(_header(header, rng)) + member[128:]
-            target.writestr(info.filename if rng.random() < 0.97 else NAMES[rng.integers(len(NAMES))] or "x", member)
+            name = info.filename if rng.random() < 0.97 else NAMES[rng.integers(len(NAMES))]
+            target.writestr(name.partition("\0")[0] or "x", member)  # where an archive ends a name
     data = into.getvalue()
     (here / "t.npz").write_bytes(damaged(data, rng) if rng.random() < 0.5 else data)
     return _dividing("t.npz", rng)
@@ -262,7 +263,10 @@ def _predictions(whole: Path, here: Path, rng: Rng) -> Words:
             changed = json_bytes(metadata.encode(), rng).decode("utf-8", "replace")
             frame.write_parquet(here / "p.parquet", metadata={"shiftbench": changed})
         case 2:
-            retyped(pl.read_parquet(whole / "t.parquet"), rng).write_parquet(here / "t.parquet")
+            try:
+                retyped(pl.read_parquet(whole / "t.parquet"), rng).write_parquet(here / "t.parquet")
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                (here / "t.parquet").write_bytes(damaged((whole / "t.parquet").read_bytes(), rng))
             shutil.copy(whole / "predicted.parquet", here / "p.parquet")
         case _:
             frame = retyped(frame, rng)

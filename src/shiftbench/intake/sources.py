@@ -202,7 +202,7 @@ def _zip_members(file: Path) -> list[str]:
         with zipfile.ZipFile(file) as archive:
             _require_few(file, len(archive.infolist()))
             return [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
         raise _not_whole(file, "zip", error) from None
 
 

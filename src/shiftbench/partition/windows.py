@@ -37,6 +37,11 @@ def physical(times: pl.Series) -> Times:
             f"time column {times.name!r}: expected dates, times or numbers, found {value!r} in row {row}. "
             "Write dates as 2021-01-31, all of them."
         )
+    if times.dtype == pl.Int128:
+        raise PartitionError(
+            f"time column {times.name!r}: expected dates, times or numbers of at most 64 bits, found integers of 128. "
+            "Convert the column."
+        )
     return times.to_physical()
 
 

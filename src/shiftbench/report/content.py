@@ -8,17 +8,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shiftbench import files
 from shiftbench.errors import TableError, UnknownNameError
 
 FORMAT = "shiftbench report 1"
+LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings list more
 
 Better = Literal["min", "max"]
 Scale = Literal["percent", "fraction", "target", "error", "plain"]
+Role = Literal["ensemble", "single", "baseline", "model"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class System:
     """One row of the tables: an ensemble, its single models, a baseline, or a model somebody else made."""
 
     name: str
-    role: Literal["ensemble", "single", "baseline", "model"]
+    role: Role
     measure: str = ""  # the uncertainty behind its headline scores
     measures: tuple[str, ...] = ()
     about: str = ""
@@ -277,28 +281,28 @@ class Report:
         """The report that `to_json` wrote.
 
         Raises:
-            TableError: if the value is not a report of this format.
+            TableError: if the value is not a report of this format; naming every metric, subset, role and system that
+                is not known, and every part of the recipe of another kind.
         """
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             found = value.get("format") if isinstance(value, dict) else type(value).__name__
             raise TableError(
                 f"expected a report ({FORMAT!r}), found {found!r}. Was the file written by another version?"
             )
-        rows = {
-            "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
-            "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak,
-        }  # fmt: skip
         known = {entry.name for entry in dataclasses.fields(cls)}
         try:
             plain = {key: entry for key, entry in value.items() if key in known}
-            for name, kind in rows.items():  # reports of 0.6 and before have no leaks
+            for name, kind in _ROWS.items():  # reports of 0.6 and before have no leaks
                 entries = value.get(name, []) if name == "leaks" else value[name]
                 plain[name] = tuple(_row(kind, entry) for entry in entries)
             plain["warnings"] = tuple(value["warnings"])
             _require_kinds(cls, plain)
-            return cls(**plain)
+            report = cls(**plain)
         except (KeyError, TypeError, ValueError) as error:
             raise TableError(f"expected a complete report, found a damaged one ({error}). Write it again.") from None
+        if problems := [*_unknown_names(report), *_odd_recipe(report.recipe)]:
+            raise TableError(*problems)
+        return report
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all."""
@@ -312,11 +316,37 @@ class Report:
             TableError: naming the file, if it cannot be read or is no report of this format.
         """
         try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+            value = json.loads(Path(path).read_text(encoding="utf-8"))
+            if problems := sorted(set(_unwritable(value))):
+                raise TableError(*problems)
+            return cls.from_json(value)
         except TableError as error:
             raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
         except (OSError, ValueError, RecursionError) as error:
             raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
+
+
+_ROWS: dict[str, type[Any]] = {
+    "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
+    "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak,
+}  # fmt: skip
+
+
+def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
+    """What is wrong with JSON values that can be read, but neither shown nor written again."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            yield from _unwritable(name)
+            yield from _unwritable(entry, longest=10 * LONGEST_TEXT if name in ("warnings", "recipe") else longest)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _unwritable(entry, longest=longest)
+    elif isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        yield f"expected text in Unicode, found half of a character in {value!r}. Write the report again."
+    elif isinstance(value, str) and len(value) > longest:
+        yield f"expected texts of at most {longest:,} characters, found one of {len(value):,}. Shorten it."
+    elif isinstance(value, int) and abs(value) > sys.float_info.max:
+        yield "expected numbers that fit into a float, found an integer beyond them. Write the report again."
 
 
 def _plain(value: Any) -> Any:
@@ -366,3 +396,29 @@ def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
             raise TypeError(f"{kind.__name__}.{place.name} is {str(wrong[0])[:60]!r}")
     if kind is Curve and len(values["x"]) != len(values["y"]):
         raise ValueError(f"a curve has {len(values['x'])} x and {len(values['y'])} y")
+
+
+def _unknown_names(report: Report) -> Iterator[str]:
+    """The problems of metrics, subsets, roles and systems that are not known; each name once for each kind of rows."""
+    systems = {system.name for system in report.systems}
+    known: dict[str, Collection[str]] = {"metric": METRICS, "subset": SUBSETS, "role": get_args(Role)}
+    known |= dict.fromkeys(("system", "a", "b"), systems)
+    for rows, kind in _ROWS.items():
+        for key in (place.name for place in dataclasses.fields(kind) if place.name in known):
+            found: dict[str, int] = {}
+            for place, row in enumerate(getattr(report, rows)):
+                found.setdefault(getattr(row, key), place)
+            what = "system" if key in ("a", "b") else key
+            for name, place in found.items():
+                if name not in known[key]:
+                    yield f"{rows}[{place}].{key}: {UnknownNameError(what, name, known[key])}"
+
+
+def _odd_recipe(recipe: dict[str, Any]) -> Iterator[str]:
+    """The problems of the parts of a recipe that are read."""
+    intervals = recipe.get("intervals", {})
+    used = intervals.get("used", {}) if isinstance(intervals, dict) else {}
+    parts = {"intervals": intervals, "intervals.used": used, "versions": recipe.get("versions", {})}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            yield f"recipe.{name}: expected a JSON object, found {str(part)[:60]!r}."

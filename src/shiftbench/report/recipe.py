@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shiftbench.errors import shortened
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean
 
@@ -29,7 +30,7 @@ def signature(report: Report) -> str:
         "seed": str(intervals.get("seed", "")),
         "shiftbench": str(recipe.get("versions", {}).get("shiftbench", "")),
     }
-    return " | ".join(f"{name}: {value}" for name, value in parts.items() if value)
+    return " | ".join(f"{name}: {shortened(value)}" for name, value in parts.items() if value)
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, str]]:

@@ -49,6 +49,8 @@ def fit_parts(
     ]
     train, dev = (frame for frame, _ in kept)
     chosen, notes = choose_features(train, settings, roles(manifest.rules, train.columns))
+    for frame, file in zip(frames, files, strict=True):
+        tables.require(frame, [*chosen.numeric, *chosen.categorical, *chosen.dates], where=str(file))
     problems = [
         f"{file}: {problem}"
         for frame, file, (_, known) in zip(frames, files, kept, strict=True)
