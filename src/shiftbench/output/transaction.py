@@ -1,0 +1,291 @@
+"""One replacement of an output folder: what a kill has left, what may be replaced, the swap, what is added.
+
+Every step is written into the journal before it is taken, so that the next command can bring it to an end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.output import journal as steps
+from shiftbench.output.journal import Journal
+from shiftbench.output.lock import LOCK
+from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, same, sweep
+from shiftbench.output.merge import conflicts, move, remove
+from shiftbench.output.place import Place
+
+Tell = Callable[[str], None]
+MOST_NAMED = 3
+ADVICE = "Move it away, or choose another --out; nothing was removed."
+
+
+@dataclass
+class Transaction:
+    """The making of an output folder whose journal is held, from what a kill has left to the swap."""
+
+    place: Place
+    made_by: str
+    journal: Journal
+    tell: Tell
+
+    # --- what a kill has left -----------------------------------------------------------------------------------------
+
+    def recover(self) -> None:
+        """Bring to an end what a killed command has begun, but for what can be gone on with."""
+        step, place = self.journal.state.step, self.place
+        self.discard_added()
+        if step == steps.TAKING_OVER:
+            self._discard()
+        elif step == steps.REMOVING:
+            self._remove_earlier()
+        elif step == steps.SWAPPING and place.merges:
+            self._merge()
+        elif step == steps.SWAPPING:
+            self._end_swap()
+
+    def _end_swap(self) -> None:
+        place = self.place
+        if not _empty(place.path):
+            if not place.making.exists():
+                self._remove_earlier()
+            elif place.earlier.exists():
+                raise SettingsError(
+                    f"{place.given}: expected nothing there, since a command was killed while it replaced the result, "
+                    f"found {_named(name for name, _ in contents(place.path))} in it. Move it away, and the same "
+                    f"command goes on; the new result is in {place.making}, the earlier one in {place.earlier}."
+                )
+            else:
+                (place.making / MARK).unlink(missing_ok=True)
+                self.journal.write(step=steps.MAKING)
+        elif place.making.exists():
+            self._move_in()
+        elif place.earlier.exists():
+            place.earlier.rename(place.path)
+            self.journal.clear()
+        else:
+            self.journal.clear()
+
+    # --- beginning ----------------------------------------------------------------------------------------------------
+
+    def begin(self, *, overwrite: bool, resumes: bool, inputs: str) -> None:
+        """Make ready what the block finds; refuse whatever would be lost, or be mixed with another result."""
+        state, there = self.journal.state, not _empty(self.place.path)
+        unfinished = state.step == steps.MAKING and not _empty(self.place.making)
+        goes_on = unfinished and resumes and state.made_by == self.made_by and (not overwrite or state.inputs == inputs)
+        if unfinished and state.made_by != self.made_by and not overwrite:
+            raise SettingsError(
+                f"{self.place.given}: expected a folder that no other command is making, found what an interrupted "
+                f"`shiftbench {state.made_by}` has left in {self.place.told(self.place.making)}. Go on with that, "
+                "choose another --out, or --overwrite."
+            )
+        kept = self._kept(overwrite=overwrite, resumes=resumes, goes_on=goes_on) if there else []
+        if there and not self.place.merges:
+            self.require_free(self.place.earlier)
+        if state.step == steps.IDLE:
+            self.require_free(self.place.making)
+        if goes_on:
+            _tidy(self.place.making, kept)
+            self._take_over(name for name in kept if not os.path.lexists(self.place.making / name))
+            return
+        self._discard()
+        if there and resumes and not overwrite:
+            self.journal.write(step=steps.TAKING_OVER, made_by=self.made_by, inputs=inputs, earlier=steps.TAKEN_OVER)
+            try:
+                self._take_over(name for name, _ in contents(self.place.path))
+            except BaseException:
+                self._discard()
+                raise
+            self.journal.write(step=steps.MAKING)
+        else:
+            earlier = steps.REPLACED if there else steps.NOTHING
+            self.journal.write(step=steps.MAKING, made_by=self.made_by, inputs=inputs, earlier=earlier)
+
+    def _kept(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> list[str]:
+        """The user's own files in the folder, which stay where they are; refuse where they cannot."""
+        given, mark = self.place.given, read_mark(self.place.path)
+        if mark is None:
+            raise SettingsError(
+                f"{given}: expected a new folder, or one that `shiftbench {self.made_by}` made (with {MARK} in it), "
+                f"found another, with {_named(name for name, _ in contents(self.place.path))} in it. Choose a new "
+                "--out, or move it away (a result of version 0.6 or earlier has no such file); nothing was removed."
+            )
+        if mark.made_by != self.made_by:
+            raise SettingsError(
+                f"{given}: expected a new folder, or one that `shiftbench {self.made_by}` made, found one of "
+                f"`shiftbench {mark.made_by}`. Choose another --out, or move it away; nothing was removed."
+            )
+        replaced = overwrite or (goes_on and self.journal.state.earlier == steps.REPLACED)
+        if not replaced and (not resumes or (goes_on and self.journal.state.earlier == steps.NOTHING)):
+            raise SettingsError(
+                f"{given}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+            )
+        foreign = mark.foreign(self.place.path)
+        refused = foreign if replaced else [name for name in foreign if name in mark.files]
+        if refused:
+            raise SettingsError(
+                f"{given}: expected nothing but what `shiftbench {self.made_by}` wrote, as it wrote it, found "
+                f"{_named(refused)} in it, added or changed since. {ADVICE}"
+            )
+        return foreign
+
+    def require_free(self, path: Path) -> None:
+        """Refuse a name beside the folder that somebody else has taken."""
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
+            raise SettingsError(
+                f"{self.place.told(path)}: expected nothing there, since a result stands there while it is made or "
+                f"replaced, found something. {ADVICE}"
+            )
+
+    def _take_over(self, names: Iterable[str]) -> None:
+        """Have files of the earlier result in the new one: the same ones, wherever the disk can do that."""
+        for name in names:
+            source, target = self.place.path / name, self.place.making / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_symlink():
+                target.symlink_to(source.readlink())
+            elif source.is_dir():
+                target.mkdir()
+            else:
+                try:
+                    os.link(source, target)
+                except OSError:
+                    shutil.copy2(source, target)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def finish(self, *, swaps: bool) -> None:
+        """Mark what was made, and put it into its place; or leave it for a block that does."""
+        place = self.place
+        if _empty(place.making):
+            self._discard()
+        if not swaps or _empty(place.making):
+            return
+        old = read_mark(place.path)
+        foreign = [] if _empty(place.path) else old.foreign(place.path) if old else [n for n, _ in contents(place.path)]
+        kept = {name for name in foreign if same(place.path / name, place.making / name)}
+        if lost := [name for name in foreign if name not in kept]:
+            raise SettingsError(
+                f"{place.given}: expected nothing but what was there at the beginning, found {_named(lost)} in it, "
+                f"added or changed since. {ADVICE}"
+            )
+        _tidy(place.making, kept)
+        made = listing(place.making, without=kept)
+        if place.merges and (blocked := conflicts(place.path, place.making, made)):
+            raise SettingsError(f"{place.given}: expected room for the result, found {_named(blocked)} in it. {ADVICE}")
+        Mark(self.made_by, made).write(place.making)
+        self.journal.write(step=steps.SWAPPING)
+        if place.merges:
+            self._merge()
+            return
+        if not _empty(place.path):
+            place.path.rename(place.earlier)
+        self._move_in()
+
+    def _merge(self) -> None:
+        """Move what was made into the folder, from where a kill has stopped that."""
+        old, new = read_mark(self.place.path), read_mark(self.place.making)
+        if new:
+            stale = list(old.files) if old else []
+            move(self.place.path, self.place.making, new.files, made_by=new.made_by, stale=stale)
+        self._discard()
+
+    def _move_in(self) -> None:
+        if self.place.path.exists():
+            self.place.path.rmdir()
+        self.place.making.rename(self.place.path)
+        self._remove_earlier()
+
+    def _remove_earlier(self) -> None:
+        """Remove an earlier result, each file only if it is listed, or is in the new one, too."""
+        self.journal.write(step=steps.REMOVING)
+        earlier = self.place.earlier
+        try:
+            left = _removed(earlier, beside=self.place.path) if earlier.is_dir() else []
+        except OSError as error:
+            self.tell(f"note: the earlier result could not be removed from {earlier}: {error}; the next run goes on")
+            return
+        if left:
+            self.tell(f"note: {_named(left)} was added to the earlier result, and stays in {earlier}")
+        self.journal.clear()
+
+    def give_up(self, error: BaseException, *, resumes: bool) -> None:
+        """Leave the earlier result as it is, and what can be gone on with."""
+        place, state = self.place, self.journal.state
+        if state.step in (steps.SWAPPING, steps.REMOVING):
+            return
+        refused = isinstance(error, ShiftbenchError) and state.earlier == steps.TAKEN_OVER
+        if not resumes or refused or _empty(place.making):
+            self._discard()
+        else:
+            self.tell(f"note: what was made so far is kept in {place.told(place.making)}; the same command goes on")
+
+    def _discard(self) -> None:
+        """Remove what was begun, which the journal knows as ours."""
+        if self.journal.state.step != steps.IDLE and os.path.lexists(self.place.making):
+            shutil.rmtree(self.place.making)
+        self.journal.clear()
+
+    # --- adding -------------------------------------------------------------------------------------------------------
+
+    def add(self, made_by: str, folder: str, *, prunes: bool) -> None:
+        """Move what was made for a folder in this one (".": itself) into it."""
+        place, old = self.place, read_mark(self.place.path)
+        _tidy(place.adding, ())
+        new = listing(place.adding)
+        if blocked := conflicts(place.path, place.adding, new):
+            raise SettingsError(
+                f"{place.given}: expected nothing under the names of new files but what an earlier command wrote, as "
+                f"it wrote it, found {_named(blocked)}, added or changed since (or by version 0.6 or earlier). {ADVICE}"
+            )
+        inner = {str(Path(name).parent) for name in new} - {folder}
+        stale = [name for name in old.files if prunes and str(Path(name).parent) in inner] if old else []
+        move(place.path, place.adding, new, made_by=old.made_by if old else made_by, stale=stale)
+
+    def discard_added(self) -> None:
+        """Remove what was to be added, which the journal knows as ours."""
+        if self.journal.state.adding:
+            if os.path.lexists(self.place.adding):
+                shutil.rmtree(self.place.adding)
+            self.journal.write(adding=False)
+
+
+def _removed(folder: Path, *, beside: Path) -> list[str]:
+    """Remove a folder that the mark in it lists, the mark last; return what is not listed, which stays."""
+    mark, left = read_mark(folder), []
+    for name, path in list(contents(folder)):
+        emptied = mark and path.is_dir() and any(each.startswith(f"{name}/") for each in mark.files)
+        if not (emptied or (mark and mark.lists(name, path)) or same(path, beside / name)):
+            left.append(name)
+            continue
+        remove(folder, name)
+    if not left:
+        sweep(folder)
+        (folder / MARK).unlink(missing_ok=True)
+        folder.rmdir()
+    return left
+
+
+def _tidy(folder: Path, kept: Container[str]) -> None:
+    """Remove what killed writers of files have left, and free locks, but for files of the user's."""
+    for name, path in list(contents(folder)):
+        left = PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size)
+        if left and name not in kept:
+            path.unlink()
+
+
+def _empty(folder: Path) -> bool:
+    """Whether nothing is in a folder but what only helps to make it; also where there is none."""
+    if not folder.is_dir():
+        return True
+    return not (folder / MARK).exists() and not any(True for _ in contents(folder))
+
+
+def _named(names: Iterable[str]) -> str:
+    found = sorted(names)
+    more = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
+    return ", ".join(map(repr, found[:MOST_NAMED])) + more
