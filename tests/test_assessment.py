@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -307,7 +308,34 @@ def test_below_ten_clusters_a_score_has_neither_interval_nor_test(
     value = report.to_json()
     assert {row["p"] is None for row in value["comparisons"] if row["subset"] in without} == {True}
     assert Report.from_json(value).to_json() == value
-    assert any("scores of fewer than 10 are shown without intervals and tests" in text for text in report.warnings)
+    assert report.warnings == (
+        f"expected at least 20 clusters in-domain and as many shifted, found {clusters} in-domain and {shifted} "
+        "shifted: scores of fewer than 10 have no interval and no test; other intervals may be too short",
+    )
+
+
+def test_few_clusters_are_warned_of_by_split(rng: np.random.Generator) -> None:
+    cluster = np.repeat(np.arange(12), 10)
+    errors = rng.chisquare(1, 120)
+    systems = [scored.given("a", errors, {"u": errors})]
+    splits = [(Records(120, clusters=cluster, split=split), systems) for split in ("dev", "eval")]
+    told = build(splits, Options(intervals=intervals.Settings(replicates=50))).warnings
+    assert told == tuple(
+        f"{split}: expected at least 20 clusters, found 12: intervals may be too short, and p-values too small"
+        for split in ("dev", "eval")
+    )
+
+
+def test_a_system_that_answers_few_clusters_is_warned_of_by_name(rng: np.random.Generator) -> None:
+    cluster = np.repeat(np.arange(40), 10)
+    errors = rng.chisquare(1, 400)
+    whole = scored.given("a", errors, {"u": errors})
+    partly = replace(scored.given("b", errors[:120], {"u": errors[:120]}), answered=cluster < 12)
+    report = build([(Records(400, clusters=cluster), [whole, partly])], Options(intervals=FEW.intervals))
+    assert [text for text in report.warnings if "at least 20" in text] == [
+        "expected at least 20 clusters of the records that a and b answer, found 12: intervals may be too short, and "
+        "p-values too small"
+    ]
 
 
 def test_ten_clusters_on_each_side_are_enough_for_intervals(rng: np.random.Generator) -> None:

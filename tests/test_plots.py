@@ -59,6 +59,14 @@ def test_pictures_without_data_are_left_out():
     assert "eval_reliability" in plots.figures(only(classification(), "eval"))
 
 
+def test_the_calibration_of_many_systems_is_drawn_in_a_panel_each():
+    report = only(many(7), "eval")
+    with settings():
+        figure = plots.DRAWERS["coverage"](report, "eval")
+    assert [panel.get_title() for panel in panels(figure)] == [*labels(report).values()]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["In-domain", "Shifted"]
+
+
 def test_the_same_report_gives_the_same_svg_to_the_byte():
     report = only(regression(), "eval")
     texts = []

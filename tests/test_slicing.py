@@ -120,9 +120,15 @@ def test_of_many_groups_the_largest_stay_and_the_others_are_one() -> None:
     assert names.count("other (4,968 groups)") == len(many)
     frame = pl.DataFrame({"x": [*many, *large]})
     assert Slicing.of(frame, ["x"]).notes == [
-        "slices by x: 5,000 groups; the 32 largest of at least 20 records are shown, the others together as "
-        "'other (4,968 groups)'"
+        "slices by x: 5,000 groups; the 32 largest are shown, the others together as 'other (4,968 groups)'"
     ]
+
+
+def test_one_group_is_not_told_as_several() -> None:
+    slicing = Slicing.of(pl.DataFrame({"x": [*"a" * 40, *map(str, range(32))]}), ["x"])
+    assert slicing.notes == ["slices by x: 33 groups; the largest is shown, the others together as 'other (32 groups)'"]
+    slicing = Slicing.of(pl.DataFrame({"x": [f"v{value % 33}" for value in range(33 * 20)]}), ["x"])
+    assert slicing.notes[0].endswith("the 32 largest are shown, the others together as 'other (1 group)'")
 
 
 def test_groups_that_a_test_set_alone_has_are_kept_if_few_and_gathered_if_many() -> None:
@@ -130,7 +136,7 @@ def test_groups_that_a_test_set_alone_has_are_kept_if_few_and_gathered_if_many()
     few = slicing.labels(pl.DataFrame({"x": ["a", "mars"] * 50}))["x"]
     assert set(few) == {"a", "mars"}
     many = slicing.labels(pl.DataFrame({"x": [*["a"] * 9, *map(str, range(100))]}))["x"]
-    assert set(many) == {"a", "new (other 100 groups)"}
+    assert set(many) == {"a", "other (100 groups, only here)"}
 
 
 def test_the_groups_do_not_depend_on_the_order_of_rows() -> None:

@@ -14,10 +14,10 @@ import numpy as np
 from shiftbench import check, curves, intervals, retention, scored
 from shiftbench.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
 from shiftbench.comparison import Tested, compare
-from shiftbench.errors import ArrayError, ShiftbenchWarning
+from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
 from shiftbench.pairing import shared_records
-from shiftbench.report.content import METRICS, Count, Report, System
+from shiftbench.report.content import METRICS, SUBSETS, Count, Report, System
 from shiftbench.resampling import Resampler, Scale, scale_between
 from shiftbench.retention import Rule
 from shiftbench.scored import Records, Scored, listed
@@ -144,6 +144,11 @@ def _tell(message: str) -> None:
     warnings.warn(ShiftbenchWarning(message), stacklevel=2)
 
 
+def _of(records: Records) -> str:
+    """The beginning of a message about a split; "" where there is one split only."""
+    return "" if records.split == "all" else f"{records.split}: "
+
+
 def _vanished(splits: Sequence[Records]) -> list[str]:
     """A note for each split and slice column with groups that are not shown: small ones, and those of other splits."""
     everywhere: dict[str, set[str]] = {}
@@ -158,12 +163,12 @@ def _vanished(splits: Sequence[Records]) -> list[str]:
             small = {name: sizes.get(name, 0) for name in {*sizes, *absent} if sizes.get(name, 0) < SMALLEST_SLICE}
             if len(sizes) - sum(name in sizes for name in small) < 2:
                 notes.append(
-                    f"{records.split}: scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
+                    f"{_of(records)}scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
                     f"records: {listed(sizes)}"
                 )
             elif small:
                 notes.append(
-                    f"{records.split}: groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
+                    f"{_of(records)}groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
                     f"{listed(small)}"
                 )
     return notes
@@ -208,7 +213,7 @@ def _split(
         raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
     if records.shifted is not None and len(records.subsets()) == 1:
         which = "every record is" if records.shifted.all() else "no record is"
-        _tell(f"{records.split}: {which} marked as shifted, so there is nothing to compare: only the whole is scored")
+        _tell(f"{_of(records)}{which} marked as shifted, so there is nothing to compare: only the whole is scored")
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
         "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
@@ -241,11 +246,14 @@ def _resampled(
     on the records that pairs have in common."""
     kind = options.intervals.chosen(_resampler(records).units)  # one for all records of a split
     options = replace(options, intervals=replace(options.intervals, kind=kind))
+    few = _warn_of_few(records)
     every = shared_records([system.answered for system in systems], records.n)
     scored, tested = {}, []
     for step, shared in enumerate(every):
         here = records if shared.member.all() else records.select(shared.member)
         lined = {k: systems[k] if shared.member.all() else systems[k].select(shared.member) for k in shared.systems}
+        if not few:
+            _warn_of_few(here, [each.system.name for each in lined.values()])
         labels, result = _replicates(here, [*lined.values()], options, _share(progress, step, len(every)))
         for place, ends in zip(lined, ends_of(result, labels), strict=True):
             if place in shared.scored:
@@ -268,9 +276,30 @@ def _replicates(
     shared = set.intersection(*(set(system.means) for system in systems))
     labels, units, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
     scales = [_scale(label) for label in labels[0]]
-    return labels, intervals.bootstrap(
-        statistics, resampler, options.intervals, units=units[0], scales=scales, progress=progress
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewClustersWarning)  # there is one already, which names the split
+        return labels, intervals.bootstrap(
+            statistics, resampler, options.intervals, units=units[0], scales=scales, progress=progress
+        )
+
+
+def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
+    """Warn of few clusters (or records) to resample, by split and side; of some systems on records that they answer."""
+    resampler, subsets = _resampler(records), records.subsets()
+    if resampler.fewest >= intervals.FEW:
+        return False
+    sides = {name: resampler.units_of(subsets[name]) for name in ("in", "shifted") if name in subsets}
+    found = " and ".join(f"{units} {SUBSETS[name].lower()}" for name, units in sides.items()) or resampler.units
+    whose = f" of the records that {' and '.join(names)} answer{'s' * (len(names) == 1)}" if names else ""
+    each = " in-domain and as many shifted" if sides else ""
+    told = (
+        f"scores of fewer than {intervals.FEWEST} have no interval and no test; other intervals may be too short"
+        if resampler.fewest < intervals.FEWEST
+        else "intervals may be too short, and p-values too small"
     )
+    message = f"{_of(records)}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
+    warnings.warn(FewClustersWarning(message), stacklevel=2)
+    return True
 
 
 def _scale(label: Label) -> Scale:

@@ -59,6 +59,11 @@ class Gathering:
         """How many groups are gathered into one."""
         return len(self.known - self.kept)
 
+    @property
+    def others_text(self) -> str:
+        """How many groups are gathered into one, in words."""
+        return f"{self.others:,} group{'s' * (self.others != 1)}"
+
     def gathered(self, labels: Labels) -> Labels:
         """The labels [N], those of small groups replaced; groups that are new here are gathered for themselves."""
         names, codes = np.unique(labels, return_inverse=True)
@@ -67,9 +72,9 @@ class Gathering:
         if new.any():
             unknown = Gathering.of(labels[new[codes]])
             kept = kept | unknown.kept
-            beyond = f"new (other {unknown.others:,} groups)"
+            beyond = f"other ({unknown.others_text}, only here)"
         shown = [
-            str(name) if str(name) in kept else (beyond if fresh else f"other ({self.others:,} groups)")
+            str(name) if str(name) in kept else (beyond if fresh else f"other ({self.others_text})")
             for name, fresh in zip(names, new, strict=True)
         ]
         return np.array(shown)[codes.reshape(-1)]
@@ -81,8 +86,8 @@ class Gathering:
         found = f"slices by {column}: {len(self.known):,} groups; "
         if not self.kept:
             return found + f"none has {SMALLEST_OF_MANY} records, so that scores are not shown by it"
-        shown = f"the {len(self.kept):,} largest of at least {SMALLEST_OF_MANY} records are shown"
-        return found + f"{shown}, the others together as 'other ({self.others:,} groups)'"
+        largest = "the largest is" if len(self.kept) == 1 else f"the {len(self.kept):,} largest are"
+        return found + f"{largest} shown, the others together as 'other ({self.others_text})'"
 
 
 @dataclass(frozen=True)

@@ -215,3 +215,23 @@ def test_all_splits_of_a_metric_are_written_in_one_unit():
         score = report.score("r_auc", system="boosting", split=split, subset="full", measure="total_variance")
         written = float(cell_of(grid, "boosting", "R-AUC", title).text.replace(",", ""))
         assert written == pytest.approx(score.value * metric_digits(report, METRICS["r_auc"], "eval").factor, rel=0.01)
+
+
+def test_a_missing_interval_is_a_sign_that_the_note_explains_once():
+    report = regression(60)
+    none = {"low": None, "high": None, "std": None, "no_interval": "too few clusters"}
+    few = tuple(replace(score, **none) for score in report.scores)
+    for grid in grids(replace(report, scores=few)):
+        if grid.kind in ("answers", "joint", "splits"):
+            assert {cell.note for row in grid.rows for cell in row.cells if cell.text != "–"} == {"†"}
+            assert grid.note.count("too few clusters") == 1
+            assert "† No interval and no test: too few clusters (fewer than 10)." in grid.note
+
+
+def test_single_models_are_named_after_their_ensemble():
+    report = regression(60)
+    systems = tuple(
+        replace(system, name="boosting (single)") if system.role == "single" else system for system in report.systems
+    )
+    rows = [row for grid in grids(replace(report, systems=systems)) if grid.kind == "systems" for row in grid.rows]
+    assert [(row.label, row.hint) for row in rows][:2] == [("boosting", "ensemble"), ("boosting", "single models")]

@@ -21,9 +21,10 @@ def test_the_joint_metrics_name_their_leaders_by_subset():
     assert models(report) >= 2
     for start in ("Lowest R-AUC: in-domain ", "Highest F1-AUC: in-domain "):
         (sentence,) = told(start, report)
-        assert ". On shifted data " in sentence
-        assert ". Over all records " in sentence
+        assert "; on shifted data " in sentence
+        assert "; over all records " in sentence
         assert "[" in sentence  # with its interval
+        assert sentence.count("without a test this may be chance") == 1
 
 
 def test_the_leader_is_the_system_with_the_best_score():

@@ -68,19 +68,24 @@ def test_a_report_of_an_earlier_version_tells_its_factor_without_an_interval():
     assert "1.50 times as large." in told
 
 
-def test_too_few_clusters_for_an_interval_are_told_and_nothing_is_certain():
+@pytest.mark.parametrize(
+    ("clusters", "cause"),
+    [(1, "all 1,100 shifted records are in one cluster"), (4, "the 1,100 shifted records come from 4 clusters")],
+)
+def test_too_few_clusters_are_told_once_with_their_cause_and_nothing_is_certain(clusters, cause):
     report = made(inside=(2.0, 1.9, 2.1), shifted=(3.0,), factor=(1.5,))
     few = [
         replace(score, no_interval="too few clusters") if score.low is None else score for score in report.scores
     ]  # fmt: skip
-    told = verdict(replace(report, scores=tuple(few)))
-    assert (
-        "to 3.00 °C (too few clusters for an interval) on shifted data, 1.50 times as large; without intervals"
-        in told[0]
-    )
-    assert (
-        "Too few clusters for an interval on shifted data and over all records: differences there may be chance."
-        in told
+    counts = (
+        Count("eval", "in", 100, 40), Count("eval", "shifted", 1_100, clusters), Count("eval", "full", 1_200, 44)
+    )  # fmt: skip
+    told = verdict(replace(report, scores=tuple(few), counts=counts))
+    assert "to 3.00 °C on shifted data, 1.50 times as large; without intervals this may be chance" in told[0]
+    (sentence,) = (text for text in told if "clusters" in text)
+    assert sentence == (
+        f"There are no intervals and tests on shifted data and over all records: {cause}; at least 10 clusters are "
+        "needed. Differences there may be chance."
     )
 
 
@@ -265,10 +270,30 @@ def test_what_is_equal_neither_rises_nor_falls():
 
 def test_many_systems_without_intervals_are_counted_by_their_values():
     told = several(**dict.fromkeys("abcde", ((1.0,), (9.0,))))
-    assert told_of(told, "Of the 5 other systems") == (
-        "Of the 5 other systems, 5 do worse on shifted data than in-domain and 0 better; without intervals this may be "
-        "chance; for 0 the two cannot be told apart."
-    )
+    assert "All 5 other systems do worse on shifted data than in-domain; without intervals this may be chance." in told
+
+
+UP, DOWN, LEVEL = ((1.0, 0.9, 1.1), (9.0, 8.0, 9.9)), ((9.0, 8.0, 9.9), (1.0, 0.9, 1.1)), ((1.0, 0.5, 2.0),) * 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        ([UP] * 5, "All 5 other systems do worse on shifted data than in-domain."),
+        ([DOWN] * 5, "All 5 other systems do better on shifted data than in-domain."),
+        ([LEVEL] * 5, "For none of the 5 other systems can RMSE in-domain and on shifted data be told apart."),
+        (
+            [UP] * 4 + [DOWN],
+            "Of the 5 other systems, 4 do worse and 1 does better on shifted data than in-domain.",
+        ),
+        (
+            [UP] + [LEVEL] * 4,
+            "Of the 5 other systems, 1 does worse on shifted data than in-domain; for 4 the two cannot be told apart.",
+        ),
+    ],
+)
+def test_of_many_systems_only_what_some_do_is_told(numbers, sentence):
+    assert sentence in several(**dict(zip("abcde", numbers, strict=True)))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 OPERATING_POINT = 0.95
 PANEL = 3.2  # inches
+MOST_TOGETHER = 4  # systems whose calibration can be told apart in one panel
+CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
 ORDERS = {"random": ":", "optimal": (0, (4, 1.5))}
 
 
@@ -105,6 +107,8 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
     names, subsets = _systems(curves), _subsets(curves)
     if not names:
         return None
+    if len(names) > MOST_TOGETHER:
+        return _calibration_apart(report, curves, kind=kind)
     handles = canvas.system_handles(report, names, split)
     columns, below = canvas.legend_grid([entry.get_label() for entry in handles], PANEL * len(subsets))
     figure, axes = canvas.panels(len(subsets), width=PANEL, height=3.3, below=below, square=True)
@@ -113,9 +117,26 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
         for curve in curves:
             if curve.subset == subset:
                 _line(panel, curve, looks(report)[curve.system], names.index(curve.system))
-        panel.set(title=SUBSETS[subset], xlabel="Nominal coverage" if kind == "coverage" else "Confidence")
-    axes[0].set_ylabel("Observed coverage" if kind == "coverage" else "Accuracy")
+        panel.set(title=SUBSETS[subset], xlabel=CALIBRATION[kind][0])
+    axes[0].set_ylabel(CALIBRATION[kind][1])
     canvas.legend(figure, handles, columns)
+    return figure
+
+
+def _calibration_apart(report: Report, curves: list[Curve], *, kind: str) -> Figure:
+    """Calibration of many systems, whose lines would cover each other: a panel a system, in-domain and shifted."""
+    curves = [curve for curve in curves if curve.subset != "full"] or curves
+    names, xlabel = _systems(curves), CALIBRATION[kind][0]
+    figure, axes = canvas.panels(len(names), width=PANEL, height=3.2, below=0.35, square=True)
+    for place, (panel, name) in enumerate(zip(axes, names, strict=True)):
+        _diagonal(panel)
+        for curve in curves:
+            if curve.system == name:
+                color, dash, shape = SUBSET_LOOKS[curve.subset]
+                _line(panel, curve, Look(color, dash, shape), list(SUBSETS).index(curve.subset))
+        panel.set(title=labels(report)[name], xlabel=xlabel if place + canvas.MOST_ACROSS >= len(names) else "")
+    figure.supylabel(CALIBRATION[kind][1], fontsize="medium")
+    canvas.legend(figure, canvas.subset_handles(_subsets(curves), marker=True), 3)
     return figure
 
 

@@ -46,6 +46,8 @@ PARTS = {
 }
 BOLD = "Bold: rank 1, that is, no adjusted paired test finds a system better; scores without a test are never bold."
 
+NO_INTERVAL = "†"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -168,11 +170,23 @@ def score_cell(digits: Digits, score: Score | None, *, leaders: Collection[str] 
     if score is None:
         return NONE
     text, note = digits.cell(score.value, low=score.low, high=score.high, std=score.std)
-    return Cell(text, note or (score.no_interval if text != MISSING else ""), score.system in leaders)
+    return Cell(text, note or (NO_INTERVAL if score.no_interval and text != MISSING else ""), score.system in leaders)
 
 
 def _row(system: System, cells: list[Cell]) -> Row:
-    return Row(clean(system.name), tuple(cells), ROLES[system.role])
+    name = clean(system.name)
+    # The role beside it says that these are single models.
+    return Row(name.removesuffix(" (single)") if system.role == "single" else name, tuple(cells), ROLES[system.role])
+
+
+def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
+    """What bold and the sign of a missing interval mean, where these rows have them."""
+    cells = [cell for row in rows for cell in row.cells]
+    notes = [BOLD] if any(cell.best for cell in cells) else []
+    if any(cell.note == NO_INTERVAL for cell in cells):
+        reasons = sorted({score.no_interval for score in report.scores if score.no_interval})
+        notes.append(f"{NO_INTERVAL} No interval and no test: {' or '.join(reasons)} (fewer than {FEWEST}).")
+    return notes
 
 
 def _scores(report: Report, split: str, *, joint: bool) -> Grid:
@@ -194,7 +208,7 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
     kind = "joint" if joint else "answers"
-    notes = [BOLD] * any(cell.best for column in cells for cell in column)
+    notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
     return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
 
@@ -238,9 +252,7 @@ def _splits(report: Report) -> Grid:
                 cells.append([score_cell(digits, here[name], leaders=leaders) for name in names])
     rows = [_row(system, [column[place] for column in cells]) for place, system in enumerate(report.systems)]
     shown = tuple(row for row in rows if any(cell != NONE for cell in row.cells))
-    notes = ["Over all records of each."]
-    if any(cell.best for row in shown for cell in row.cells):
-        notes.append(BOLD)
+    notes = ["Over all records of each.", *_signs(report, shown)]
     notes += _gap_note(report, report.splits, names)
     return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
 
@@ -267,6 +279,7 @@ def _measures(report: Report, split: str) -> Grid:
             rows.append(Row(_measure_name(measure), tuple(cells), clean(system.name)))
     columns = tuple(Column(heading(metric, digits[metric.name], report)) for metric in metrics)
     note = "Over all records of the split. Intervals stand at the measure behind a system's headline scores."
+    note = " ".join([note, *_signs(report, rows)])
     title = f"Uncertainty measures ({split_title(split)})"
     return Grid("measures", split, title, "Measure", columns, tuple(rows), note)
 

@@ -34,6 +34,7 @@ _ESCAPES = {
     "–": r"--",
     "—": r"---",
     "…": r"\ldots{}",
+    "†": r"\dag{}",
     "↓": r"$\downarrow$",
     "↑": r"$\uparrow$",
     "→": r"$\rightarrow$",

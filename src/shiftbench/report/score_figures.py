@@ -133,9 +133,11 @@ def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) 
 
 
 def _name_rows(report: Report, panel: Any, names: list[str], split: str) -> None:
-    texts = labels(report)
-    roles = {system.name: ROLES[system.role] for system in report.systems}
-    ticks = [f"{texts[name]}\n({roles[name]}{answered(report, split, name)})" for name in names]
+    texts, roles = labels(report), {system.name: system.role for system in report.systems}
+    ticks = []
+    for name in names:
+        title = texts[name].removesuffix(" (single)") if roles[name] == "single" else texts[name]
+        ticks.append(f"{title}\n({ROLES[roles[name]]}{answered(report, split, name)})")
     panel.set_yticks(range(len(names)), ticks, fontsize="small")
     panel.set_ylim(len(names) - 0.5, -0.5)
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shiftbench.report.content import METRICS, Metric, Report, Score, System
+from shiftbench.intervals import FEWEST
+from shiftbench.report.content import METRICS, Count, Metric, Report, Score, System
 from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits, p_text
 from shiftbench.report.view import (
     WHERE,
@@ -78,8 +79,7 @@ class _Case:
     def quantity(self, score: Score) -> str:
         """A score with its interval and unit."""
         digits = self.digits(score.metric)
-        reason = f" ({score.no_interval} for an interval)" if score.no_interval else ""
-        return f"{_numbers(digits, score)} {digits.unit}".rstrip() + reason
+        return f"{_numbers(digits, score)} {digits.unit}".rstrip()
 
     def partly(self, score: Score) -> str:
         """On how many records a score is, if its system has no answer for the others."""
@@ -274,9 +274,12 @@ def _leaders(case: _Case) -> Iterator[str]:
     for metric in (METRICS["r_auc"], METRICS["f1_auc"]):
         subsets = ("in", "shifted", "full") if shifted else ("full",)
         led = [(subset, found) for subset in subsets if (found := _leader(case, metric, subset))]
-        if led:
+        title = f"{_extreme(metric)} {_in_sentence(metric_title(metric, case.report))}"
+        if led and all(rest == UNTESTED for _, (_, rest) in led):
+            yield f"{title}: {'; '.join(f'{WHERE[subset]} {top}' for subset, (top, _) in led)}{UNTESTED}."
+        elif led:
             told = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
-            yield f"{_extreme(metric)} {_in_sentence(metric_title(metric, case.report))}: {_in_sentence(told)}."
+            yield f"{title}: {_in_sentence(told)}."
 
 
 def _extreme(metric: Metric) -> str:
@@ -331,17 +334,24 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
         return
     pairs = ((s.name, case.score(s.name, "in"), case.score(s.name, "shifted")) for s in systems)
     shifts = {clean(name): _shift(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
+    yield from _changes(case, shifts) if len(shifts) <= MOST_OTHERS else [_counted(case, [*shifts.values()])]
     if len(systems) <= MOST_OTHERS:
-        yield from _changes(case, shifts)
         yield from _uncertainties(case, models)
-    elif shifts:
-        moved = [shift for shift in shifts.values() if shift.told_apart is not False]
-        worse, alike = sum(shift.grows for shift in moved), len(shifts) - len(moved)
-        doubt = DOUBT if any(shift.told_apart is None for shift in moved) else ""
-        yield (
-            f"Of the {len(shifts)} other systems, {worse} {'does' if worse == 1 else 'do'} worse on shifted data than "
-            f"in-domain and {len(moved) - worse} better{doubt}; for {alike} the two cannot be told apart."
-        )
+
+
+def _counted(case: _Case, shifts: list[_Shift]) -> str:
+    """How many of these systems do worse, or better, on shifted data; kinds that no system is of are left out."""
+    moved = [shift for shift in shifts if shift.told_apart is not False]
+    worse, alike = sum(shift.grows for shift in moved), len(shifts) - len(moved)
+    counts = [(count, how) for count, how in ((worse, "worse"), (len(moved) - worse, "better")) if count]
+    doubt = DOUBT if any(shift.told_apart is None for shift in moved) else ""
+    if not counts:
+        return f"For none of the {alike} other systems can {case.title} in-domain and on shifted data be told apart."
+    if len(counts) == 1 and not alike:
+        return f"All {len(moved)} other systems do {counts[0][1]} on shifted data than in-domain{doubt}."
+    told = _listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
+    rest = f"; for {alike} the two cannot be told apart" if alike else ""
+    return f"Of the {len(shifts)} other systems, {told} on shifted data than in-domain{doubt}{rest}."
 
 
 def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
@@ -466,15 +476,33 @@ def _cautions(case: _Case) -> Iterator[str]:
         yield "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
-    few = {score.subset: score.no_interval for score in case.scores.values() if score.split == case.split}
-    few = {subset: few[subset] for subset in WHERE if few.get(subset)}
-    if few:
-        reason, where = next(iter(few.values())), _listed([WHERE[subset] for subset in few])
-        yield f"{reason.capitalize()} for an interval {where}: differences there may be chance."
+    if few := {score.subset: score.no_interval for score in case.scores.values() if _lacks_interval(case, score)}:
+        yield _few(case, few)
     elif not any(finite(score.low) for score in report.scores):
         yield "No intervals were made: differences may be chance."
     if len(report.splits) > 1:
         yield f"All this is about the {split_title(case.split)} split."
+
+
+def _lacks_interval(case: _Case, score: Score) -> bool:
+    return score.split == case.split and bool(score.no_interval)
+
+
+def _few(case: _Case, reasons: dict[str, str]) -> str:
+    """Where there are neither intervals nor tests, and how many clusters the records of each side come from."""
+    where = _listed([WHERE[subset] for subset in WHERE if subset in reasons])
+    counts = {count.subset: count for count in case.report.counts if count.split == case.split}
+    sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]
+    told = [_side(count) for count in sides if count.clusters is not None and count.clusters < FEWEST]
+    cause = f"{_listed(told)}; at least {FEWEST} clusters are needed" if told else next(iter(reasons.values()))
+    return f"There are no intervals and tests {where}: {cause}. Differences there may be chance."
+
+
+def _side(count: Count) -> str:
+    which = {"in": "in-domain ", "shifted": "shifted "}.get(count.subset, "")
+    if count.clusters == 1:
+        return f"all {count_text(count.records)} {which}records are in one cluster"
+    return f"the {count_text(count.records)} {which}records come from {count.clusters} clusters"
 
 
 def _listed(names: list[str]) -> str:
