@@ -11,14 +11,14 @@ from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import METRICS, SUBSETS, Curve, Report
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, sentence, short
-from shiftbench.report.view import finite, headline_scores, lead, measure_title
+from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OPERATING_POINT = 0.95
 PANEL = 3.2  # inches
-MOST_TOGETHER = 4  # systems whose calibration can be told apart in one panel
+MOST_TOGETHER = 3  # systems whose calibration can be told apart in one panel
 CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
 ORDERS = {"random": ":", "optimal": (0, (4, 1.5))}
 
@@ -108,7 +108,7 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
     if not names:
         return None
     if len(names) > MOST_TOGETHER:
-        return _calibration_apart(report, curves, kind=kind)
+        return _calibration_apart(report, split, curves, kind=kind)
     handles = canvas.system_handles(report, names, split)
     columns, below = canvas.legend_grid([entry.get_label() for entry in handles], PANEL * len(subsets))
     figure, axes = canvas.panels(len(subsets), width=PANEL, height=3.3, below=below, square=True)
@@ -123,7 +123,7 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
     return figure
 
 
-def _calibration_apart(report: Report, curves: list[Curve], *, kind: str) -> Figure:
+def _calibration_apart(report: Report, split: str, curves: list[Curve], *, kind: str) -> Figure:
     """Calibration of many systems, whose lines would cover each other: a panel a system, in-domain and shifted."""
     curves = [curve for curve in curves if curve.subset != "full"] or curves
     names, xlabel = _systems(curves), CALIBRATION[kind][0]
@@ -134,7 +134,8 @@ def _calibration_apart(report: Report, curves: list[Curve], *, kind: str) -> Fig
             if curve.system == name:
                 color, dash, shape = SUBSET_LOOKS[curve.subset]
                 _line(panel, curve, Look(color, dash, shape), list(SUBSETS).index(curve.subset))
-        panel.set(title=labels(report)[name], xlabel=xlabel if place + canvas.MOST_ACROSS >= len(names) else "")
+        title = labels(report)[name] + answered(report, split, name)
+        panel.set(title=title, xlabel=xlabel if place + canvas.MOST_ACROSS >= len(names) else "")
     figure.supylabel(CALIBRATION[kind][1], fontsize="medium")
     canvas.legend(figure, canvas.subset_handles(_subsets(curves), marker=True), 3)
     return figure
