@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import typer
 
+from shiftbench import aborts
 from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, native, preparing, showing
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError
@@ -60,7 +61,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
             stream.reconfigure(errors="replace")
-    with native.held_back():
+    with native.held_back(), aborts.answered(complain):
         _run()
 
 

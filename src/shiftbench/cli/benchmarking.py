@@ -6,12 +6,12 @@ import hashlib
 import shutil
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shiftbench import aborts
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.preparing import MANIFEST
@@ -184,7 +184,7 @@ def _require_there(paths: dict[str, Path]) -> None:
         raise TableError(*missing)
 
 
-@contextmanager
+@aborts.left
 def _nothing_if_refused(folder: Path) -> Iterator[None]:
     """Leave no folder where all that it would hold is our mark and data that were prepared for this run alone."""
     new = not folder.exists()

@@ -8,10 +8,10 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shiftbench import aborts
 from shiftbench.errors import ShiftbenchError
 from shiftbench.progress import Progress
 
@@ -56,7 +56,7 @@ def cores_or_all(cores: int) -> int:
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
 
 
-@contextmanager
+@aborts.left
 def progress_bar() -> Iterator[Progress]:
     """A progress bar on stderr, a line a stage. Where stderr is no terminal, a line every half minute, so that a log
     tells that work goes on. Warnings become lines above it.

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from shiftbench import aborts
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.mark import read_mark
@@ -20,7 +21,7 @@ from shiftbench.output.place import Place, at_work
 from shiftbench.output.transaction import Tell, Transaction
 
 
-@contextmanager
+@aborts.left
 def writing(
     folder: Path, made_by: str, *, overwrite: bool = False, resumes: bool = False, finishes: bool = True,
     inputs: Sequence[Path] = (), settings: object = None, tell: Tell = lambda _: None,
@@ -61,7 +62,7 @@ def writing(
             raise
 
 
-@contextmanager
+@aborts.left
 def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]:
     """Yield a folder for files that are added to `folder` once the block succeeds, in the place of earlier ones.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench import aborts
 from shiftbench.errors import TableError
 
 MOST_LISTED = 5
@@ -29,7 +30,8 @@ UNREADABLE = (
 def reading(file: Path, kind: str) -> Iterator[None]:
     """Whatever a library raises in this block, as a TableError that names the file."""
     try:
-        yield
+        with aborts.reading(file):
+            yield
     except TableError:
         raise
     except UNREADABLE as error:
