@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -133,6 +135,28 @@ def test_folds_keep_clusters_whole_where_the_partition_does(cut: bool, whole: li
     planned = plan(Settings("t", "y", task="regression", clusters=("day",), cut_clusters=cut))
     assert planned[0].name == "boosting"
     assert planned[0].settings["clusters"] == whole
+
+
+def test_partition_leaves_the_target_and_dropped_columns_out_of_the_search_for_near_duplicates(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    x = np.tile(np.random.default_rng(0).normal(size=300), 2)
+    frame = pl.DataFrame({"x": x, "z": x**2, "y": np.arange(600.0), "logged": np.arange(600.0)})
+    frame.write_csv(tmp_path / "t.csv")
+    (tmp_path / "s.toml").write_text('target = "y"\ndrop = "log*"\n[partition.where]\nshifted = "x > 1"\n')
+
+    def leakage(*words: str) -> tuple[str, dict[str, Any]]:
+        said = did(shiftbench("partition", "t.csv", *words, "--out", "p", "--overwrite"))
+        return said.err, json.loads((tmp_path / "p/leakage.json").read_text("utf-8"))
+
+    for words in (("--config", "s.toml"), ("--config", "s.toml", "--target", "y")):
+        told, found = leakage(*words)
+        assert found["compared"] == ["x", "z"]
+        assert any("whose features are equal" in finding["what"] for finding in found["findings"])
+        assert "note:" not in told
+    told, found = leakage("--shifted-if", "x > 1")
+    assert found["compared"] == ["x", "z", "y", "logged"]
+    assert "--target leaves one out" in told
 
 
 def test_columns_that_no_model_sees_make_no_difference_between_equal_records(tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ def run(
 def partition(
     table: o.Table,
     out: o.Out = None,
+    target: o.Target = None,
     time: o.Time = None,
     group: o.Group = None,
     shifted: o.Shifted = None,
@@ -196,16 +197,23 @@ def partition(
         progress("partition", 0, 1)
         cut = cut_clusters or base.get("cut_clusters", False)
         clusters = listed(cluster, "+,") or tuple(settings.names(base.get("clusters", ())))
-        tables.require(frame, clusters, where=table.name)
+        target = target or base.get("target")
+        tables.require(frame, [*clusters, *([target] if target else [])], where=table.name)
+        unseen = list(tables.expand(settings.names(base.get("drop", ())), frame.columns, what="column to drop"))
         rules = runner.own_ids(runner.kept_apart(rules, clusters=clusters, cut=cut), frame)
         ids = tables.native_ids(frame, rules.id, where=table.name)
-        made = runner.divide(frame, rules, place, ids=ids, source=table, clusters=clusters, write_parts=True)
+        unseen += [target] if target else []
+        made = runner.divide(
+            frame, rules, place, ids=ids, source=table, clusters=clusters, unseen=unseen, write_parts=True
+        )
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")
     for reason, count in made.parts.unused.items():
         say(f"{'unused':9}{count:>12,}  {reason}")
     for warning in made.notes:
         note(f"warning: {warning}")
+    if not target:
+        note("note: near-duplicates of train were looked for in every column without a role; --target leaves one out")
     say(f"manifest {made.manifest.hash}")
     say(f"written to {folder}")
 

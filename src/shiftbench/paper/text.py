@@ -106,9 +106,12 @@ def _words(table: Table, row: int) -> Iterator[GridCell]:
 
 def _label(table: Table, row: Row) -> tuple[str, str]:
     """What a row is called, and its names in one's own runs where those say more."""
-    # Where rows tell experiments, one run each says nothing that the letter does not say.
+    # Where rows tell experiments, one run each says nothing that the letter does not say; and which method fills a
+    # system of the paper is told by the other tables, so that only rows of the same system need it.
     several = len({other.run for other in table.rows if other.run and other.experiment == row.experiment}) > 1
-    names = [row.own] * (row.own not in ("", row.system)) + [row.run] * (several and bool(row.run))
+    same = [other for other in table.rows if (other.system, other.experiment) == (row.system, row.experiment)]
+    named = row.own not in ("", row.system) and (not row.experiment or len(same) > 1)
+    names = [row.own] * named + [row.run] * (several and bool(row.run))
     if row.measure:
         return clean(row.measure), clean(", ".join([row.system, *names]))
     return clean(" · ".join(filter(None, (row.system, row.experiment)))), clean(", ".join(names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -41,9 +41,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Leakage:
-    """All findings, the worst first."""
+    """All findings, the worst first, and the columns in which near-duplicates were looked for."""
 
     findings: tuple[Finding, ...]
+    compared: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -52,7 +53,7 @@ class Leakage:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {"findings": [asdict(finding) for finding in self.findings]}
+        return {"findings": [asdict(finding) for finding in self.findings], "compared": list(self.compared)}
 
     def text(self) -> str:
         """One line a finding, the worst first."""
@@ -96,8 +97,10 @@ def leakage(
     if rules.time is not None:
         found += [*_gap(frame[rules.time], partition, rules), *_days(frame[rules.time], partition)]
     columns = list(features) or [name for name in frame.columns if name not in {*rules.columns(), *joined}]
+    columns = [name for name in columns if not frame.schema[name].is_nested()]
     found += _duplicates(frame.select(columns), partition)
-    return Leakage(tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)))
+    found.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
+    return Leakage(tuple(found), tuple(columns))
 
 
 def _others(partition: Partition) -> list[str]:
@@ -188,7 +191,6 @@ def _span(distance: float, dtype: DataType) -> str:
 
 def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
     """Rows of another partition that equal a row of train in every feature, exactly or nearly."""
-    features = features.select(name for name, dtype in features.schema.items() if not dtype.is_nested())
     train = (partition.assignment == "train").arg_true().to_numpy().astype(np.intp)
     others = (partition.assignment != "train").arg_true().to_numpy().astype(np.intp)
     if not features.width or not len(train) or not len(others):

@@ -125,6 +125,12 @@ def test_known_cells_of_the_full_paper():
     assert (latest.printed[0].text, latest.value) == ("2.04", None)
 
 
+def test_rows_of_other_training_sets_are_named_by_system_and_letter_alone():
+    text = paper.PAPER.markdown(found(paper.tables(both()), "Table 13", "regression, evaluation"))
+    assert "| CatBoost ensemble · A |" in text
+    assert "boosting" not in text.split("\n\n- ")[0]
+
+
 def test_both_printings_of_macro_f1_stand_side_by_side_and_are_explained():
     table = found(paper.tables(both()), "Table 9", "classification, development")[0]
     entry = cell(table, "CatBoost single", "macro_f1", subset="in")
