@@ -124,7 +124,3 @@ class WrongSignWarning(ShiftbenchWarning):
 
 class ConstantUncertaintyWarning(ShiftbenchWarning):
     """The uncertainty is the same for every record, so it ranks nothing."""
-
-
-class LeakageWarning(ShiftbenchWarning):
-    """Something on both sides of a partition boundary, or in the features, that may tell the answer."""

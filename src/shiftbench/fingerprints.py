@@ -1,8 +1,8 @@
-"""Fingerprints of (id, target) pairs: whether predictions meet the very targets they were made for.
+"""Fingerprints of (id, target) pairs: they detect predictions joined to targets other than those they were made for.
 
-A fingerprint is 32 bits of a hash of a record's id as text and of its target: of a regression the number in single
-precision, so that formats of files make no difference, of a classification the label as text. They tell records that
-were numbered in another way; they keep no secrets: a class can be found from them by trying all.
+A fingerprint is the upper 32 bits of a hash of a record's id (as text) and its target: in a regression the number in
+single precision, so that the file format makes no difference; in a classification the label as text. They detect
+records that were numbered differently. They are not secret: a class can be recovered by trying all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_LISTED = 3
 
 
 def fingerprints(ids: pl.Series, targets: pl.Series, *, task: str) -> pl.Series:
-    """The fingerprint of each of N records, UInt32, null where the target is missing or fits no such task.
+    """The fingerprint of each of N records, UInt32; null where the target is missing or invalid for the task.
 
     ids: [N], none missing. task: "regression" or "classification".
     """
@@ -39,7 +39,7 @@ def fingerprints(ids: pl.Series, targets: pl.Series, *, task: str) -> pl.Series:
 
 
 def require_same(ids: pl.Series, recorded: pl.Series, targets: pl.Series, *, task: str, where: str) -> None:
-    """Check the targets [N] that predictions meet against the fingerprints [N] of those they were made for.
+    """Check that predictions are scored against the targets they were made for, by fingerprints [N].
 
     Records for which either target is unknown are not compared.
 
@@ -61,7 +61,7 @@ def require_same(ids: pl.Series, recorded: pl.Series, targets: pl.Series, *, tas
 
 
 def of_table(frame: pl.DataFrame, ids: pl.Series, target: str | None, *, task: str | None) -> pl.Series | None:
-    """The fingerprints of a table [N] that may hold the target; None where it does not."""
+    """The fingerprints of a table's records [N]; None if the table does not hold the target."""
     if target not in frame.columns or task is None:
         return None
     assert target is not None

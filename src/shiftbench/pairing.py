@@ -1,4 +1,4 @@
-"""Which systems are resampled on which records: each on those it answers, every pair on those that both answer."""
+"""Sets of records for resampling: each system on the records it answers, each pair on those that both answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Shared:
 
     @property
     def systems(self) -> list[int]:
-        """The places of all systems that are needed here, ascending."""
+        """The indices of all systems that are resampled on these records, ascending."""
         return sorted({*self.scored, *(place for pair in self.pairs for place in pair)})
 
 

@@ -1,4 +1,4 @@
-"""Groups of records by which scores are broken down: settled once, for all splits and test sets.
+"""Groups of records by which scores are broken down: defined once, for all splits and test sets.
 
 - Text and booleans, and numbers that name clusters or groups: a group for each value.
 - Whole numbers with at most MOST_WHOLE different values (months, hours, rooms), and other numbers with at most
@@ -39,7 +39,7 @@ Naming = Callable[[pl.Series], pl.Series]  # values [N] → names of their group
 
 @dataclass(frozen=True)
 class Gathering:
-    """The groups of a column: those that keep their names, and how all others are called."""
+    """The groups of a column: those that keep their names; all others are shown as one."""
 
     known: frozenset[str]
     kept: frozenset[str]
@@ -80,7 +80,7 @@ class Gathering:
         return np.array(shown)[codes.reshape(-1)]
 
     def note(self, column: str) -> str:
-        """What to say of groups that were gathered, "" if none were."""
+        """A sentence on the groups that are shown as one; "" if there are none."""
         if not self.others:
             return ""
         found = f"slices by {column}: {len(self.known):,} groups; "
@@ -92,7 +92,7 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Slicing:
-    """Slice columns (or "a+b", combinations) and the groups of each, settled on a table of reference.
+    """Slice columns (or "a+b", combinations) and the groups of each, defined by a reference table.
 
     calendar: those whose groups are stretches of time.
     """
@@ -103,7 +103,7 @@ class Slicing:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Sequence[str], *, labels: Collection[str] = ()) -> Slicing:
-        """The groups of the records [N] in `frame`, which may then be asked for in any part of it, or elsewhere.
+        """The groups defined by the records [N] of `frame`; `labels` then applies them to any table.
 
         labels: columns whose numbers are names (of clusters, of groups), each a group of its own.
 
@@ -137,11 +137,11 @@ class Slicing:
 
     @property
     def notes(self) -> list[str]:
-        """What to say of columns with too many groups."""
+        """A sentence for each column with too many groups."""
         return [note for name, each in self.gatherings.items() if (note := each.note(name))]
 
     def only_in(self, train: pl.DataFrame) -> list[str]:
-        """A note for each column with groups that train has and the table of reference has not."""
+        """A note for each column with groups that occur in train but not in the reference table."""
         notes = []
         for name, gathering in self.gatherings.items():
             if name in self.calendar:
@@ -154,7 +154,7 @@ class Slicing:
 
 
 def own_slicing(frame: pl.DataFrame, columns: Sequence[str], *, labels: Collection[str] = ()) -> Slicing:
-    """The groups of one table that stands for itself.
+    """The groups of a table that is its own reference.
 
     Raises:
         TableError: as `Slicing.of`.

@@ -250,7 +250,10 @@ def test_of_two_preparations_of_a_folder_the_later_is_told_of_the_other(
     assert shiftbench(*words).code == 0
     for said in told:
         assert said.code == 2
-        assert "p: expected a folder that nobody else writes to, found another process at it. Wait for it" in said.err
+        assert (
+            "p: expected a folder that nobody else writes to, found another process writing to it. Wait for it"
+            in said.err
+        )
     assert len(told) == 2
     assert verify("p") == ()
     assert {entry.name for entry in Path().iterdir()} == {"p"}

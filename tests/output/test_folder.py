@@ -228,7 +228,7 @@ def test_one_process_at_a_time_writes_into_a_folder(earlier: Path) -> None:
     with writing(earlier, "assess", overwrite=True) as place:
         write(place, "new")
         other = subprocess.run([sys.executable, "-c", IN_ANOTHER_PROCESS], capture_output=True, text=True, check=False)
-        assert "r: expected a folder that nobody else writes to, found another process at it" in other.stderr
+        assert "r: expected a folder that nobody else writes to, found another process writing to it" in other.stderr
         assert "in" not in other.stdout.split()
     assert names(Path()) == ["r"]
     assert (earlier / "a.txt").read_text() == "new"

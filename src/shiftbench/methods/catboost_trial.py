@@ -1,6 +1,6 @@
-"""Models that others may have written, tried out in a process of its own: CatBoost's reader can crash on damaged ones.
+"""Loads untrusted CatBoost models in a separate process first, because its reader can crash on damaged files.
 
-The hash beside a model finds accidents, but not files that were changed together with their hashes.
+The hash stored beside a model detects accidental damage, but not a file that was changed together with its hash.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _known: set[str] = set()  # hashes of files that this process has made or tried
 
 
 def trust(kept: MemberFiles, members: Iterable[int]) -> None:
-    """Take members that this process has trained as sound."""
+    """Register members that this process has trained, which need no trial."""
     _known.update(str(kept.note(member).get("sha256")) for member in members)
 
 
 def require_sound(kept: MemberFiles, members: int) -> None:
-    """Load and use, in one other process, all models that this process knows nothing of.
+    """Load and run, in one separate process, all models that this process has neither trained nor tried.
 
     Raises:
         SettingsError: naming the first that CatBoost refuses, crashes on or hangs on.
@@ -65,7 +65,7 @@ def _answer(trial: child.Child, member: int) -> str:
 
 
 def _try(folder: Path, suffix: str, member: int, _tell: child.Tell) -> str:
-    """Load a model and ask it about rows of all sizes; returns why that cannot be done."""
+    """Load a model and let it predict varied rows; returns the reason if that fails."""
     from catboost import CatBoost, CatBoostError
 
     try:

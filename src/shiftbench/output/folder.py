@@ -1,8 +1,8 @@
-"""An output folder: made aside and moved whole, so that the earlier result or the new one is whole at every moment.
+"""Output folders are built beside their final place and renamed into it: a complete result is there at every moment.
 
-Beside a folder `r` lie, while it is made, `.r.shiftbench` (its lock and journal), `.r.making` (the new result) and, for
-the blink of the swap and while it is removed, `.r.earlier`. Only the journal says that the others are ours; nothing of
-these names is touched without it. A result is removed file by file, each only if it is what the mark lists.
+While a folder `r` is written, its parent holds `.r.shiftbench` (lock and journal), `.r.making` (the new result) and,
+during the swap and until it has been deleted, `.r.earlier` (the previous result). Nothing with these names is touched
+unless the journal records it. A previous result is deleted file by file, and only files that its mark lists.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ def writing(
     folder: Path, made_by: str, *, overwrite: bool = False, resumes: bool = False, finishes: bool = True,
     inputs: Sequence[Path] = (), settings: object = None, tell: Tell = lambda _: None,
 ) -> Iterator[Path]:  # fmt: skip
-    """Yield a folder to write to, which takes the place of `folder` once the block succeeds.
+    """Yield a temporary folder to write to; it replaces `folder` when the block succeeds.
 
-    A block that resumes finds what an interrupted one has left, or the files of the finished result; with `overwrite`
-    only what an interrupted one with the same inputs and settings has left. Any other block finds no folder.
+    With `resumes` the temporary folder holds what an interrupted run left, or the files of the finished result; with
+    `overwrite` as well, only what an interrupted run with the same inputs and settings left. Otherwise it does not
+    exist yet.
 
     Args:
-        folder: where the result goes: a new or empty folder, or one of an earlier result.
-        made_by: the command; it only takes the place of its own results.
+        folder: where the result goes: a new or empty folder, or one that holds an earlier result.
+        made_by: the command; it replaces only its own results.
         overwrite: whether an earlier result may be replaced.
-        resumes: whether the block goes on with what it finds.
-        finishes: whether all is made when the block ends; if not, it stays aside for a block that finishes.
-        inputs: what the block reads; none of it may lie in a folder that is replaced.
-        settings: of the command, anything with a `repr` of its own.
-        tell: told what a user should know.
+        resumes: whether the block continues from existing files.
+        finishes: whether the result is complete when the block ends; if not, it is kept for a block that completes it.
+        inputs: files and folders that the block reads; none may lie in a folder that is replaced.
+        settings: the command's settings, identified by their `repr`.
+        tell: called with messages for the user.
 
     Raises:
-        SettingsError: naming what in the folder is not as the command left it, if there is such; if there is an
-            earlier result that may not be replaced, or another process is at it.
+        SettingsError: naming files in the folder that the command did not write, or that were changed since; if there
+            is an earlier result that may not be replaced, or another process is writing to the folder.
     """
     place = Place.of(folder)
     for path in inputs if overwrite else ():
@@ -64,14 +65,15 @@ def writing(
 
 @aborts.left
 def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]:
-    """Yield a folder for files that are added to `folder` once the block succeeds, in the place of earlier ones.
+    """Yield a temporary folder whose files are added to `folder` when the block succeeds, replacing earlier ones.
 
-    An earlier file is replaced only if it is as the mark of the folder, or of one that it is in, lists it. The files of
-    an earlier block that are not written again are removed from the subfolders that are written to, unless `prunes`
-    is false.
+    An existing file is replaced only if it is unchanged since the mark of the folder, or of a folder above it, listed
+    it. Files of an earlier run that are not written again are removed from the subfolders that are written to, unless
+    `prunes` is false.
 
     Raises:
-        SettingsError: naming files of others that stand in the way; if another process is at it.
+        SettingsError: naming files that this package did not write and would have to replace; if another process is
+            writing to the folder.
     """
     root = _root(Place.of(folder).path)
     place = replace(Place.of(root), given=folder)
@@ -91,13 +93,13 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
 
 
 def require_outside(data: Path, folder: Path) -> None:
-    """Refuse to write into a folder that holds what is read: it may be replaced."""
+    """Refuse an output folder that contains an input: it may be replaced."""
     if data.resolve().is_relative_to(folder.resolve()):
         raise SettingsError(f"{folder}: expected --out elsewhere than the data, found {data} in it. Choose another.")
 
 
 def _root(path: Path) -> Path:
-    """The folder whose mark lists what is in a folder: itself, or one that it is in."""
+    """The folder whose mark lists the contents of `path`: `path` itself or a folder above it."""
     for each in path.parents:
         mark = read_mark(each)
         if mark and any(name.startswith(f"{path.relative_to(each).as_posix()}/") for name in mark.files):
@@ -107,7 +109,7 @@ def _root(path: Path) -> Path:
 
 @contextmanager
 def _parents(path: Path) -> Iterator[None]:
-    """Make the folders above a folder; those that are empty in the end, and were not there, go again."""
+    """Create missing parent folders; those that are still empty afterwards are removed again."""
     missing = [above for above in path.parents if not above.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -120,7 +122,7 @@ def _parents(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _reported(making: Path, folder: Path) -> Iterator[None]:
-    """Have errors name a folder as the user calls it, not where it is made."""
+    """Make error messages name the folder as the user gave it, not the temporary one."""
     places = (str(making.absolute()), str(making))
 
     def named(text: str) -> str:
@@ -141,7 +143,7 @@ def _reported(making: Path, folder: Path) -> Iterator[None]:
 
 
 def _digest(inputs: Sequence[Path], settings: object) -> str:
-    """What tells the work of a command from another: its settings, and its inputs by name, size and time of change."""
+    """A hash that identifies a run: the settings, and name, size and modification time of every input file."""
     found = [path for top in inputs for path in (top, *sorted(top.rglob("*") if top.is_dir() else ()))]
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in found if path.is_file()]
     return hashlib.sha256(repr((settings, states)).encode("utf-8", "surrogateescape")).hexdigest()

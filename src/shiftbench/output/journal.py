@@ -1,4 +1,4 @@
-"""Beside an output folder while it is made: one file that is its lock and says how far the making has come."""
+"""The journal of an output folder while it is written: one file beside it, both lock and record of the step reached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shiftbench.errors import SettingsError
 from shiftbench.output import lock
 
 FORMAT = "shiftbench output folder in the making 1"
-SIZE = 512  # all of it is written in one piece, over what is there: a kill leaves the old state or the new one
+SIZE = 512  # bytes, written by one call over the old content: after a kill the file holds the old or the new state
 
 # Nothing is under way; the earlier result is being taken over; the new one is being made; it is whole, and takes the
 # place of the earlier one; it has done so, and the earlier one is being removed.
@@ -25,10 +25,10 @@ NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
 
 @dataclass(frozen=True)
 class State:
-    """How far the making of an output folder has come.
+    """The step that writing an output folder has reached.
 
-    made_by: the command. inputs: a hash of what it was to do, with what. earlier: whether there was NOTHING before, or
-    the earlier result was TAKEN_OVER or is to be REPLACED. adding: whether files are being added to the folder.
+    made_by: the command. inputs: a hash of its inputs and settings. earlier: whether there was NOTHING before, or the
+    earlier result was TAKEN_OVER or will be REPLACED. adding: whether files are being added to the folder.
     """
 
     step: str = IDLE
@@ -47,24 +47,24 @@ class Journal:
     state: State = field(default_factory=State)
 
     def write(self, **changes: object) -> None:
-        """Note what changes in the state."""
+        """Record changes of the state."""
         self.state = replace(self.state, **changes)  # type: ignore[arg-type]
         os.ftruncate(self.file.fileno(), SIZE)
         self.file.seek(0)
         self.file.write(json.dumps({"format": FORMAT, **asdict(self.state)}).ljust(SIZE - 1).encode() + b"\n")
 
     def clear(self) -> None:
-        """Note that nothing is under way."""
+        """Record that no step is pending."""
         if self.state != State():
             self.write(**asdict(State()))
 
 
 @contextmanager
 def journal(path: Path, folder: Path) -> Iterator[Journal]:
-    """Hold the journal of a folder; it is gone afterwards unless something is under way.
+    """Open and lock the journal of a folder; afterwards it is removed unless a step is pending.
 
     Raises:
-        SettingsError: if another process holds it, or the file is somebody else's.
+        SettingsError: if another process holds it, or the file is not a journal.
     """
     try:
         with lock.locked(path) as file:
@@ -80,8 +80,8 @@ def journal(path: Path, folder: Path) -> Iterator[Journal]:
             raise
         if isinstance(error, BlockingIOError):
             raise SettingsError(
-                f"{folder}: expected a folder that nobody else writes to, found another process at it. Wait for it to "
-                "end, or choose another --out."
+                f"{folder}: expected a folder that nobody else writes to, found another process writing to it. Wait "
+                "for it to end, or choose another --out."
             ) from None
         if error.errno in (errno.ELOOP, errno.EISDIR):  # a link, which is not followed, or a folder
             raise _taken(path) from None

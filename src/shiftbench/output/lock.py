@@ -1,4 +1,4 @@
-"""Locks: one process at a time in a folder, freed by the system however the process ends."""
+"""File locks: one process at a time; the operating system releases them however the process ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAR = 1 << 30  # the byte that Windows locks: it may not be read while it is
 
 @contextmanager
 def locked(path: Path) -> Iterator[IO[bytes]]:
-    """Hold the lock of a file, made if need be, and yield it open for reading and writing; a link is not followed.
+    """Lock a file, creating it if needed, and yield it open for reading and writing; links are not followed.
 
     Raises:
         BlockingIOError: if another process holds it.
@@ -32,7 +32,7 @@ def locked(path: Path) -> Iterator[IO[bytes]]:
             except OSError as error:
                 if error.errno not in BUSY:
                     raise
-                raise BlockingIOError(errno.EAGAIN, "another process is at it", str(path)) from None
+                raise BlockingIOError(errno.EAGAIN, "another process holds the lock", str(path)) from None
             if _same(handle, path):  # else its last holder has removed it since it was opened
                 yield file
                 return
@@ -40,7 +40,7 @@ def locked(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """As `locked`, and an empty file is gone afterwards."""
+    """As `locked`; an empty file is removed afterwards."""
     with locked(path) as file:
         try:
             yield
@@ -50,7 +50,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def discard(file: IO[bytes], path: Path) -> None:
-    """Remove a locked file, while it is locked wherever the system can."""
+    """Remove a locked file, on systems that allow it before the lock is released."""
     if sys.platform == "win32":
         file.close()
     with suppress(OSError):
@@ -59,7 +59,7 @@ def discard(file: IO[bytes], path: Path) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be and gone again if it stays empty: two at once would take away each other's files.
+    """Lock a folder against other processes; it is created if needed, and removed again if it stays empty.
 
     Raises:
         TableError: if another process holds it, or it is a file.
@@ -73,8 +73,8 @@ def alone(folder: Path) -> Iterator[None]:
             yield
     except BlockingIOError:
         raise TableError(
-            f"{folder}: expected a folder that nobody else writes to, found another process at it. Wait for it to "
-            "end, or choose another folder."
+            f"{folder}: expected a folder that nobody else writes to, found another process writing to it. Wait for "
+            "it to end, or choose another folder."
         ) from None
     finally:
         if new:

@@ -1,6 +1,6 @@
-"""The mark of an output folder: what made it, and the name, size and SHA-256 of every file that it holds.
+"""The mark of an output folder: which command wrote it, and name, size and SHA-256 of every file in it.
 
-What the mark does not list, or lists otherwise, was not written by the command that made the folder: it is the user's.
+A file that the mark does not list, or lists with another hash, is the user's own.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from shiftbench import files
 from shiftbench.output.lock import LOCK
 
 MARK = ".shiftbench.json"
-OWN = (MARK, ".shiftbench.lock", ".shiftbench.making", ".shiftbench.adding")  # what only helps to make a folder
+OWN = (MARK, ".shiftbench.lock", ".shiftbench.making", ".shiftbench.adding")  # this package's temporary files
 FORMAT = "shiftbench output folder 1"
 PART = re.compile(r"\..+\.[a-z0-9_]{8}\.part")  # what `files.replacing` leaves where it is killed
 
-SETTLED_NS = 2_000_000_000  # as coarse as the clock of any disk is
+SETTLED_NS = 2_000_000_000  # the coarsest timestamp of any file system
 _HASHED: dict[tuple[int, ...], str] = {}
 
 
@@ -79,7 +79,7 @@ class Mark:
 
 
 def read_mark(folder: Path) -> Mark | None:
-    """The mark of a folder; None if it has none that can be understood."""
+    """The mark of a folder; None if it has none or an invalid one."""
     path = folder / MARK
     try:
         if path.is_symlink():
@@ -102,7 +102,7 @@ def listing(folder: Path, *, without: Container[str] = ()) -> dict[str, Entry]:
 
 
 def contents(folder: Path) -> Iterator[tuple[str, Path]]:
-    """All files, links and empty folders in a folder, by path in it; what only helps to make one is left out."""
+    """All files, links and empty folders in a folder, by relative path, without this package's temporary files."""
     stack = [(folder, "")]
     while stack:
         here, prefix = stack.pop()
@@ -136,17 +136,17 @@ def same(one: Path, other: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a kill has left of a mark while it was written."""
+    """Remove partially written marks that killed processes left."""
     for left in folder.glob(f".{MARK}.*.part"):
         if PART.fullmatch(left.name):
             left.unlink()
 
 
 def _sha256(path: Path) -> str:
-    """The hash of a file, taken once as long as nothing can have changed it: any change gives it a new time of status.
+    """The SHA-256 of a file, cached while its status (inode, size, mtime, ctime) is unchanged.
 
-    Not where that time is recent, since two changes within a tick of the disk's clock have the same; nor on Windows,
-    where it is the time of creation.
+    Not cached if the ctime is recent, since two changes within one tick of the clock share it; nor on Windows, where
+    ctime is the time of creation.
     """
     state = path.stat()
     key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)

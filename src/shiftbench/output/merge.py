@@ -1,6 +1,6 @@
-"""Moving files one by one into a folder that is there, each in the place of one that the folder's mark lists.
+"""Moving files one by one into an existing folder; each may replace only a file that the folder's mark lists.
 
-Before the first is moved the mark lists the old and the new files, so that a kill leaves no file of unknown origin.
+Before the first move the mark lists old and new files, so that after a kill the origin of every file is known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from shiftbench.output.mark import Entry, Mark, read_mark, same
 
 
 def conflicts(folder: Path, source: Path, names: Iterable[str]) -> list[str]:
-    """The names of what stands in the way of files that would be moved: not listed, changed since, or a link."""
+    """Names of files that would have to be replaced but must not be: not listed, changed since, or links."""
     mark, found = read_mark(folder), []
     for name in names:
         target = folder / name
@@ -28,7 +28,7 @@ def conflicts(folder: Path, source: Path, names: Iterable[str]) -> list[str]:
 
 
 def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, stale: Iterable[str]) -> None:
-    """Move the files `new` from `source` into a folder, and remove `stale` ones, if they are as the mark lists them."""
+    """Move the files `new` from `source` into a folder; remove `stale` ones that are as they were listed."""
     old = read_mark(folder) or Mark(made_by, {})
     here = {name: each for name, each in {**old.files, **old.coming}.items() if _is(folder / name, each)}
     known = {**old.files, **here}
@@ -50,7 +50,7 @@ def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, 
 
 
 def remove(folder: Path, name: str) -> None:
-    """Remove a file or an empty folder, and the folders that are empty then."""
+    """Remove a file or an empty folder, and the folders above it that are empty as a result."""
     path = folder / name
     path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     for above in Path(name).parents[:-1]:

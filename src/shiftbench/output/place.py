@@ -1,6 +1,6 @@
-"""Where an output folder is, what lies beside it while it is made, and where what is being made will be.
+"""The paths of an output folder: its own, its temporary neighbours, and the final path of a file being written.
 
-Files are written aside and moved, so a path that is written into one of them must be that of its final place.
+Files are written to a temporary folder and moved, so a path stored inside one of them must be the final one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from shiftbench.errors import SettingsError
 
 @dataclass(frozen=True)
 class Place:
-    """Where a folder is, and what lies beside it while it is made.
+    """The path of an output folder and of its temporary neighbours.
 
-    given: as the user calls it. merges: whether files are moved into it one by one, for it cannot be moved itself.
-    inside: whether it is made inside itself, for nothing can be beside it.
+    given: the path as the user gave it. merges: whether files are moved into it one by one, because the folder itself
+    cannot be renamed. inside: whether the temporary folders lie inside it, because its parent is not writable.
     """
 
     given: Path
@@ -55,25 +55,25 @@ class Place:
 
     @property
     def earlier(self) -> Path:
-        """The earlier result, for the blink of the swap and while it is removed."""
+        """The earlier result, during the swap and until it has been removed."""
         return self._beside("earlier")
 
     @property
     def journal(self) -> Path:
-        """Its lock, which says how far the making has come."""
+        """The lock file, which also records the step reached."""
         return self._beside("lock" if self.inside else "shiftbench")
 
     def told(self, path: Path) -> Path:
-        """A path as the user would write it."""
+        """A path in the form in which the user gave the folder: absolute or relative."""
         return path if self.given.is_absolute() else Path(os.path.relpath(path))
 
 
-_AT_WORK: dict[Path, Place] = {}  # what is being made
+_AT_WORK: dict[Path, Place] = {}  # temporary folder → its final place
 
 
 @contextmanager
 def at_work(making: Path, place: Place) -> Iterator[None]:
-    """While the block runs, a folder is being made that takes its place in the end."""
+    """Register a temporary folder and its final place for the duration of the block."""
     _AT_WORK[making] = place
     try:
         yield
@@ -82,7 +82,7 @@ def at_work(making: Path, place: Place) -> Iterator[None]:
 
 
 def final(path: Path) -> Path:
-    """Where a file or folder will be once all that is being made is at its place."""
+    """The path a file or folder will have once all temporary folders have been moved into place."""
     there = path.resolve()
     for above in (there, *there.parents):
         if above in _AT_WORK:
@@ -91,7 +91,7 @@ def final(path: Path) -> Path:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder in which the neighbours of a file or folder are, also of one that is not at its place yet."""
+    """The parent folder of a file or folder, of a temporary one that of its final place."""
     place = _AT_WORK.get(path.resolve())
     named = place.given if place else path
     return (named.resolve() if named.name in ("", "..") else named).parent

@@ -1,6 +1,6 @@
-"""One replacement of an output folder: what a kill has left, what may be replaced, the swap, what is added.
+"""Replacing an output folder or adding to it: recovery after a kill, checks of what may be replaced, the swap.
 
-Every step is written into the journal before it is taken, so that the next command can bring it to an end.
+Every step is written to the journal before it is taken, so that the next command can complete it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ ADVICE = "Move it away, or choose another --out; nothing was removed."
 
 @dataclass
 class Transaction:
-    """The making of an output folder whose journal is held, from what a kill has left to the swap."""
+    """Writes one output folder while its journal is locked: recovery, checks, swap."""
 
     place: Place
     made_by: str
     journal: Journal
     tell: Tell
 
-    # --- what a kill has left -----------------------------------------------------------------------------------------
+    # --- recovery after a kill ----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """Bring to an end what a killed command has begun, but for what can be gone on with."""
+        """Complete or undo the step that a killed command was in; work that can be resumed is kept."""
         step, place = self.journal.state.step, self.place
         self.discard_added()
         if step == steps.TAKING_OVER:
@@ -73,7 +73,7 @@ class Transaction:
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     def begin(self, *, overwrite: bool, resumes: bool, inputs: str) -> None:
-        """Make ready what the block finds; refuse whatever would be lost, or be mixed with another result."""
+        """Prepare the temporary folder; refuse if files would be lost or mixed with another result."""
         state, there = self.journal.state, not _empty(self.place.path)
         unfinished = state.step == steps.MAKING and not _empty(self.place.making)
         goes_on = unfinished and resumes and state.made_by == self.made_by and (not overwrite or state.inputs == inputs)
@@ -106,7 +106,7 @@ class Transaction:
             self.journal.write(step=steps.MAKING, made_by=self.made_by, inputs=inputs, earlier=earlier)
 
     def _kept(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> list[str]:
-        """The user's own files in the folder, which stay where they are; refuse where they cannot."""
+        """Names of files in the folder that the command did not write and that stay; refuse if they cannot."""
         given, mark = self.place.given, read_mark(self.place.path)
         if mark is None:
             raise SettingsError(
@@ -134,7 +134,7 @@ class Transaction:
         return foreign
 
     def require_free(self, path: Path) -> None:
-        """Refuse a name beside the folder that somebody else has taken."""
+        """Refuse if a temporary name beside the folder is already in use."""
         if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
             raise SettingsError(
                 f"{self.place.told(path)}: expected nothing there, since a result stands there while it is made or "
@@ -142,7 +142,7 @@ class Transaction:
             )
 
     def _take_over(self, names: Iterable[str]) -> None:
-        """Have files of the earlier result in the new one: the same ones, wherever the disk can do that."""
+        """Bring files of the earlier result into the new one, as hard links where the file system has them."""
         for name in names:
             source, target = self.place.path / name, self.place.making / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ class Transaction:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self, *, swaps: bool) -> None:
-        """Mark what was made, and put it into its place; or leave it for a block that does."""
+        """Write the mark and move the result into place, or leave it for a later run that completes it."""
         place = self.place
         if _empty(place.making):
             self._discard()
@@ -187,7 +187,7 @@ class Transaction:
         self._move_in()
 
     def _merge(self) -> None:
-        """Move what was made into the folder, from where a kill has stopped that."""
+        """Move the new files into the folder one by one; safe to repeat after a kill."""
         old, new = read_mark(self.place.path), read_mark(self.place.making)
         if new:
             stale = list(old.files) if old else []
@@ -201,7 +201,7 @@ class Transaction:
         self._remove_earlier()
 
     def _remove_earlier(self) -> None:
-        """Remove an earlier result, each file only if it is listed, or is in the new one, too."""
+        """Remove the earlier result: only files that its mark lists or that the new result holds as well."""
         self.journal.write(step=steps.REMOVING)
         earlier = self.place.earlier
         try:
@@ -214,7 +214,7 @@ class Transaction:
         self.journal.clear()
 
     def give_up(self, error: BaseException, *, resumes: bool) -> None:
-        """Leave the earlier result as it is, and what can be gone on with."""
+        """After an error, keep the earlier result and whatever a later run can resume from."""
         place, state = self.place, self.journal.state
         if state.step in (steps.SWAPPING, steps.REMOVING):
             return
@@ -225,7 +225,7 @@ class Transaction:
             self.tell(f"note: what was made so far is kept in {place.told(place.making)}; the same command goes on")
 
     def _discard(self) -> None:
-        """Remove what was begun, which the journal knows as ours."""
+        """Remove the unfinished result, if the journal records one."""
         if self.journal.state.step != steps.IDLE and os.path.lexists(self.place.making):
             shutil.rmtree(self.place.making)
         self.journal.clear()
@@ -233,7 +233,7 @@ class Transaction:
     # --- adding -------------------------------------------------------------------------------------------------------
 
     def add(self, made_by: str, folder: str, *, prunes: bool) -> None:
-        """Move what was made for a folder in this one (".": itself) into it."""
+        """Move new files into `folder`, a path inside this one ("." for itself)."""
         place, old = self.place, read_mark(self.place.path)
         _tidy(place.adding, ())
         new = listing(place.adding)
@@ -247,7 +247,7 @@ class Transaction:
         move(place.path, place.adding, new, made_by=old.made_by if old else made_by, stale=stale)
 
     def discard_added(self) -> None:
-        """Remove what was to be added, which the journal knows as ours."""
+        """Remove files that were still to be added, if the journal records any."""
         if self.journal.state.adding:
             if os.path.lexists(self.place.adding):
                 shutil.rmtree(self.place.adding)
@@ -255,7 +255,7 @@ class Transaction:
 
 
 def _removed(folder: Path, *, beside: Path) -> list[str]:
-    """Remove a folder that the mark in it lists, the mark last; return what is not listed, which stays."""
+    """Remove the files that a folder's mark lists, the mark last; return the names of the others, which stay."""
     mark, left = read_mark(folder), []
     for name, path in list(contents(folder)):
         emptied = mark and path.is_dir() and any(each.startswith(f"{name}/") for each in mark.files)
@@ -271,7 +271,7 @@ def _removed(folder: Path, *, beside: Path) -> list[str]:
 
 
 def _tidy(folder: Path, kept: Container[str]) -> None:
-    """Remove what killed writers of files have left, and free locks, but for files of the user's."""
+    """Remove partial files and empty locks that killed processes left, except those named in `kept`."""
     for name, path in list(contents(folder)):
         left = PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size)
         if left and name not in kept:
@@ -279,7 +279,7 @@ def _tidy(folder: Path, kept: Container[str]) -> None:
 
 
 def _empty(folder: Path) -> bool:
-    """Whether nothing is in a folder but what only helps to make it; also where there is none."""
+    """Whether a folder is absent, or holds only this package's own temporary files."""
     if not folder.is_dir():
         return True
     return not (folder / MARK).exists() and not any(True for _ in contents(folder))

@@ -1,9 +1,9 @@
-"""Clusters kept on one side: all of a cluster's records serve train, or dev (dev_in, dev_out), or eval.
+"""Keeps clusters on one side: all records of a cluster go to train, or to dev (dev_in, dev_out), or to eval.
 
-A cluster with in-domain records goes where its in-domain records are drawn, so that the shares hold; of its shifted
-records those are used that fit the side. A cluster of shifted records alone goes to dev or eval, each as likely as its
-records fit it. The clusters are laid out on a line as `sampling.whole_groups` does, those with in-domain records alone,
-with both, and with shifted records alone each on a line of their own, so that every kind is met by its share.
+A cluster with in-domain records goes to the side drawn for these, so that the shares hold; of its shifted records only
+those that fit this side are used. A cluster of shifted records only goes to dev or eval, with probabilities by how
+many of its records fit each. Clusters are laid out along a line as in `sampling.whole_groups`; those with in-domain
+records only, with both, and with shifted records only have a line each, so that the shares hold for each kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sided:
-    """Where the records of whole clusters went.
+    """The partition of the records of whole clusters.
 
     drawn: the partitions. left: how many records fit a partition of another side than their cluster's, by reason.
     """
@@ -73,7 +73,7 @@ def one_side(frame: pl.DataFrame, rules: Rules, fits: Bits, own: Mapping[str, Fl
 
 
 def _units(frame: pl.DataFrame, rules: Rules) -> pl.Series:
-    """What stays whole, as text [N]: the clusters, or the groups of `by` where these are unions of clusters."""
+    """The units that stay whole, as text [N]: the clusters, or the groups of `by` if these are unions of clusters."""
     assert rules.apart is not None
     clusters = keys.key(frame, rules.apart).cast(pl.String).alias("cluster")
     if rules.by in (None, rules.apart):
@@ -104,7 +104,7 @@ def _eligible(rules: Rules, fits: Bits, own: Mapping[str, Flags]) -> dict[str, F
 
 
 def _counts(values: pl.Series, eligible: Mapping[str, Flags]) -> pl.DataFrame:
-    """Clusters in the order of their names: how many records fit each set of partitions that records fit [C, …]."""
+    """For each cluster, sorted by name, the number of its records that fit each set of partitions [C, …]."""
     code = np.zeros(len(values), np.uint8)
     for place, member in enumerate(eligible.values()):
         code |= member.astype(np.uint8) << np.uint8(place)
@@ -136,7 +136,7 @@ def _sides(counts: pl.DataFrame, rules: Rules) -> npt.NDArray[np.int8]:
 
 
 def _weights(code: int, rules: Rules) -> tuple[npt.NDArray[np.float64], bool]:
-    """How likely each side is for a record that fits the partitions of a code, and whether it is a shifted one."""
+    """The probability of each side for a record that fits a set of partitions, and whether it is a shifted record."""
     names = [name for place, name in enumerate((*IN_DOMAIN, *SHIFTED)) if code >> place & 1]
     shifted = any(name in SHIFTED for name in names)
     shares = {**rules.shares, "dev_out": rules.dev_share, "eval_out": 1 - rules.dev_share}

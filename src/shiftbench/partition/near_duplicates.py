@@ -1,14 +1,14 @@
-"""Records that have a near-duplicate in train: every such record, and only such, without comparing all pairs.
+"""Finds every record that has a near-duplicate in train, without comparing all pairs.
 
 Two records are near-duplicates if each number of one differs from that of the other by at most TOLERANCE standard
-deviations of its column, and everything else (text, dates, booleans, missing and infinite values) is equal. So the
-distance is the largest difference in any column, in units of that column's standard deviation over the finite values
-of the partitioned records. A column whose standard deviation is 0 or lost in rounding is compared exactly.
+deviations of its column, and everything else (text, dates, booleans, missing and infinite values) is equal. The
+distance is thus the largest difference in any column, in units of that column's standard deviation over the finite
+values of the partitioned records. A column whose standard deviation is zero or lost in rounding is compared exactly.
 
-The search is a grid join (Böhm, Braunmüller, Krebs and Kriegel, "Epsilon grid order", SIGMOD 2001). A column is cut
-into cells that are wider than the tolerance, so that a near-duplicate of a value lies in the value's own cell or, if
-the value is near an edge, in the next one; such a record stands in both. Records whose cells nobody on the other side
-shares are dropped, column by column, the most telling first, until few pairs are left; these are compared in full.
+The search is a grid join (Böhm, Braunmüller, Krebs and Kriegel, "Epsilon grid order", SIGMOD 2001). A column is divided
+into cells wider than the tolerance, so that a near-duplicate of a value lies in the same cell or, if the value is near
+an edge, in the adjacent one; such a record is entered in both. Column by column, the most selective first, records
+whose cell holds no record of the other side are dropped, until few pairs are left; these are compared in full.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Column:
     tolerance: float
 
     def words(self, rows: Positions) -> Hashes:
-        """Equal values as equal words."""
+        """64-bit words [K] that are equal where the values are."""
         if self.values.dtype.is_numeric():
             return _words(self.numbers(rows))
         return self.values.gather(rows).hash().to_numpy()
@@ -64,7 +64,7 @@ class _Column:
         return self.values.gather(rows).cast(pl.Float64).fill_null(math.nan).to_numpy()
 
     def collisions(self, rows: Positions) -> float:
-        """The share of pairs of these records that meet in one cell."""
+        """The share of pairs of these records that share a cell."""
         _, counts = np.unique(self.cells(rows, WIDE), return_counts=True)
         return float(np.sum((counts / len(rows)) ** 2))
 
@@ -99,7 +99,7 @@ class _Column:
 
 
 def _words(numbers: Vector) -> Hashes:
-    """The bits of floats, of which there is but one zero and one NaN."""
+    """The bits of floats, with one representation of zero and one of NaN."""
     return np.where(np.isnan(numbers), math.nan, numbers + 0.0).view(np.uint64)
 
 
@@ -132,7 +132,7 @@ def near(features: pl.DataFrame, train: Positions, others: Positions, *, known: 
 
 
 def _columns(features: pl.DataFrame, rows: Positions) -> list[_Column]:
-    """The columns with their tolerances, those first in which the fewest records meet."""
+    """The columns with their tolerances, the most selective first."""
     everything = len(rows) == features.height
     columns = [_Column(values, _tolerance(values if everything else values.gather(rows))) for values in features]
     sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows)), dtype=np.intp)]
@@ -166,7 +166,7 @@ def _matched(train_keys: Hashes, train: Positions, keys: Hashes, rows: Positions
 
 
 class _Join:
-    """Records of both sides that may still meet: their rows, and a key of the cells they lie in so far."""
+    """The candidates left on both sides: their rows, and a key of the cells they are in so far."""
 
     def __init__(self, train: Positions, others: Positions) -> None:
         self.train, self.others = train, others
@@ -179,7 +179,7 @@ class _Join:
         return self.pairs <= FEW_PAIRS * (len(self.train) + len(self.others)) + PAIRS_AT_ONCE // 10
 
     def narrow_down(self, columns: list[_Column], width: float) -> None:
-        """Drop what has no partner in its cells, column by column, while that gets rid of many pairs."""
+        """Drop records without a candidate in their cells, column by column, while that removes many pairs."""
         most = 4 * len(self.others)
         for column in columns:
             if self.is_small or len(self.others) > most:
@@ -220,7 +220,7 @@ class _Join:
         return Twins(found.rows[sure], found.twins[sure])
 
     def drop(self, rows: Positions) -> None:
-        """Look no further for these rows."""
+        """Drop rows for which a near-duplicate has been found."""
         left = ~np.isin(self.others, rows)
         self.others, self.keys = self.others[left], self.keys[left]
         self._keep_met()

@@ -1,4 +1,4 @@
-"""Columns of a run's table: what of them must spell one kind of value."""
+"""Checks that the columns a run uses hold one kind of value each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shiftbench import keys, tables
 from shiftbench.errors import TableError
 from shiftbench.settings import Settings
 
-LABELS = ("group", "by", "apart")  # rules whose columns are only held against each other
+LABELS = ("group", "by", "apart")  # rules whose columns are only compared with each other
 
 
 def require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> None:
-    """Check that no column with a role or that may become a feature is text that mostly spells numbers or dates.
+    """Check that no column with a role, and no possible feature, is text that is mostly numbers or dates.
 
     Raises:
         TableError: naming every such column, with rows counted from 1 and what to do.
@@ -44,5 +44,5 @@ def require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> N
 
 
 def _there(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
-    """The columns that the names, perhaps of combinations, stand for; others are refused elsewhere."""
+    """The existing columns behind names such as `city` or `city+state`; missing ones are reported elsewhere."""
     return [part for name in names for part in keys.parts(name, frame.columns) if part in frame.columns]

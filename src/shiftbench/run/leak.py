@@ -1,8 +1,8 @@
-"""Clusters in train and in-domain evaluation alike: how many records have one, and how much better scores are for it.
+"""Clusters that train shares with in-domain evaluation: how many records are affected, and by how much scores gain.
 
-The second is estimated on train alone with quick boosted trees: records of a third of the clusters are predicted
-twice, by trees that learnt from none of these clusters, and by trees that learnt from as many records, the others of
-the same clusters among them. The two losses are of the same records, so that their ratio is the leak and nothing else.
+The gain is estimated on train alone with quickly trained boosted trees: records of a third of the clusters are
+predicted twice, by trees that were trained without these clusters, and by trees that were trained on as many records,
+among them other records of the same clusters. Both losses are of the same records, so their ratio measures the leak.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Rows = npt.NDArray[np.intp]
 
 
 def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings: Settings) -> tuple[Leak, ...]:
-    """A leak for each split with in-domain records of which a notable share have their cluster in train, too."""
+    """A leak for each split in which a notable share of the in-domain records have their cluster in train as well."""
     if not clusters:
         return ()
     values = keys.key(parts.table, "+".join(clusters)).cast(pl.String)
@@ -67,7 +67,7 @@ def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Records of train that quick trees learn from and are tried on: inputs, targets, and the cluster of each, [N]."""
+    """Records of train for fitting and testing the quick trees: inputs, targets, clusters and ids, each [N]."""
 
     inputs: Inputs
     targets: npt.NDArray[Any]
@@ -83,9 +83,9 @@ Factor = tuple[float | None, float | None, float | None]
 def _factor(
     parts: Partition, clusters: pl.Series, rows: Rows, chosen: Features, settings: Settings
 ) -> tuple[Factor, str]:
-    """The ratio of the losses without and with the cluster, its 95 % interval over clusters; or why there is none.
+    """The ratio of the losses without and with the cluster and its 95 % interval over clusters; or why there is none.
 
-    clusters: [N] of the whole table. rows: the records of train that are looked at.
+    clusters: [N] of the whole table. rows: the records of train that are used.
     """
     if (count := clusters.gather(rows).n_unique()) < FEWEST_CLUSTERS:
         return (None, None, None), f"train has only {count} of them"
@@ -147,7 +147,7 @@ def _losses(sample: _Sample) -> Iterator[Vector]:
 
 
 def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
-    """The loss of each record in `tried` of trees that learn from `learnt`, after each stage: [S, K]."""
+    """The loss of each record in `tried` by trees trained on `learnt`, after each stage: [S, K]."""
     learnt = np.sort(learnt)
     truth = sample.targets[tried]
     values = len(np.unique(sample.targets[learnt]))

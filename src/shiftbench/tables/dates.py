@@ -1,9 +1,9 @@
-"""Dates as people write them, where what is written can mean one day only; the order of day and month is never guessed.
+"""Parses dates in common notations, if they are unambiguous; the order of day and month is never guessed.
 
-What is read: 2021-01-31 (also with / or . and without zeros), Jan 31, 2021, 31 January 2021, 20210131 beside other
-dates, and 31/01/2021 or 01/31/2021 (also with . or -), each with or without a time of day. In the last two, days
-above 12 tell the order: it is taken for the whole column if at least a tenth of its different dates show it and none
-shows the other. Years have four digits.
+Supported: 2021-01-31 (also with / or . and without leading zeros), Jan 31, 2021, 31 January 2021, 20210131 (if the
+column holds other dates as well), and 31/01/2021 or 01/31/2021 (also with . or -), each with an optional time of day.
+In the last two, days above 12 reveal the order, which is used for the whole column if at least a tenth of its distinct
+dates reveal it and none contradicts it. Years have four digits.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # which century, and o
 
 
 def is_like(text: str) -> bool:
-    """Whether one text looks like a date: sooner answered than for a whole column."""
+    """Whether one text looks like a date; faster than `like` for a single value."""
     return any(re.fullmatch(pattern, text) for pattern in (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR, COMPACT))
 
 
 def like(texts: pl.Series) -> pl.Series:
-    """Whether each text [N] looks like a date, readable or not; missing ones do not."""
+    """Whether each text [N] looks like a date, valid or not; False where missing."""
     patterns = (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR)
     if len(texts) <= FEW:  # a table may have very many columns of few values
         shown = [text is not None and any(re.fullmatch(pattern, text) for pattern in patterns) for text in texts]
@@ -58,7 +58,7 @@ def like(texts: pl.Series) -> pl.Series:
 
 
 def moments(texts: pl.Series) -> pl.Series:
-    """What each of the texts [N] of one column means, as UTC; missing where it is no date, or could be two dates."""
+    """The texts [N] of one column as times in UTC; null where a text is not a date or is ambiguous."""
     different = texts.drop_nulls().unique(maintain_order=True)
     read = pl.Series([None] * len(different), dtype=pl.Datetime("us"))
     for pattern in CERTAIN:
@@ -72,19 +72,19 @@ def moments(texts: pl.Series) -> pl.Series:
 
 
 def dates(texts: pl.Series) -> pl.Series:
-    """The texts [N] of one column as dates, or as times if any has a time of day; missing where one is unreadable."""
+    """The texts [N] of one column as dates, or as datetimes if any has a time of day; null where invalid."""
     found = moments(texts)
     whole = (found.dt.truncate("1d") == found).all()
     return (found.cast(pl.Date) if whole else found).rename(texts.name)
 
 
 def contradict(texts: pl.Series) -> bool:
-    """Whether some of the texts put the day before the month, and others, with the same sign, after it."""
+    """Whether, with the same separator, some texts must have the day first and others the month."""
     return any(min(_evidence(texts, sign)) > 0 for sign in SIGNS)
 
 
 def shapes(texts: pl.Series) -> pl.Series:
-    """The ways in which dates are written, each by its first example."""
+    """The notations in which dates are written, one example of each."""
     shape = texts.str.replace_all(r"\d", "0").str.replace_all(r"[A-Za-z]+", "a")
     return texts.filter(shape.is_first_distinct())
 
@@ -130,13 +130,13 @@ def _shown_order(texts: pl.Series, sign: str) -> str:
 
 
 def order(different: pl.Series) -> str:
-    """What to say of the order of day and month that the different dates of a column show; "" where none is open."""
+    """A clause on the order of day and month that a column's distinct dates reveal; "" if there is none."""
     found = {sign: _shown_order(different, sign) for sign in SIGNS}
     return "".join(f", {shown} where {sign!r} stands between them" for sign, shown in found.items() if shown)
 
 
 def _moment(groups: pl.DataFrame) -> pl.Series:
-    """The parts of dates as moments in UTC, missing where a part is, or where there is no such day or time."""
+    """Datetimes in UTC from the parts of dates; null where a part is missing or the day or time does not exist."""
     hour = pl.col("hour").cast(pl.Int64)
     late = pl.col("half").str.to_lowercase() == "p"
     clock = pl.when(pl.col("half").is_null()).then(hour).when(hour.is_between(1, 12)).then(hour % 12 + 12 * late)

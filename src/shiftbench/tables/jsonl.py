@@ -1,4 +1,4 @@
-"""JSON lines: one object a line; what one lacks is missing."""
+"""JSON Lines: one object per line; absent keys are missing values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.source import source
 
 KEY = r'"(?:[^"\\]|\\.)*"\s*:'
-# A string of JSON, which ends with its line at the latest; this never goes back, so that its time is linear.
+# A string of JSON, which ends with its line at the latest; without backtracking, so that time is linear.
 STRING = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*\\?(?:"|(?=\n)|\Z)')
 DEEPEST = 32  # levels of nesting; what polars takes to find the types of a table grows with their cube
 BLOCK = 1 << 24  # bytes looked at together
@@ -30,7 +30,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """The table in JSON lines, or its named columns.
 
     Raises:
-        TableError: naming every line that is no JSON object, or is nested more than `DEEPEST` levels deep.
+        TableError: naming every line that is not a JSON object, or is nested more than `DEEPEST` levels deep.
     """
     data = source(file)[1][:].removeprefix(codecs.BOM_UTF8)
     if _depth(data) > DEEPEST:  # in one line, or over several, none of which is an object then
@@ -47,7 +47,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
 
 def _repeated_keys(file: Path, data: bytes) -> list[str]:
-    """The problems of objects with a key twice, of which polars keeps one."""
+    """A problem for each object with a repeated key, of which polars silently keeps one."""
     keys = pl.Series("line", data.decode("utf-8", "replace").split("\n")).str.extract_all(KEY)
     twice = keys.list.len() > keys.list.n_unique()
     problems = []
@@ -68,7 +68,7 @@ def _repeated_keys(file: Path, data: bytes) -> list[str]:
 
 
 def _depth(data: bytes) -> int:
-    """The most brackets that are open at once, those in strings apart."""
+    """The largest nesting depth of brackets outside strings."""
     level = deepest = 0
     for block in _blocks(data):
         levels = np.cumsum(_STEPS[np.frombuffer(STRING.sub(b"", block).translate(None, _OTHERS), dtype=np.uint8)])

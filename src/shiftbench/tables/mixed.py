@@ -1,14 +1,14 @@
-"""Columns of text that spell numbers or dates in most rows and something else in some: refused where they are used.
+"""Refuses text columns in which most values are numbers or dates and the others are not.
 
-As categories they would mislead: each number a category, one day under several names. Refused are
+Used as categories they would mislead: every number would be a category, and one day would have several names. Refused:
 
-- dates: at least MOSTLY_DATES of the rows, or of the different values, look like dates, and not all can be read (see
+- dates: at least MOSTLY_DATES of the rows, or of the distinct values, look like dates, and not all can be parsed (see
   `dates`);
-- numbers: at least MOSTLY_NUMBERS of the rows, or of the different values, are numbers, also ones with thousands
-  separators, a decimal comma, a currency or a percent sign, and more than FEW_CATEGORIES of them differ; unless there
-  are more than FEW_WORDS other values, as among the codes 401, 250.83, V27, or numbers begin with zeros, as 007.
+- numbers: at least MOSTLY_NUMBERS of the rows, or of the distinct values, are numbers (also with thousands separators,
+  a decimal comma, a currency or percent sign), and more than FEW_CATEGORIES of them are distinct; unless there are more
+  than FEW_WORDS other values, as among the codes 401, 250.83, V27, or numbers have leading zeros, as 007.
 
-So 1, 2, A and sizes such as 38, 40, XL stay categories.
+So 1, 2, A and sizes such as 38, 40, XL remain categories.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shiftbench.tables import dates, dtypes, problem
 MOSTLY_DATES = 0.5
 MOSTLY_NUMBERS = 0.9
 FEW_CATEGORIES = 12  # so many different numbers may well be categories
-FEW_WORDS = 10  # other words for "missing" have few spellings, codes have many
+FEW_WORDS = 10  # there are few spellings of "missing", but many codes
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 DIGITS = r"^[+-]?\d+$"
 CODE = r"^[+-]?0\d"
@@ -43,8 +43,8 @@ def require_uniform(
 ) -> None:
     """Check that columns used as features, targets, times or slices are not text that mostly spells numbers or dates.
 
-    labels: columns whose values are only held against each other (clusters, groups): there, dates must be written
-        in one way. advice: what else the user can do.
+    labels: columns whose values are only compared with each other (clusters, groups): their dates must be written in
+        one notation. advice: what else the user can do.
 
     Raises:
         TableError: naming every such column, with the first rows, counted from 1, and what to do.
@@ -80,19 +80,19 @@ def _fault(column: pl.Series) -> str:
         return ""
     different = column.unique()
     if len(different) <= FEW_CATEGORIES and not dates.like(different.str.strip_chars()).any():
-        return ""  # soon told, because a table may have very many columns
+        return ""  # a fast path: a table may have very many columns
     counts = _counts(column)
     return _dates_fault(column, counts) or _numbers_fault(column, counts)
 
 
 def _counts(column: pl.Series) -> pl.DataFrame:
-    """The different values (`text`) and how often each stands in the column (`count`), in the order of the rows."""
+    """The distinct values (`text`) and their frequencies (`count`), in order of first occurrence."""
     clean = dtypes.without_missing(column).drop_nulls().alias("text")
     return clean.to_frame().group_by("text", maintain_order=True).agg(pl.len().alias("count"))
 
 
 def _share(counts: pl.DataFrame, flags: pl.Series) -> float:
-    """The share of rows with a value, or of different values if that is larger, that are flagged."""
+    """The flagged share of the rows with a value, or of the distinct values if that is larger."""
     rows = float(counts.filter(flags)["count"].sum()) / float(counts["count"].sum())
     return max(rows, float(flags.mean() or 0.0))  # type: ignore[arg-type]
 
@@ -103,7 +103,7 @@ def _dates_fault(column: pl.Series, counts: pl.DataFrame) -> str:
     if not like.any() or _share(counts, like) < MOSTLY_DATES:
         return ""
     unread = texts.filter(dates.moments(texts).is_null())
-    if unread.is_empty():  # readable, but text in a format with types: its writer may say what is meant
+    if unread.is_empty():  # valid, but stored as text in a typed format: the types are to be corrected there
         shown = ", ".join(map(repr, dates.shapes(texts).head(problem.MOST_LISTED)))
         return f"column {column.name!r}: expected dates, found them as text ({shown}). Store them as dates."
     other = unread.filter(~dates.like(unread))

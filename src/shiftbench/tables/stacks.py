@@ -1,4 +1,4 @@
-"""Short columns of text that read alike, put on top of one another so that thousands of them cost as much as one."""
+"""Concatenates many short columns of one type, so that thousands of them are processed as fast as one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Test = Callable[[pl.Series], pl.Series]
 
 
 def stacked(columns: Sequence[pl.Series]) -> pl.Series:
-    """Columns of one type, each under the one before it."""
+    """The concatenation of columns of one type."""
     return pl.concat([column.alias("") for column in columns], rechunk=True)
 
 
 def unstacked(stack: pl.Series, names: Sequence[str]) -> list[pl.Series]:
-    """The columns of these names, of equal height, that `stack` consists of."""
+    """The inverse of `stacked`: the columns of equal height, under these names."""
     height = len(stack) // len(names)
     return [stack.slice(place * height, height).alias(name) for place, name in enumerate(names)]
 
 
 def alike(columns: Sequence[pl.Series], tests: Sequence[Test]) -> list[npt.NDArray[np.intp]]:
-    """The places of columns (of one type and height) for which all of a column's values pass the same tests.
+    """Groups columns (of one type and height) by which tests all their values pass.
 
     Args:
         columns: K of them.
         tests: at most 63.
 
     Returns:
-        One array of places for each combination of tests that is found, in the order of its first column.
+        An array of column indices for each combination of tests that occurs, in order of its first column.
     """
     stack, key = stacked(columns), np.zeros(len(columns), np.int64)
     for bit, test in enumerate(tests):

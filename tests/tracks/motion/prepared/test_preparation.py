@@ -396,7 +396,7 @@ def test_opening_notices_what_is_missing_or_of_another_form(prepared, tmp_path):
 
 def test_two_preparations_do_not_share_a_folder(source, prepared, tmp_path):
     folder = tmp_path / "folder"
-    with alone(folder), pytest.raises(TableError, match=r"found another process at it\. Wait for it"):
+    with alone(folder), pytest.raises(TableError, match=r"found another process writing to it\. Wait for it"):
         prepare(source, folder)
     assert not folder.exists()
     prepare(source, folder)

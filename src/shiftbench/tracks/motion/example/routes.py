@@ -21,7 +21,6 @@ Numbers = npt.NDArray[np.intp]
 MOST_LANES = 12  # of a route
 SPACING = 1.5  # metres between the points of a path
 POINTS = 220
-REACH = SPACING * (POINTS - 1)
 SLOT = 14.0  # metres between two vehicles at the beginning, at least
 BEHIND = 12.0  # metres of a path behind the place where its vehicle begins
 BEYOND = np.inf
