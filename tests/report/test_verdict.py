@@ -84,7 +84,7 @@ def test_too_few_clusters_are_told_once_with_their_cause_and_nothing_is_certain(
     assert "to 3.00 °C on shifted data, 1.50 times as large; without intervals this may be chance" in told[0]
     (sentence,) = (text for text in told if "clusters" in text)
     assert sentence == (
-        f"There are no intervals and tests on shifted data and over all records: {cause}; at least 10 clusters are "
+        f"There are no intervals or tests on shifted data and over all records: {cause}; at least 10 clusters are "
         "needed. Differences there may be chance."
     )
 

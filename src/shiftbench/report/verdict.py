@@ -495,7 +495,7 @@ def _few(case: _Case, reasons: dict[str, str]) -> str:
     sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]
     told = [_side(count) for count in sides if count.clusters is not None and count.clusters < FEWEST]
     cause = f"{_listed(told)}; at least {FEWEST} clusters are needed" if told else next(iter(reasons.values()))
-    return f"There are no intervals and tests {where}: {cause}. Differences there may be chance."
+    return f"There are no intervals or tests {where}: {cause}. Differences there may be chance."
 
 
 def _side(count: Count) -> str:

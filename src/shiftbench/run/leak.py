@@ -152,8 +152,8 @@ def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
     truth = sample.targets[tried]
     values = len(np.unique(sample.targets[learnt]))
     if values < 2:
-        said = np.repeat(sample.targets[learnt[:1]], len(tried))
-        return np.stack([_loss(said, truth, regression=sample.regression)] * STAGES)
+        predicted = np.repeat(sample.targets[learnt[:1]], len(tried))
+        return np.stack([_loss(predicted, truth, regression=sample.regression)] * STAGES)
     trees = TREES if sample.regression else max(FEWEST_TREES, 2 * TREES // values // STAGES * STAGES)
     model = catboost_member.library().CatBoost(
         {
@@ -169,11 +169,13 @@ def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
     model.fit(_pool(sample, learnt))
     kind = "RawFormulaVal" if sample.regression else "Class"
     staged = model.staged_predict(_pool(sample, tried), prediction_type=kind, eval_period=trees // STAGES)
-    return np.stack([_loss(np.asarray(said).reshape(-1), truth, regression=sample.regression) for said in staged])
+    return np.stack(
+        [_loss(np.asarray(predicted).reshape(-1), truth, regression=sample.regression) for predicted in staged]
+    )
 
 
-def _loss(said: npt.NDArray[Any], truth: npt.NDArray[Any], *, regression: bool) -> Vector:
-    wrong: npt.NDArray[Any] = (said - truth) ** 2 if regression else said.astype(str) != truth
+def _loss(predicted: npt.NDArray[Any], truth: npt.NDArray[Any], *, regression: bool) -> Vector:
+    wrong: npt.NDArray[Any] = (predicted - truth) ** 2 if regression else predicted.astype(str) != truth
     return wrong.astype(np.float64)
 
 

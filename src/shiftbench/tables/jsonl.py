@@ -38,8 +38,8 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except problem.POLARS as error:
-        said = f"{file}: expected JSON lines, found: {problem.first_line(error)}."
-        raise TableError(*(_bad_lines(file, data) or [said])) from None
+        found = f"{file}: expected JSON lines, found: {problem.first_line(error)}."
+        raise TableError(*(_bad_lines(file, data) or [found])) from None
     if repeated := _repeated_keys(file, data):
         raise TableError(*repeated)
     columns.require_names(frame.columns, names or (), where=str(file))
