@@ -14,6 +14,7 @@ from shiftbench.assessed import rank_correlation
 from shiftbench.assessment import Options, assess, build, squared
 from shiftbench.errors import ArrayError, ShiftbenchWarning, UnknownNameError
 from shiftbench.report.content import METRICS, Report
+from shiftbench.report.verdict import verdict
 from shiftbench.scored import Records
 
 FEW = Options(intervals=intervals.Settings(replicates=60))
@@ -431,6 +432,7 @@ def test_days_on_both_sides_of_the_shift_tell_it_apart_though_their_own_interval
     report = assess(errors, rng.random(800), shifted=shifted, clusters=day)
     inside, out = (report.score("mean_error", system="model", split="all", subset=s) for s in ("in", "shifted"))
     assert out.low < inside.high  # type: ignore[operator]
+    assert verdict(report)[0].startswith("model: mean error rises from ")
     ratio = report.score("shift_ratio", system="model", split="all", subset="full")
     assert 1.0 < ratio.low < 1.3 < ratio.high < 1.5  # type: ignore[operator]
 

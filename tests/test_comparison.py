@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench import scored
+from shiftbench import comparison, scored
 from shiftbench.assessment import Options, build
-from shiftbench.comparison import ranks
 from shiftbench.intervals import Settings
 from shiftbench.report.content import METRICS
 from shiftbench.report.grid import grids
@@ -42,7 +41,7 @@ def better(systems: int, *pairs: tuple[int, int]) -> np.ndarray:
     ],
 )
 def test_a_rank_is_one_more_than_the_number_of_systems_found_better(pairs, expected):
-    assert ranks(better(3, *pairs)) == expected
+    assert comparison.ranks(better(3, *pairs)) == expected
 
 
 @examples
@@ -50,7 +49,7 @@ def test_a_rank_is_one_more_than_the_number_of_systems_found_better(pairs, expec
 def test_ranks_do_not_depend_on_the_order_of_the_systems(systems, random):
     found = better(systems, *((a, b) for a in range(systems) for b in range(a) if random.random() < 0.5))
     order = list(random.choice(list(permutations(range(systems)))))
-    assert ranks(found[np.ix_(order, order)]) == [ranks(found)[k] for k in order]
+    assert comparison.ranks(found[np.ix_(order, order)]) == [comparison.ranks(found)[k] for k in order]
 
 
 def chain(settings: Settings = NORMAL, *, systems: int = 9, n: int = 300):

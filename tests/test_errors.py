@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from shiftbench.errors import MOST_CHARACTERS, ShiftbenchError, ShiftbenchWarning, UnknownNameError, nearest, quoted
+from shiftbench import errors
+from shiftbench.errors import ShiftbenchError, ShiftbenchWarning, UnknownNameError
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_a_message_about_megabytes_is_short(value):
         start = time.perf_counter()
         for said in (str(ShiftbenchError(text)), str(ShiftbenchWarning(text))):
             assert said.startswith("t.csv: expected a number, found ")
-            assert len(said) < 5 * MOST_CHARACTERS
+            assert len(said) < 10_000
         assert time.perf_counter() - start < 2
 
 
@@ -41,18 +42,18 @@ def test_no_message_steers_a_terminal():
 
 
 def test_any_value_can_be_quoted():
-    assert quoted("a\nb") == "'a\\nb'"
-    assert len(quoted("x" * 1000)) == 40
-    assert quoted(10**5000) == "int of thousands of digits or levels"
+    assert errors.quoted("a\nb") == "'a\\nb'"
+    assert len(errors.quoted("x" * 1000)) == 40
+    assert errors.quoted(10**5000) == "int of thousands of digits or levels"
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    assert quoted(deep) == "list of thousands of digits or levels"
+    assert errors.quoted(deep) == "list of thousands of digits or levels"
 
 
 def test_the_nearest_of_very_many_or_very_long_names_is_found_in_no_time():
     start = time.perf_counter()
-    assert nearest("colum", ["column", *(f"c{k}" for k in range(1_000_000))]) == "column"
-    assert nearest("x" * 1_000_000, ["x" * 1_000_000]) is None
+    assert errors.nearest("colum", ["column", *(f"c{k}" for k in range(1_000_000))]) == "column"
+    assert errors.nearest("x" * 1_000_000, ["x" * 1_000_000]) is None
     assert "Did you mean 'wind'" in str(UnknownNameError("column", "wnd", ["wind", "x" * 100_000]))
     assert time.perf_counter() - start < 2

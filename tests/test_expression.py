@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
-from shiftbench.expression import DEEPEST, LONGEST, MOST_CHARACTERS, condition
+from shiftbench.expression import condition
+
+DEEPEST, LONGEST, MOST_CHARACTERS = 50, 200, 10_000  # levels of nesting, operations in a row, characters
 
 
 @pytest.fixture(scope="module")

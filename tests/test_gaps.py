@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import scored, settings
+from shiftbench import scored
 from shiftbench.assessment import Options, build
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError
@@ -22,7 +22,7 @@ from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
 from shiftbench.resampling import Resampler
 from shiftbench.retention import r_auc
-from shiftbench.run import predict_table, run
+from shiftbench.run import predict_table
 from shiftbench.scored import Records, Singles
 from shiftbench.scored_table import Columns, line_up
 from shiftbench.scored_table import load as load_table
@@ -229,36 +229,6 @@ def test_the_models_of_an_ensemble_answer_what_it_answers():
 
 
 # --- from the table to the report -----------------------------------------------------------------------------------
-
-
-def test_a_run_scores_a_column_on_its_values_and_writes_no_other(tmp_path):
-    rng = np.random.default_rng(1)
-    n = 600
-    x = rng.normal(size=n)
-    y = 50 + 3 * x + rng.normal(size=n)
-    raw = [None if k % 4 == 0 else value for k, value in enumerate(y + rng.normal(size=n))]
-    table = pl.DataFrame({"id": [f"r{k}" for k in range(n)], "x": x, "y": y, "raw": raw})
-    table.write_parquet(tmp_path / "table.parquet")
-    chosen = settings.from_dict({
-        "table": str(tmp_path / "table.parquet"), "target": "y", "baselines": ["raw"], "allow_leaks": True,
-        "methods": [{"name": "mean", "title": "flat"}],
-        "partition": {"id": "id", "time": "x"}, "assessment": {"replicates": 20},
-    })  # fmt: skip
-    found = run(chosen, tmp_path / "run").report
-    by_id = dict(table.select("id", pl.struct("y", "raw")).iter_rows())
-    parts = pl.concat([
-        pl.DataFrame({"id": load(tmp_path / "run" / "predictions" / f"{name}.parquet").ids, "system": name})
-        for name in ("flat", "raw")
-    ])  # fmt: skip
-    evaluated = parts.filter(system="flat")["id"].to_list()
-    answered = parts.filter(system="raw")["id"].to_list()
-    assert answered == [key for key in evaluated if by_id[key]["raw"] is not None]
-    counts = {c.records for c in found.counts if c.subset == "full"}
-    scores = [s for s in found.scores if (s.system, s.metric, s.subset) == ("raw", "rmse", "full")]
-    assert sum(s.n for s in scores) == len(answered) < sum(counts)
-    errors = [(by_id[key]["raw"] - by_id[key]["y"]) ** 2 for key in answered]
-    assert sum(s.n * s.value**2 for s in scores) == pytest.approx(sum(errors))
-    assert "has a value for" in next(system.about for system in found.systems if system.name == "raw")
 
 
 def predicted(folder, *, gaps: bool):

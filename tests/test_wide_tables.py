@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from shiftbench.errors import TableWarning
+from shiftbench.errors import ShiftbenchWarning
 from shiftbench.tables import dtypes, read_table
 
 WORDS = (
@@ -53,7 +53,7 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
     row, last = (",".join(["1", "1.5", "x", word] * 25_000) for word in ("NA", "3"))
     path.write_text("\n".join([",".join(f"c{k}" for k in range(100_000)), *[row] * 5, last, ""]))
     start = time.process_time()
-    with pytest.warns(TableWarning, match=r"'NA' \(125,000 in c3, .* and 24,995 other columns\)"):
+    with pytest.warns(ShiftbenchWarning, match=r"'NA' \(125,000 in c3, .* and 24,995 other columns\)"):
         table = read_table(path)
     assert table.shape == (6, 100_000)
     assert time.process_time() - start < 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _places(bad: Flags) -> str:
-    places = np.argwhere(bad)
+def _places(bad: Flags, *, rows: bool = False) -> str:
+    """How many are bad, and where: at which indices, or in which rows of a file, counted from 1."""
+    places = np.argwhere(bad) + rows
     shown = ", ".join(str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED])
-    return f"{len(places):,} of {bad.size:,}, first at index {shown}"
+    return f"{len(places):,} of {bad.size:,}, first {'in row' if rows else 'at index'} {shown}"
 
 
 def first(values: Vector, bad: Flags) -> str:
@@ -46,11 +48,18 @@ def first(values: Vector, bad: Flags) -> str:
 
 
 def value_problems(
-    name: str, array: npt.NDArray[Any], *, nonnegative: bool = False, positive: bool = False, advice: str = CORRECT
+    name: str,
+    array: npt.NDArray[Any],
+    *,
+    nonnegative: bool = False,
+    positive: bool = False,
+    advice: str = CORRECT,
+    rows: bool = False,
 ) -> list[str]:
     """All that is wrong with the values of a numeric array: NaN, infinity, and values below the limit that they have.
 
     nonnegative, positive: whether values must be >= 0, or > 0. advice: what to do about those that are not.
+    rows: the values are a column of a file, whose rows are counted from 1.
     """
     # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
     if array.dtype.kind in "biu":
@@ -61,16 +70,14 @@ def value_problems(
     too_low = array.size > 0 and ((nonnegative and low < 0) or (positive and low <= 0))
     if np.isfinite(low) and np.isfinite(high) and not too_low:
         return []
-    problems = []
+    problems, places = [], functools.partial(_places, rows=rows)
     if (bad := np.isnan(array)).any():
-        problems.append(f"{name}: expected finite numbers, found NaN ({_places(bad)}). Drop or fill these records.")
+        problems.append(f"{name}: expected finite numbers, found NaN ({places(bad)}). Drop or fill these records.")
     if (bad := np.isinf(array)).any():
-        problems.append(
-            f"{name}: expected finite numbers, found infinity ({_places(bad)}). Drop or clip these records."
-        )
+        problems.append(f"{name}: expected finite numbers, found infinity ({places(bad)}). Drop or clip these records.")
     for limited, sign, bad in ((nonnegative, ">=", array < 0), (positive, ">", array <= 0)):
         if limited and bad.any():
-            problems.append(f"{name}: expected values {sign} 0, found {np.nanmin(array):g} ({_places(bad)}). {advice}")
+            problems.append(f"{name}: expected values {sign} 0, found {np.nanmin(array):g} ({places(bad)}). {advice}")
     return problems
 
 

@@ -261,7 +261,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     readers: dict[str, Callable[[], Any]] = {
         "ids": lambda: tables.ids(frame, columns.id, where=where),
         "errors": lambda: _errors(frame, columns, where),
-        "uncertainty": lambda: tables.number_columns(frame, columns.uncertainty, where=where),
+        "uncertainty": lambda: _finite(frame, columns.uncertainty, where=where),
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
         "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
@@ -288,13 +288,13 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
 
 def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:
     if columns.error:
-        return tables.numbers(frame, columns.error, where=where), "errors"
+        return _finite(frame, [columns.error], where=where, losses=True)[columns.error], "errors"
     assert columns.target is not None
     assert columns.answer is not None
     target, answer = frame[columns.target], frame[columns.answer]
     if target.dtype.is_numeric() and answer.dtype.is_numeric():
-        truth, said = (tables.numbers(frame, name, where=where) for name in (columns.target, columns.answer))
-        return (said - truth) ** 2, "regression"
+        numbers = _finite(frame, [columns.target, columns.answer], where=where)
+        return (numbers[columns.answer] - numbers[columns.target]) ** 2, "regression"
     tables.require_labels(frame, [columns.target, columns.answer])
     missing = target.is_null() | answer.is_null()
     if missing.any():
@@ -303,6 +303,21 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
             f"({problem.rows(missing)}). Drop these rows."
         )
     return (target.cast(pl.String) != answer.cast(pl.String)).to_numpy().astype(np.float64), "classification"
+
+
+def _finite(frame: pl.DataFrame, names: Sequence[str], *, where: str, losses: bool = False) -> dict[str, Vector]:
+    """Columns of finite numbers; `losses` are not below 0."""
+    found = tables.number_columns(frame, names, where=where)
+    problems = [
+        problem
+        for name, values in found.items()
+        for problem in check.value_problems(
+            f"{where}: column {name!r}", values, nonnegative=losses, advice=check.LOSSES, rows=True
+        )
+    ]
+    if problems:
+        raise TableError(*problems)
+    return found
 
 
 def _require_uniform(frame: pl.DataFrame, columns: Columns, *, where: str) -> None:

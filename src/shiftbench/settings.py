@@ -260,7 +260,9 @@ def read(path: str | Path) -> dict[str, Any]:
         values = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
-    except (ValueError, RecursionError) as error:  # TOML, encoding, endless digits, endless nesting
+    except RecursionError:
+        raise SettingsError(f"{path}: expected TOML, found tables or lists nested too deeply to be read.") from None
+    except ValueError as error:  # TOML, encoding, endless digits
         raise SettingsError(f"{path}: expected TOML, found: {error}. Mend that line.") from None
     if isinstance(values.get("table"), str):
         values["table"] = str(file.parent / values["table"])  # an absolute path stays what it is

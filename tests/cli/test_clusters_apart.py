@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,13 +13,15 @@ import pytest
 
 from shiftbench import features
 from shiftbench.partition import Rules, partition
-from shiftbench.report.content import Leak, Report
+from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.run.division import divide
-from shiftbench.run.leak import leaks
 from shiftbench.run.systems import plan
 from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
+
+if TYPE_CHECKING:
+    from shiftbench.report.content import Leak
 
 pytest.importorskip("catboost")
 
@@ -48,6 +50,8 @@ def report(folder: Path) -> Report:
 
 def found(frame: pl.DataFrame, rules: Rules, target: str = "y") -> tuple[Leak, ...]:
     """The leaks of a partition with the days as clusters."""
+    from shiftbench.run.leak import leaks
+
     parts = partition(frame, rules)
     chosen = features.choose(parts.frame("train"), target=target, exclude=["day", "y", "kind"])
     task = "regression" if target == "y" else "classification"
@@ -60,10 +64,10 @@ def test_clusters_are_kept_apart_unless_cut_and_then_the_first_sentence_says_by_
     frame = days(1.0)
     frame.write_csv(tmp_path / "t.csv")
     did(shiftbench("run", "t.csv", *WORDS, *QUICK, "--out", "apart"))
-    assert report(tmp_path / "apart").leaks == ()
-    assert verdict(report(tmp_path / "apart"))[0].startswith("boosting: RMSE")
     parts = pl.read_parquet(tmp_path / "apart/partition/assignment.parquet").with_columns(frame["day"])
     assert parts.group_by("day").agg(pl.col("partition").n_unique())["partition"].max() == 1
+    assert report(tmp_path / "apart").leaks == ()
+    assert verdict(report(tmp_path / "apart"))[0].startswith("boosting: RMSE")
     assert 'apart = "day"' in (tmp_path / "apart/run.toml").read_text()
 
     did(shiftbench("run", "--config", "apart/run.toml", "--cut-clusters", *QUICK, "--out", "cut"))

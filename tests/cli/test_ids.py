@@ -12,11 +12,11 @@ import pytest
 from shiftbench import predictions, settings
 from shiftbench import run as runner
 from shiftbench.ensembles import Gaussian
-from shiftbench.errors import TableWarning
+from shiftbench.errors import ShiftbenchWarning
 from shiftbench.predictions import Predictions
 from shiftbench.report.content import Report
 from shiftbench.scored_table import Columns, load
-from tests.cli.conftest import Said, Shiftbench
+from tests.cli.conftest import Said, Shiftbench, errors_table
 
 pytest.importorskip("catboost")
 
@@ -173,6 +173,36 @@ def test_the_first_row_without_an_answer_is_counted_from_one(shiftbench: Shiftbe
     assert "(row 3)" in said.err
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("error", None, "column 'error': expected finite numbers, found NaN (1 of 300, first in row 8)"),
+        ("error", -2.0, "column 'error': expected values >= 0, found -2 (1 of 300, first in row 8)"),
+        ("uncertainty", float("inf"), "column 'uncertainty': expected finite numbers, found infinity (1 of 300, first"),
+        ("answer", None, "column 'answer': expected finite numbers, found NaN (1 of 300, first in row 8)"),
+    ],
+)
+def test_values_that_no_score_takes_are_named_by_column_and_row(
+    shiftbench: Shiftbench, tmp_path: Path, name: str, value: float | None, message: str
+) -> None:
+    odd = pl.when(pl.int_range(pl.len()) == 7).then(value).otherwise(name).alias(name)
+    errors_table().drop("error" if name == "answer" else "target").with_columns(odd).write_csv(tmp_path / "t.csv")
+    said = shiftbench("assess", "t.csv", "--out", "a")
+    assert (said.code, f"t.csv: {message}" in said.err) == (2, True), said.err
+
+
+def test_a_target_that_is_infinite_is_named_by_its_row_before_anything_is_made(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    huge = pl.when(pl.int_range(pl.len()) == 17).then(float("inf")).otherwise("y").alias("y")
+    gappy().with_columns(huge).write_csv(tmp_path / "t.csv")
+    said = shiftbench("run", "t.csv", "--target", "y", "--members", 1, "--out", "run")
+    assert (said.code, said.err) == (
+        2, "error: t.csv: column 'y': expected finite numbers, found inf in row 18. Drop these.\n"
+    )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
 def test_values_that_no_model_takes_are_named_by_id_in_run_and_fit(shiftbench: Shiftbench, tmp_path: Path) -> None:
     huge = pl.when(pl.int_range(pl.len()).is_in([17, 30])).then(1e300).otherwise("x").alias("x")
     gappy().with_columns(huge).write_csv(tmp_path / "t.csv")
@@ -201,6 +231,6 @@ def test_predictions_without_a_target_in_the_truth_are_counted(tmp_path):
     ids = [str(row) for row in range(1, 61)]
     Predictions(np.array(ids), Gaussian(np.zeros((1, 60)), np.ones((1, 60))), {}).save(tmp_path / "p.parquet")
     (frame.with_columns(y=pl.when(pl.int_range(60) == 4).then(None).otherwise("y"))).write_csv(tmp_path / "gap.csv")
-    with pytest.warns(TableWarning, match=r"p\.parquet: 1 of 60 predictions have no 'y' in gap\.csv and are left out"):
+    with pytest.warns(ShiftbenchWarning, match=r"p\.parquet: 1 of 60 predictions have no 'y' in gap\.csv"):
         loaded = load(tmp_path / "p.parquet", Columns(target="y"), name="p", truth=tmp_path / "gap.csv")
     assert loaded.records.n == 59

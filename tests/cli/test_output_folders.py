@@ -14,7 +14,6 @@ import pytest
 from shiftbench import files, plots, settings
 from shiftbench.errors import SettingsError
 from shiftbench.methods import combination
-from shiftbench.output import final, writing
 from shiftbench.report import Report
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 from tests.output.killing import killed_at
@@ -140,6 +139,24 @@ def test_what_was_killed_costs_nothing_and_the_same_command_goes_on(
     said = shiftbench(*words)
     assert said.code == 0, said.err
     assert names(Path()) == ["a.csv", "parts", "r", "s.toml", "t.parquet"]
+
+
+@pytest.mark.parametrize("command", ["assess", "partition", "fit"])
+def test_a_file_that_is_put_there_after_a_kill_is_not_lost_on_the_rerun(
+    shiftbench: Shiftbench, inputs: Path, command: str
+) -> None:
+    words = (*COMMANDS[command], "--out", "r")
+    assert shiftbench(*words).code == 0
+    for number in (2, 6, 12, 18):
+        with killed_at(number, Path().absolute()):
+            shiftbench(*words, "--overwrite")
+        Path("r").mkdir(exist_ok=True)
+        mine = Path("r", f"mine_{number}.txt")
+        mine.write_text("mine")
+        said = shiftbench(*words, "--overwrite")
+        assert mine.exists(), f"lost after a kill at call {number}"
+        assert (said.code, mine.name in said.err) == (2, True), said.err
+        mine.unlink()
 
 
 def test_a_report_for_which_there_is_no_room_can_be_written_when_there_is(
@@ -295,6 +312,8 @@ def test_paths_in_a_result_are_right_at_its_final_place(shiftbench: Shiftbench, 
 
 
 def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftbench, out: tuple[Path, Path]) -> None:
+    from shiftbench.output import writing
+
     folder, here = out
     for name in ("one", "two"):
         assert shiftbench("fit", here / "parts", "--target", "y", "--method", "mean", "--out", here / name).code == 0
@@ -311,6 +330,8 @@ def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftb
 
 def test_data_that_are_prepared_inside_a_result_are_named_where_they_end(out: tuple[Path, Path]) -> None:
     """As `run` does on data of a track that are not prepared yet."""
+    from shiftbench.output import final, writing
+
     folder, here = out
     for overwrite in (False, True):
         with writing(folder, "run", overwrite=overwrite) as place:

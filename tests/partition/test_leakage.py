@@ -189,3 +189,15 @@ def test_other_tables_and_unknown_columns_are_refused(table: pl.DataFrame) -> No
         leakage(table.head(10), parts, rules)
     with pytest.raises(UnknownNameError, match="Did you mean 'station'"):
         leakage(table, parts, rules, clusters=["statoin"])
+
+
+def test_the_report_counts_duplicates_at_a_hundred_and_twenty_features() -> None:
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(2_000, 120))
+    values[1_800:] = values[:200] + 0.0005 * rng.choice([-1, 1], size=(200, 120))
+    frame = pl.DataFrame(values, orient="row")
+    sides = pl.Series(["train"] * 1_500 + ["eval_out"] * 500)
+    parts = Partition(frame, pl.int_range(2_000, eager=True).cast(pl.String), sides)
+    finding = leakage(frame, parts, Rules()).findings[0]
+    assert finding.counts == {"eval_out": 200}
+    assert finding.examples[0] == "1800 of eval_out and 0 of train"

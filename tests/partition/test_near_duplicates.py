@@ -149,15 +149,3 @@ def test_records_that_all_resemble_each_other_are_compared_up_to_a_limit_and_a_n
         "more than 1,000 pairs of records are similar, and not all of them were compared: "
         "there may be more near-duplicates."
     ]
-
-
-def test_the_report_counts_duplicates_at_a_hundred_and_twenty_features() -> None:
-    rng = np.random.default_rng(2)
-    values = rng.normal(size=(2_000, 120))
-    values[1_800:] = values[:200] + 0.0005 * rng.choice([-1, 1], size=(200, 120))
-    frame = pl.DataFrame(values, orient="row")
-    sides = pl.Series(["train"] * 1_500 + ["eval_out"] * 500)
-    parts = Partition(frame, pl.int_range(2_000, eager=True).cast(pl.String), sides)
-    finding = leakage(frame, parts, Rules()).findings[0]
-    assert finding.counts == {"eval_out": 200}
-    assert finding.examples[0] == "1800 of eval_out and 0 of train"

@@ -19,6 +19,7 @@ from shiftbench.run import columns, given
 from shiftbench.run.division import kept_apart, own_ids, rules_of
 from shiftbench.run.given import Given
 from shiftbench.settings import Settings
+from shiftbench.tables import problem
 
 MOST_CLASSES = 50  # more are no classes unless each has five rows or more
 
@@ -56,6 +57,8 @@ def prepare(settings: Settings) -> Data:
     with tables.reading_notes() as told:
         columns.require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
+    if task == "regression" and made is None and (bad := infinite_target(frame, settings.target, where=where)):
+        raise TableError(*bad)
     kept, known = with_target(frame, settings.target, task, where=where)
     if not kept.height:
         found = f"none in {len(known):,} rows"
@@ -140,6 +143,14 @@ def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> t
         frame = frame.with_columns(labels(frame, target, where=where))
         known = frame[target].is_not_null()
     return (frame if known.all() else frame.filter(known)), known
+
+
+def infinite_target(frame: pl.DataFrame, target: str, *, where: str) -> list[str]:
+    """A sentence if a regression's target [N] holds infinity, which no score could make anything of."""
+    bad = pl.Series(np.isinf(tables.numbers(frame, target, where=where)))
+    if not bad.any():
+        return []
+    return [f"{where}: column {target!r}: expected finite numbers, found inf in {problem.rows(bad)}. Drop these."]
 
 
 def _table_hash(table: Path) -> str:

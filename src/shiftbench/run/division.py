@@ -63,7 +63,7 @@ def divide(
     ids: [N]; where they are row numbers, the partitions' tables have them in a first column `id`.
     unseen: columns that no model sees, such as the target; they make no difference between near-duplicates.
     """
-    _require_uniform(frame, rules, clusters)
+    _require_uniform(frame, rules, clusters, where=Path(source).name)
     parts = partition(frame, rules, ids=ids)
     if problems := _empty(parts):
         raise PartitionError(*problems)
@@ -81,10 +81,10 @@ def divide(
     return Divided(parts, manifest, tuple(notes))
 
 
-def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str]) -> None:
+def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str], *, where: str) -> None:
     labels = [part for name in (rules.by, rules.group, *clusters) if name for part in keys.parts(name, frame.columns)]
     named = [[name for name in names if name in frame.columns] for names in ([rules.time or ""], labels)]
-    tables.require_uniform(frame, named[0], where="table", labels=named[1])
+    tables.require_uniform(frame, named[0], where=where, labels=named[1])
 
 
 def _empty(parts: Partition) -> list[str]:

@@ -19,12 +19,11 @@ from shiftbench.fingerprints import fingerprints
 from shiftbench.methods import MethodModule
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
-from shiftbench.run.data import with_target
+from shiftbench.run.data import infinite_target, with_target
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.scored_table import cluster_codes, meet
 from shiftbench.settings import Settings
 from shiftbench.slicing import Slicing
-from shiftbench.tables import problem
 
 EVALUATED = [name for names in SPLITS.values() for name in names]
 
@@ -131,7 +130,8 @@ def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen
     frame, where = tables.read_table(path), path.name
     used = [*chosen.numeric, *chosen.categorical, *chosen.dates]
     tables.require(frame, [settings.target, *used, *settings.baselines], where=where)
-    if problems := [*_infinite(frame, settings, where), *_unlike(frame, chosen, where)]:
+    bad = [] if settings.task == "classification" else infinite_target(frame, settings.target, where=where)
+    if problems := [*bad, *_unlike(frame, chosen, where)]:
         raise TableError(*problems)
     column = tables.id_column(frame, None)
     ids = tables.ids(frame, column, where=where)
@@ -142,18 +142,6 @@ def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen
     ids = ids.filter(known)
     prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
     return Judged(frame, ids, partition, prints, name, column), len(known) - frame.height
-
-
-def _infinite(frame: pl.DataFrame, settings: Settings, where: str) -> list[str]:
-    """A sentence if a regression's target [N] holds infinity, which no score could make anything of."""
-    if settings.task == "classification":
-        return []
-    bad = pl.Series(np.isinf(tables.numbers(frame, settings.target, where=where)))
-    if not bad.any():
-        return []
-    return [
-        f"{where}: column {settings.target!r}: expected finite numbers, found inf in {problem.rows(bad)}. Drop these."
-    ]
 
 
 def _unlike(frame: pl.DataFrame, chosen: Features, where: str) -> list[str]:
