@@ -21,6 +21,7 @@ import pytest
 from shiftbench import fetch as fetching
 from shiftbench.errors import UnknownNameError
 from shiftbench.fetch import Archive, Fetched, FetchError, Licence, Patience, download, unpack
+from shiftbench.fetch.download import _require_ours
 from shiftbench.tracks import TRACKS
 from tests.web_server import (
     WebServer,
@@ -699,3 +700,12 @@ def test_what_is_no_archive_by_its_name_or_is_not_there_is_refused(tmp_path):
         unpack(tmp_path / "a.txt", tmp_path / "all")
     with pytest.raises(FetchError, match="No such file"):
         unpack(tmp_path / "b.tar", tmp_path / "all")
+
+
+@pytest.mark.parametrize("etag", ["\ud800", "\u0663", "a\nHost: b"])
+def test_a_note_of_what_no_server_says_is_not_taken_for_ours(tmp_path, etag):
+    part = tmp_path / "d.tar.part"
+    note = {"url": "http://127.0.0.1:9/d.tar", "size": 3, "etag": etag, "last_modified": None}
+    part.with_name(part.name + ".json").write_text(json.dumps(note))
+    with pytest.raises(FetchError, match="expected the note that `fetch` writes beside a part, found another file"):
+        _require_ours(part)

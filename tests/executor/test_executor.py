@@ -200,6 +200,18 @@ def test_a_failing_task_fails_and_says_why(tmp_path):
     assert "item 1: input 1: expected an even number, found 1." in done.stderr
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "3", '{"tasks": 1e400, "work": "a:b", "argument": "", "items": 1}',
+     '{"tasks": 1, "work": 3, "argument": "", "items": 1}',
+     '{"tasks": 1, "work": "a:b", "argument": "", "items": "x"}'],
+)  # fmt: skip
+def test_a_damaged_job_is_refused(tmp_path, content):
+    (tmp_path / task.JOB).write_text(content)
+    with pytest.raises(SettingsError, match="expected"):
+        task.array_task(tmp_path, 0)
+
+
 def test_an_array_has_no_more_tasks_than_items_and_than_slurm_takes(tmp_path):
     assert "--array=0-2\n" in slurm.script(Job(made_work.SQUARE, "", 3), tmp_path, tasks=9).read_text()
     assert "--array=0-999\n" in slurm.script(Job(made_work.SQUARE, "", 5000), tmp_path).read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import functools
 import gzip
 import io
 import json
@@ -10,13 +12,18 @@ import shutil
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from shiftbench.cli import main
+from shiftbench.methods.checkpoint import Checkpoint
+from shiftbench.report import picture
 from tests.cli.conftest import errors_table, weather_like
 from tests.tracks.motion import made_parts
 from tests.tracks.motion.argoverse2 import made as argoverse
@@ -46,6 +53,19 @@ kind = "percentile"
 [[methods]]
 name = "mean"
 """
+METHODS: dict[str, dict[str, Any]] = {
+    "mean": {"name": "mean"},
+    "column": {"name": "column", "column": "forecast"},
+    "boosting": {"name": "boosting", "iterations": 3},
+    "likelihood_boosting": {"name": "likelihood_boosting", "iterations": 3},
+    "classes": {"name": "boosting", "iterations": 3},
+    "mlp": {"name": "mlp", "epochs": 1},
+}
+CLIMATES = [(-179.75 + 8 * column, -89.75 + 8 * row, ("Af", "BWh", "Cfb", "Dfc", "ET")[(column + row) % 5])
+            for column in range(45) for row in range(22)]  # fmt: skip
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 SHIP = """
 beam = 32.2
 draft_design = 12.8
@@ -53,6 +73,7 @@ name = "a ship"
 """
 
 
+@functools.cache
 def table() -> pl.DataFrame:
     """Records with errors, answers and targets, groups, dates, numbers and text."""
     return weather_like(ROWS).with_columns(errors_table(ROWS).drop("id"))
@@ -115,31 +136,67 @@ def make(folder: Path) -> None:
     frame.write_parquet("t.parquet")
     Path("s.toml").write_text(SETTINGS)
     shiftbench("partition", "t.parquet", "--group", "region", "--shifted", "hills", "--id", "id", "--out", "parts")
-    for method in ("mean", "column", "boosting", "mlp"):
-        words: dict[str, Any] = {"name": method}
-        words |= {"column": {"column": "forecast"}, "boosting": {"iterations": 3}, "mlp": {"epochs": 1}}.get(method, {})
-        _fit(method, words)
-    shiftbench("predict", "fit-mlp", "t.parquet", "--id", "id", "--out", "predicted.parquet")
+    for name, method in METHODS.items():
+        _fit(name, method)
+    for name in ("mlp", "column", "classes"):
+        shiftbench("predict", f"fit-{name}", "t.parquet", "--id", "id", "--out", f"predicted-{name}.parquet")
+    _begin()
     shiftbench("assess", "t.parquet", "--id", "id", "--replicates", "10", "--slice", "sky", "--out", "report")
     for entry in Path("report").iterdir():
         if entry.name != "report.json":
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    picture.write([picture.Picture("one", "A record", "What is seen", DOT)], Path("report"))
     made_parts.write(
         Path("scenes"), {name: made_parts.PLACES[name] for name in ("train/000/a.pb", "dev/b.pb", "eval/b.pb")}
     )
+    Path("scenes/origin.toml").write_text('origin = "made for tests"\n')
+    Path("scenes/imported.jsonl").write_text('{"recording": "one", "scenes": ["a", "b"]}\n')
+    shiftbench("prepare", "motion", "scenes", "--out", "prepared-motion", "--executor", "serial", "--set", "size=8")
     shutil.copy(GOLDEN / "groundtruth.pb", "truth.pb")
     shutil.copy(GOLDEN / "submission.pb", "submission.pb")
     argoverse.scenario(Path("recording") / "one")
+    _prepare()
 
 
-def _fit(method: str, words: dict[str, Any]) -> None:
-    lines = [f"{key} = {json.dumps(value)}" for key, value in words.items()]
-    features = [] if method in ("mean", "column") else ["members = 2"]
-    text = "\n".join(
-        ['target = "y"', 'table = "parts"', *features, 'drop = ["target", "answer", "error"]', "[method]", *lines]
-    )
-    Path(f"{method}.toml").write_text(text)
-    shiftbench("fit", "parts", "--config", f"{method}.toml", "--out", f"fit-{method}", "--cores", "1")
+def _prepare() -> None:
+    """Prepared folders of tables, and a few forecasts without their climates."""
+    shiftbench("example", "weather", "--rows", "1000", "--out", "weather.parquet")
+    shiftbench("prepare", "weather", "weather.parquet", "--out", "prepared-weather")
+    pl.read_parquet("weather.parquet").gather_every(3).drop("climate").write_parquet("bare.parquet")
+    shiftbench("example", "power", "--rows", "1000", "--out", "power")
+    shiftbench("prepare", "power", "power", "--out", "prepared-power")
+
+
+def _fit(name: str, method: dict[str, Any]) -> None:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in method.items()]
+    features = [] if name in ("mean", "column") else ["members = 2"]
+    target = "sky" if name == "classes" else "y"
+    drop = json.dumps(["target", "answer", "error"])
+    text = "\n".join([f'target = "{target}"', 'table = "parts"', *features, f"drop = {drop}", "[method]", *lines])
+    Path(f"{name}.toml").write_text(text)
+    shiftbench("fit", "parts", "--config", f"{name}.toml", "--out", f"fit-{name}", "--cores", "1")
+
+
+def _begin() -> None:
+    """A fit that was interrupted after its first checkpoint."""
+    here = Path.cwd()
+    shutil.copytree("parts", "begun/parts")
+    shutil.copy("mlp.toml", "begun")
+    os.chdir("begun")
+    save = Checkpoint.save
+
+    def interrupted(self: Checkpoint, state: Mapping[str, Any]) -> None:
+        save(self, state)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "due", True)
+        patch.setattr(Checkpoint, "save", interrupted)
+        with suppress(RuntimeError):
+            shiftbench("fit", "parts", "--config", "mlp.toml", "--out", "out", "--cores", "1")
+    os.chdir(here)
+    if not Path("begun/.out.making/member_all.ckpt").is_file():
+        raise RuntimeError("expected a checkpoint of a fit that was interrupted, found none")
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ class Worker:
             "MALLOC_ARENA_MAX": "2",
             "COLUMNS": "120",
             "MPLBACKEND": "Agg",
+            "TORCHINDUCTOR_CACHE_DIR": str(self.scratch / "torch"),
         }
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])])
         command = [sys.executable, "-m", "tests.hostile.worker", str(self.whole), str(self.scratch)]

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,3 +253,32 @@ def json_bytes(data: bytes, rng: Rng) -> bytes:
         return json.dumps(value).encode()
     except ValueError:  # whole numbers of over 4,300 digits
         return data
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def pick(rng: Rng, *of: object) -> str:
+    return str(of[rng.integers(len(of))])
+
+
+def one_of(folder: Path, rng: Rng) -> Path:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return files[rng.integers(len(files))]
+
+
+def spoil(path: Path, rng: Rng) -> None:
+    """Damage a file: the values of JSON, the columns of a table, or bytes."""
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        data = json_bytes(data, rng)
+    elif path.suffix == ".parquet" and rng.random() < 0.6:
+        frame = retyped(pl.read_parquet(path), rng)
+        try:
+            frame.write_parquet(path)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            path.write_bytes(damaged(data, rng))
+        return
+    else:
+        data = damaged(data, rng)
+    path.write_bytes(data)

@@ -22,6 +22,11 @@ REGRESSIONS = [
     ("npz, other members", 75),  # a header that is no Python
     ("settings", 325),  # thousands of tables in each other
     ("settings", 516),
+    ("fit of column", 101_377),  # a record without its settings
+    ("fit of boosting", 103_026),  # 10^400 members
+    ("begun fit", 9),  # a checkpoint whose best weights are a number
+    ("climates", 20),  # codes that are lists
+    ("http answers", 203_451),  # half of a character in a note
     ("fetched tar", 160),  # a record of thousands of lists in each other
 ]
 """Cases that something broke on once."""

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import polars as pl
+import typer.main
 
-from shiftbench.cli import main
-from tests.hostile import formats
+from shiftbench import cli
+from shiftbench import fetch as fetching
+from tests.hostile import downloads, formats, leftovers
 
 MEMORY = 4 * 2**30  # beyond what the process has when it begins
 MOST_SAID = 20_000  # characters
@@ -55,15 +57,18 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
     problems += [f"said {word}" for word in TRACES if word in said]
     if len(said) > MOST_SAID:
         problems.append(f"said {len(said):,} characters")
+    if said.startswith("Usage:") and name not in OPTIONS:
+        problems.append("refused the words, and never met the file")
     if code == 2 and not said.strip():
         problems.append("said nothing")
     after = _tree(here)
-    if changed := [path for path in before if after.get(path) != before[path] and path not in MAY_CHANGE]:
+    owned = (*OWNED, "out/") if code == 0 and "--overwrite" in words else OWNED
+    own = {path for path in before if path.startswith(owned) and not path.endswith(leftovers.FOREIGN)}
+    if changed := [path for path in before if after.get(path) != before[path] and path not in own]:
         problems.append(f"changed or removed {changed[:3]}")
-    kept = MAY_STAY | (
-        {path for path in after if path.startswith((KEPT, NOTE))} if f"is kept in {KEPT}" in said else set()
-    )
-    if code != 0 and (left := sorted(set(after) - set(before) - kept)):
+    begun = any(path.startswith(KEPT) for path in before) or f"is kept in {KEPT}" in said
+    kept = (MAY_STAY, KEPT, NOTE) if begun else MAY_STAY
+    if code != 0 and (left := sorted(path for path in set(after) - set(before) if not path.startswith(kept))):
         problems.append(f"left {left[:5]}")
     if left := sorted(path for path in _tree(temporary) if "matplotlib" not in path):
         problems.append(f"left {left[:5]} in the temporary folder")
@@ -78,11 +83,11 @@ def _worked() -> float:
     return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
-# What a command keeps though it ends with 2: the lock and the record of a folder of archives.
-MAY_STAY = {"to/.fetch.lock"}
+OPTIONS = ("options", "counts")  # formats whose words are hostile, not their files
+MAY_STAY = "to/"  # what a fetch keeps though it ends with 2: a part, its note, an archive that it rejects
 NOTE = ".out.shiftbench"  # whose these are
 KEPT = ".out.making"  # what a command has made so far, and says that it keeps for the next try
-MAY_CHANGE = {"to/fetched.json"}
+OWNED = (f"to/{downloads.FILE}.part", "to/fetched.json", KEPT, NOTE)  # what the next try goes on with or replaces
 
 
 def _run(words: list[str], told: Path) -> tuple[int | None, str, str]:
@@ -94,7 +99,7 @@ def _run(words: list[str], told: Path) -> tuple[int | None, str, str]:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
-            main()
+            cli.main()
         except SystemExit as end:
             code = int(end.code or 0) if not isinstance(end.code, str) else 1
         except BaseException:
@@ -122,6 +127,8 @@ def serve(whole: Path, scratch: Path) -> None:
 
     torch.set_num_threads(1)
     mpl.use("Agg")
+    cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  # builds its parser once, not for each case
+    fetching.fetch.__kwdefaults__["patience"] = fetching.Patience(tries=3, wait_s=0.0, timeout_s=5.0)
     pl.DataFrame({"a": [1]}).select(pl.col("a").sum())
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench import methods
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import column, constant
+from shiftbench.methods import column, constant, fitted_folder
 
 TRAIN = pl.DataFrame(
     {
@@ -115,3 +118,14 @@ def test_a_misspelt_column_names_the_nearest(tmp_path):
 def test_the_column_must_be_named():
     with pytest.raises(SettingsError, match="column: expected the name of a column, found ''"):
         column.Settings("regression")
+
+
+@pytest.mark.parametrize("settings", [{}, {"settings": 3}, {"settings": {"task": [], "column": "forecast"}}])
+def test_a_column_with_a_damaged_record_is_refused_by_what_has_answers(tmp_path, settings):
+    fitted(column, tmp_path, "regression", target="y", column="forecast")
+    path = tmp_path / fitted_folder.RECORD
+    record = json.loads(path.read_text())
+    del record["settings"]
+    path.write_text(json.dumps(record | settings))
+    with pytest.raises(SettingsError, match="expected"):
+        methods.answered(ROWS, folder=tmp_path)

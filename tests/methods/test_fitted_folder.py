@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import fitted_folder
+from shiftbench.methods import fitted_folder, stacked_fit
+from shiftbench.methods.member_files import MOST_TOLD, MemberFiles
 
 
 def using(act: Callable[[], object]) -> None:
@@ -34,3 +36,12 @@ def test_errors_of_ours_pass_as_they_are() -> None:
 
     with pytest.raises(TableError, match="ours"):
         using(act)
+
+
+def test_a_record_of_endless_members_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / fitted_folder.RECORD).write_text("{}")
+    with pytest.raises(SettingsError, match=r"member_00\.cbm: expected a model") as caught:
+        MemberFiles(tmp_path, ".cbm", "a model", "the model as it was written").require(10**400)
+    assert len(caught.value.problems) == MOST_TOLD
+    with pytest.raises(SettingsError, match=r"member_00\.pt: expected trained weights"):
+        stacked_fit.load(tmp_path, {"settings": {"members": 10**400, "seed": 0}})

@@ -150,6 +150,16 @@ def test_a_loss_that_is_no_number_names_its_member_unless_it_is_frozen():
     assert (first.best_loss, second.best_loss) == pytest.approx((1.0, 0.7))
 
 
+@pytest.mark.parametrize("odd", [{"weights": 3}, {"weights": {}}, {"best": [{}]}, {"histories": []}, {"best": None}])
+def test_a_checkpoint_of_odd_learning_is_refused_though_its_hash_is_right(tmp_path, odd):
+    saved, kept = Checkpoint(tmp_path / "a.ckpt", "a fit", every_s=0), {}
+    save, saved.save = saved.save, kept.update
+    train_stack(*stack("mlp"), PLAN, seeds=SEEDS, checkpoint=saved)
+    save(kept | {"learnt": kept["learnt"] | odd})
+    with pytest.raises(SettingsError, match=r"a\.ckpt: expected the state of this training, found another"):
+        train_stack(*stack("mlp"), PLAN, seeds=SEEDS, checkpoint=Checkpoint(saved.path, "a fit"))
+
+
 def test_the_checkpoint_of_another_plan_is_refused(tmp_path):
     saved = Checkpoint(tmp_path / "a.ckpt", "a fit", every_s=0)
     model, lesson = stack("mlp")

@@ -149,7 +149,10 @@ def test_a_checkpoint_with_the_right_hash_of_something_else_is_none(tmp_path, co
 @pytest.mark.parametrize(
     "changed",
     [{"model": {}}, {"model": 3}, {"step": "x"}, {"step": 10**9}, {"step": -1}, {"optimizer": {}}, {"total": None},
-     {"random": {}}, {"learnt": None}, {"plan": None}],
+     {"random": {}}, {"learnt": None}, {"plan": None}, {"validated": "x"}, {"validated": 10**9},
+     *({"learnt": {"best": {"loss": 0.1, "step": 3, "weights": {}, "waited": 0} | best, "history": []}}
+       for best in ({}, {"weights": 3}, {"loss": "x"}, {"waited": None})),
+     {"learnt": {"best": {"loss": 0.1, "step": 3, "weights": {}, "waited": 0}, "history": [3]}}],
 )  # fmt: skip
 def test_a_checkpoint_of_an_odd_state_is_refused_though_its_hash_is_right(tmp_path, changed):
     saved, kept = Checkpoint(tmp_path / "c.ckpt", "a fit", every_s=0), {}

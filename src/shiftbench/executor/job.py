@@ -30,7 +30,7 @@ class Job:
     items: int
 
     def __post_init__(self) -> None:
-        module, _, function = self.work.partition(":")
+        module, _, function = self.work.partition(":") if isinstance(self.work, str) else ("", "", "")
         if not (module and function.isidentifier()):
             raise SettingsError(f"work: expected 'module:function', found {self.work!r}.")
         if not isinstance(self.items, int) or self.items < 0:

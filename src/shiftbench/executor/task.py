@@ -51,7 +51,7 @@ def array_task(folder: Path, number: int) -> None:
     try:
         read = json.loads(path.read_text("utf-8"))
         tasks, job = int(read["tasks"]), Job(read["work"], read["argument"], read["items"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise SettingsError(f"{path}: expected the job of a Slurm array, found: {error}. Write it again.") from None
     if number >= tasks:
         raise SettingsError(f"{path}: expected one of the tasks 0 to {tasks - 1}, found {number}.")

@@ -30,6 +30,7 @@ from shiftbench.fetch.archive import SCHEMES, Archive
 from shiftbench.progress import Progress
 
 CHUNK = 1 << 20
+BROKEN = re.compile(r"\n(?![ \t])|\r(?![ \t\n])")  # an end of line that ends a header
 LONGEST_WAIT_S = 60.0
 PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Answers that another try may better."""
@@ -160,8 +161,16 @@ def _noted(part: Path) -> Origin | None:
         return None
     texts = (origin.etag, origin.last_modified)
     whole = origin.size is None or (type(origin.size) is int and origin.size >= 0)
-    ours = isinstance(origin.url, str) and whole and all(each is None or isinstance(each, str) for each in texts)
+    ours = isinstance(origin.url, str) and whole and all(each is None or _is_header(each) for each in texts)
     return origin if ours and not _note(part).is_symlink() else None
+
+
+def _is_header(value: object) -> bool:
+    """Whether a server can have said this in a header, so that it can be said back."""
+    try:
+        return isinstance(value, str) and value.encode("latin-1") is not None and not BROKEN.search(value)
+    except UnicodeEncodeError:
+        return False
 
 
 def _origin(url: str, headers: HTTPMessage) -> Origin:

@@ -137,11 +137,17 @@ def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | 
 
     `predict` fills the gaps so that every array is whole; what it says there counts for nothing.
     """
+    from shiftbench.methods import fitted_folder
+
     flags = getattr(fitted(folder).load(), "answered", None)
-    return None if flags is None else flags(frame, folder=folder)
+    with fitted_folder.using(folder):
+        return None if flags is None else flags(frame, folder=folder)
 
 
 def caution(folder: str | os.PathLike[str]) -> str:
     """A sentence if the training of the method fitted into `folder` makes its scores doubtful, or ""."""
+    from shiftbench.methods import fitted_folder
+
     told = getattr(fitted(folder).load(), "caution", None)
-    return "" if told is None else str(told(folder=folder))
+    with fitted_folder.using(folder):
+        return "" if told is None else str(told(folder=folder))

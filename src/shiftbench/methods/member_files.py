@@ -5,6 +5,7 @@ The note holds the hash of the other file, so a member without one was never fin
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from shiftbench.methods import fitted_folder
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+MOST_TOLD = 100  # members that are missing or damaged
 ADVICE = "Fit again with the same settings and data: only what is missing or damaged is trained."
 
 
@@ -81,9 +83,10 @@ class MemberFiles:
         """Check that so many members can be used.
 
         Raises:
-            SettingsError: naming every member that is missing, damaged, or of another fit.
+            SettingsError: naming every member that is missing, damaged, or of another fit, up to `MOST_TOLD`.
         """
-        if problems := [text for member in range(members) if (text := self.problem(member))]:
+        found = (text for member in range(members) if (text := self.problem(member)))
+        if problems := list(itertools.islice(found, MOST_TOLD)):  # a damaged record may want 10^400 of them
             raise SettingsError(*(f"{self.folder}: {text}. {ADVICE}" for text in problems))
 
     def _note(self, member: int) -> Path:

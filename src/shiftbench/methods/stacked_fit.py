@@ -147,8 +147,9 @@ def load(folder: Path, record: Mapping[str, Any]) -> Stack:
     Raises:
         SettingsError: if members are missing or damaged, or a file holds no weights.
     """
-    kept, own = files_in(folder), seeds(record["settings"])
-    kept.require(len(own))
+    kept = files_in(folder)
+    kept.require(record["settings"]["members"])
+    own = seeds(record["settings"])
     found = [checkpoint.read_weights(kept.path(member)) for member in range(len(own))]
     stacked = {name: torch.stack([state[name] for state in found]) for name in found[0]}
     return checkpoint.restore(stack(record, seeds=own), stacked, where=folder)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from shiftbench.methods.checkpoint import Checkpoint, State
 from shiftbench.methods.determinism import kept_random
-from shiftbench.methods.training import Plan, Progress, Run, Trained, run_through
+from shiftbench.methods.training import Plan, Progress, Run, Trained, history_entry, numbers, run_through
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,13 @@ class _Stack(Run):
         return {"weights": self.weights, "best": self.best, "histories": self.histories}
 
     def relearn(self, state: State) -> None:
-        self.weights, self.best = state["weights"], state["best"]
-        self.histories = [[tuple(entry) for entry in history] for history in state["histories"]]
+        self.require_own(state["weights"])
+        self.weights = state["weights"]
+        each = zip(self.seeds, state["best"], state["histories"], strict=True)
+        self.best, self.histories = [], []
+        for _, best, history in each:
+            self.best.append(numbers(best, "step", "steps", "waited"))
+            self.histories.append([history_entry(*entry) for entry in history])
 
     def finish(self) -> tuple[Trained, ...]:
         self.model.load_state_dict(self.weights)

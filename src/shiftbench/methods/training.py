@@ -260,6 +260,16 @@ class Run(ABC):
             "learnt": self.learnt(),
         }
 
+    def require_own(self, weights: State) -> None:
+        """Check the best weights of a checkpoint: those of this model, or none before the first validation.
+
+        Raises:
+            ValueError: if they are others.
+        """
+        own = {name: value.shape for name, value in self.model.state_dict().items() if self.validated}
+        if {name: value.shape for name, value in weights.items()} != own:
+            raise ValueError("the best weights are not of this network")
+
     def restore(self, state: State) -> None:
         """Take up the training that `state` is of."""
         if state.get("plan") != asdict(self.plan):
@@ -273,6 +283,8 @@ class Run(ABC):
         self.step, self.validated = state["step"], state["validated"]
         if not (isinstance(self.step, int) and 0 <= self.step <= self.plan.steps):
             raise ValueError(f"step {self.step!r} of {self.plan.steps}")
+        if not (isinstance(self.validated, int) and 0 <= self.validated <= self.step):
+            raise ValueError(f"validated at step {self.validated!r} of {self.step}")
         self.relearn(state["learnt"])
         self.total.copy_(state["total"])
         torch.set_rng_state(state["random"]["cpu"])
@@ -312,13 +324,25 @@ class _Lone(Run, Generic[Batch]):
         return {"best": self.best, "history": self.history}
 
     def relearn(self, state: State) -> None:
-        self.best = state["best"]
-        self.history = [tuple(entry) for entry in state["history"]]
+        best = state["best"]
+        self.require_own(best["weights"])
+        self.best = {**numbers(best, "step", "waited"), "weights": best["weights"]}
+        self.history = [history_entry(*entry) for entry in state["history"]]
 
     def finish(self) -> Trained:
         self.model.load_state_dict(self.best["weights"])
         self.model.eval()
         return Trained(self.step, self.best["step"], self.best["loss"], tuple(self.history))
+
+
+def numbers(best: State, *steps: str) -> State:
+    """The loss and the steps that a checkpoint notes of the best validation; anything else raises."""
+    return {"loss": float(best["loss"]), **{name: int(best[name]) for name in steps}}
+
+
+def history_entry(step: int, loss: float, score: float) -> tuple[int, float, float]:
+    """An entry of a history as a checkpoint notes it; anything else raises."""
+    return int(step), float(loss), float(score)
 
 
 def _has_bfloat16(place: torch.device) -> bool:

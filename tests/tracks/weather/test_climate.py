@@ -225,6 +225,14 @@ def test_a_table_that_is_no_grid_is_refused_by_name(tmp_path, text, message):
         Grid.read(written(tmp_path, text))
 
 
+@pytest.mark.parametrize("values", [[["Af"], []], [b"Af", b"\xff"], [{"a": "Af"}, None]])
+def test_codes_of_an_odd_type_are_refused_by_name(tmp_path, values):
+    frame = pl.DataFrame({"longitude": [0.25, 0.75], "latitude": [0.25, 0.25], "koppen": values})
+    frame.write_parquet(tmp_path / "c.parquet")
+    with pytest.raises(TableError, match="column 'koppen': expected Köppen codes such as Af or Dfc, found values of"):
+        Grid.read(tmp_path / "c.parquet")
+
+
 def test_a_column_can_be_named_and_the_only_one_is_found(tmp_path):
     path = written(tmp_path, "longitude latitude p1901 p1902\n0.25 0.25 Af EF\n0.25 -0.25 n Ocean\n")
     assert Grid.read(path, column="p1902").types.tolist() == [4, 5]

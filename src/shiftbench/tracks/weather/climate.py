@@ -143,6 +143,11 @@ def main_types(codes: pl.Series, *, where: str) -> Types:
     Raises:
         TableError: naming the texts that are no codes.
     """
+    if codes.dtype.is_nested() or codes.dtype == pl.Binary:
+        raise TableError(
+            f"{where}: column {codes.name!r}: expected Köppen codes such as Af or Dfc, found values of type "
+            f"{codes.dtype}. Is it the right column?"
+        )
     names = codes.cast(pl.String).fill_null("").str.strip_chars()
     table = {name: _main_type(name) for name in names.unique(maintain_order=True)}
     if wrong := [name for name, kind in table.items() if kind is None]:
