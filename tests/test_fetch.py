@@ -709,3 +709,9 @@ def test_a_note_of_what_no_server_says_is_not_taken_for_ours(tmp_path, etag):
     part.with_name(part.name + ".json").write_text(json.dumps(note))
     with pytest.raises(FetchError, match="expected the note that `fetch` writes beside a part, found another file"):
         _require_ours(part)
+
+
+def test_a_redirect_to_what_is_no_address_is_refused(server, archive, tmp_path):
+    server.answers = [simply(302, Location="http://[")]
+    with pytest.raises(FetchError, match="found an address, perhaps that of a redirect, that cannot be understood"):
+        fetching.fetch(archive, tmp_path, accept_licence=True)

@@ -27,6 +27,7 @@ REGRESSIONS = [
     ("begun fit", 9),  # a checkpoint whose best weights are a number
     ("climates", 20),  # codes that are lists
     ("http answers", 203_451),  # half of a character in a note
+    ("http answers", 205_082),  # a redirect to what is no address
     ("fetched tar", 160),  # a record of thousands of lists in each other
 ]
 """Cases that something broke on once."""

@@ -195,6 +195,11 @@ def _answer(url: str, origin: Origin | None, done: int, timeout_s: float) -> htt
         if isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError):
             raise FetchError(f"{url}: expected a server with a valid certificate, found: {error}.") from None
         raise _BrokenError(f"no connection ({error})") from None
+    except ValueError as error:  # a redirect to what is no address
+        raise FetchError(
+            f"{url}: expected the file, found an address, perhaps that of a redirect, that cannot be understood "
+            f"({error}). Name the right address."
+        ) from None
     return response
 
 
