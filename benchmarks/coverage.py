@@ -1,7 +1,8 @@
 """How often intervals hold the truth: `python -m benchmarks coverage` simulates it for results/coverage.json.
 
 Clusters (stations, days) differ in size and in the level of their errors; half of the records are shifted, noisier than
-the uncertainty says. Sizes are equal, log-normal or Pareto; errors have the tails of squared normal, of log-normal or
+the uncertainty says. Sizes are equal, log-normal or Pareto, or one cluster of
+each side holds half of its records; errors have the tails of squared normal, of log-normal or
 of squared t3 variables (the last has no variance); a cluster lies on one side of the shift or on both; the uncertainty
 knows something of the errors or nothing. The truth is the score of a very large sample.
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from shiftbench import files
 from shiftbench.check import Flags, Vector
-from shiftbench.intervals import Bootstrap, Settings, bootstrap
+from shiftbench.intervals import FEWEST, Bootstrap, Settings, bootstrap
 from shiftbench.ranking import Index, Ranking
 from shiftbench.report.content import METRICS
 from shiftbench.resampling import (
@@ -43,8 +44,8 @@ from shiftbench.resampling import (
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "coverage.json"
 SCORES = (
-    "mean_error", "r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95", "rejection_ratio", "shift_ratio", "roc_auc",
-    "r_auc_difference",
+    "mean_error", "r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95", "rejection_ratio", "r_auc_difference",
+    "shift_ratio", "roc_auc",
 )  # fmt: skip
 KINDS = ("studentised", "studentised as in 0.6.0", "percentile")
 THRESHOLD = 1.0
@@ -88,6 +89,8 @@ DESIGNS = (
     Design(50, sizes="equal"),
     Design(10, sizes="equal"),
     Design(100, errors="squared t3"),
+    Design(25, sizes="dominated"),
+    Design(10, sizes="dominated", errors="log-normal"),
 )
 
 
@@ -116,11 +119,23 @@ def sample(design: Design, sizes: Index, rng: np.random.Generator) -> Sample:
     return Sample(expected, expected * drawn_errors(design, n, rng), uncertainty, shifted, cluster)
 
 
+def samples(design: Design, rng: np.random.Generator) -> Iterator[tuple[Sample, Resampler]]:
+    """Samples that have intervals: not those with fewer than ten clusters on a side (single records of a day)."""
+    while True:
+        data = sample(design, drawn_sizes(design, rng), rng)
+        resampler = Resampler(len(data.cluster), clusters=data.cluster, strata=data.shifted.astype(np.intp))
+        if resampler.fewest >= FEWEST:
+            yield data, resampler
+
+
 def drawn_sizes(design: Design, rng: np.random.Generator) -> Index:
     """Sizes of all clusters, about 12 records each."""
     clusters = design.clusters if design.both_sides else 2 * design.clusters
     if design.sizes == "equal":
         return np.full(clusters, MEAN_SIZE)
+    if design.sizes == "dominated":
+        large = 1 if design.both_sides else 2
+        return np.where(np.arange(clusters) < large, MEAN_SIZE * (design.clusters - 1), MEAN_SIZE)
     if design.sizes == "lognormal":
         drawn = MEAN_SIZE * np.exp(rng.normal(-0.5, 1.0, clusters))
     else:
@@ -137,21 +152,22 @@ def drawn_errors(design: Design, n: int, rng: np.random.Generator) -> Vector:
     return rng.standard_t(3, n) ** 2 / 3.0
 
 
-class Difference:
-    """One score of a system less that of another."""
+class Compared:
+    """The scores of a system, and its first one less that of another."""
 
     def __init__(self, name: str, first: Statistic, second: Statistic) -> None:
-        self.names: tuple[str, ...] = (name,)
+        self.names: tuple[str, ...] = (*first.names, name)
         self.first, self.second = first, second
 
     def values(self, counts: Vector) -> Vector:
-        """[difference]."""
-        return self.first.values(counts)[:1] - self.second.values(counts)[:1]
+        """The scores and the difference, [S + 1]."""
+        first = self.first.values(counts)
+        return np.append(first, first[0] - self.second.values(counts)[0])
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
-        """[difference] and its influence [1, U]."""
+        """The scores and the difference, [S + 1], and their influence [S + 1, U]."""
         (first, of_first), (second, of_second) = self.first.linearised(counts), self.second.linearised(counts)
-        return first[:1] - second[:1], of_first[:1] - of_second[:1]
+        return np.append(first, first[0] - second[0]), np.vstack((of_first, of_first[:1] - of_second[:1]))
 
 
 def statistic(data: Sample, resampler: Resampler) -> Joined:
@@ -171,7 +187,7 @@ def statistic(data: Sample, resampler: Resampler) -> Joined:
     )  # fmt: skip
     detection = Detection(data.shifted, rankings[0], resampler.unit, units)
     ratio = Ratio("shift_ratio", mean["shifted"], mean["in"])
-    return Joined([mean["in"], first, ratio, detection, Difference("r_auc_difference", first, second)])
+    return Joined([mean["in"], Compared("r_auc_difference", first, second), ratio, detection])
 
 
 def truth(design: Design) -> Vector:
@@ -200,9 +216,8 @@ def scales() -> list[Any]:
     ]  # fmt: skip
 
 
-def ends(data: Sample, seed: int, replicates: int) -> Iterator[Vector]:
+def ends(data: Sample, resampler: Resampler, seed: int, replicates: int) -> Iterator[Vector]:
     """Low and high ends [2, S] of every kind, from the same replicates."""
-    resampler = Resampler(len(data.cluster), clusters=data.cluster, strata=data.shifted.astype(np.intp))
     whole = statistic(data, resampler)
     settings = Settings(replicates=replicates, kind="studentised", seed=seed)
     made = bootstrap([whole], resampler, settings, scales=scales())
@@ -227,9 +242,8 @@ def simulated(design: Design, target: Vector, seed: int, replicates: int) -> Vec
     rng = np.random.default_rng([7, seed])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few clusters; a replicate without standard error
-        low, high = np.moveaxis(
-            np.array(list(ends(sample(design, drawn_sizes(design, rng), rng), seed, replicates))), 1, 0
-        )
+        drawn = next(samples(design, rng))
+        low, high = np.moveaxis(np.array(list(ends(*drawn, seed, replicates))), 1, 0)
     return np.array([target < low, target > high, high - low])
 
 

@@ -240,7 +240,7 @@ def test_too_few_replicates_to_tell_systems_apart_are_warned_of(rng: np.random.G
     records = Records(900)
     systems = [scored.given(name, data["errors"] * k, {"u": data["uncertainty"]}) for k, name in ((1, "a"), (9, "b"))]
     few = build([(records, systems)], Options(intervals=intervals.Settings(replicates=10)))
-    assert any("let no adjusted p of 1 pair(s) fall below" in message for message in few.warnings)
+    assert any("10 replicates let no p fall below 0.091, so no test" in message for message in few.warnings)
     enough = build([(records, systems)], Options(intervals=intervals.Settings(replicates=200)))
     assert not enough.warnings
 
@@ -289,7 +289,8 @@ def few_systems(rng: np.random.Generator, clusters: int, shifted: int) -> Report
     cluster = np.repeat(np.arange(clusters + shifted), 12)
     records = Records(len(cluster), shifted=cluster >= clusters, clusters=cluster)
     errors = rng.chisquare(1, len(cluster))
-    systems = [scored.given(name, scale * errors, {"u": errors}) for name, scale in (("a", 1.0), ("b", 3.0))]
+    uncertainty = errors * rng.lognormal(size=len(cluster))
+    systems = [scored.given(name, scale * errors, {"u": uncertainty}) for name, scale in (("a", 1.0), ("b", 3.0))]
     return build([(records, systems)], Options(threshold=1.0, intervals=intervals.Settings(replicates=200)))
 
 

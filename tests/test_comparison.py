@@ -106,7 +106,7 @@ def test_bold_and_verdict_name_the_systems_of_rank_one(report):
 
 
 def test_without_replicates_enough_for_a_test_nothing_is_ranked_or_bold():
-    report = chain(Settings(replicates=50), systems=3)  # 3 pairs / 51 > 0.05
+    report = chain(Settings(replicates=15), systems=3)  # 1 / 16 > 0.05
     assert report.ranks == ()
     assert any("none is ranked" in text for text in report.warnings)
     assert not any(cell.best for grid in grids(report) for row in grid.rows for cell in row.cells)

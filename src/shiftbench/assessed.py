@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,15 +29,28 @@ from shiftbench.resampling import (
     Resampler,
     Retention,
     Root,
+    Scale,
     Statistic,
     canonical_order,
+    scale_between,
 )
 from shiftbench.retention import RetentionScores, Rule
 from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
 
+# Errors of classes are 0 or 1, and their likelihoods are probabilities, not densities.
+OF_CLASSES = {"mean_error": (0.0, 1.0), "r_auc": (0.0, 1.0), "nll": (0.0, math.inf)}
+
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
+
+
+class Basis(NamedTuple):
+    """What the interval of a score rests on; the fields are those of `intervals.bootstrap`."""
+
+    units: int
+    scale: Scale
+    effective: float = math.nan
 
 
 class Ends(NamedTuple):
@@ -50,9 +64,13 @@ class Ends(NamedTuple):
 def ends_of(result: Bootstrap, labels: Sequence[Sequence[Label]]) -> list[dict[Label, Ends]]:
     """The intervals of each system's scores, by their labels."""
     return [
-        {label: Ends(*ends) for label, *ends in zip(own, low, high, result.no_interval, strict=True)}
-        for own, low, high in zip(labels, *result.intervals(), strict=True)
+        {label: _ends(*found) for label, *found in zip(own, low, high, result.reasons(k), strict=True)}
+        for k, (own, low, high) in enumerate(zip(labels, *result.intervals(), strict=True))
     ]
+
+
+def _ends(low: float, high: float, reason: str) -> Ends:
+    return Ends(float(low), float(high), reason) if math.isfinite(low) else Ends(no_interval=reason)
 
 
 def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Records, list[Scored]]:
@@ -97,28 +115,37 @@ class Assessed:
 
     # What is resampled.
 
-    def statistic(self, resampler: Resampler, means: set[str]) -> tuple[list[Label], list[int], Statistic]:
-        """All that gets an interval as one statistic; for each of its scores a label, and how many units it rests on.
+    def statistic(self, resampler: Resampler, means: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
+        """All that gets an interval as one statistic; for each of its scores a label, and what its interval rests on.
 
         A score over all records rests on the side of the shift that has fewer units.
         """
         units = {subset: resampler.units_of(member) for subset, member in self.subsets.items()}
         units["full"] = min(units.values())
-        found: list[tuple[Label, list[int], Statistic]] = [
-            (("score", subset), [units[subset]] * len(part.names), part)
-            for subset, member in self.subsets.items()
-            for part in self._subset_statistics(subset, member, resampler, means)
-        ]
+        effective = {subset: effective_units(resampler.unit[member]) for subset, member in self.subsets.items()}
+        found: list[tuple[Label, list[Basis], Statistic]] = []
+        for subset, member in self.subsets.items():
+            for part in self._subset_statistics(subset, member, resampler, means):
+                bases = [self._basis(name, units[subset], effective[subset]) for name in part.names]
+                found.append((("score", subset), bases, part))
         if self.records.shifted is not None and self.records.two_sided:
             detection = Detection(self.records.shifted, self.rankings["full"], resampler.unit, resampler.units)
             above, below = (self._level(self.subsets[subset], resampler) for subset in ("shifted", "in"))
             for part in (Ratio("shift_ratio", above, below), detection):
-                found.append((("score", "full"), [units["full"]], part))
+                basis = self._basis(part.names[0], units["full"], min(effective.values()))
+                found.append((("score", "full"), [basis], part))
         found += self._slice_statistics(resampler)
         labels = [(*place, name) for place, _, part in found for name in part.names]
-        return labels, [count for _, counts, _ in found for count in counts], Joined([part for *_, part in found])
+        return labels, [basis for _, bases, _ in found for basis in bases], Joined([part for *_, part in found])
 
-    def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[int], Statistic]]:
+    def _basis(self, metric: str, units: int, effective: float = math.nan) -> Basis:
+        own, classes = METRICS[metric], self.system.answers is not None
+        least, most = OF_CLASSES.get(metric, (own.least, own.most)) if classes else (own.least, own.most)
+        # A ROC-AUC is the mean over one side of the share of the other side that a record beats.
+        share = metric in ("acceptable", "accuracy", "roc_auc") or (classes and metric == "mean_error")
+        return Basis(units, scale_between(least, most), effective if share else math.nan)
+
+    def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[Basis], Statistic]]:
         """The mean errors of slices that have enough units for an interval."""
         for column, groups, codes, member in self._groups():
             unit = resampler.unit[member]
@@ -128,7 +155,9 @@ class Assessed:
             if len(wide):
                 values, code = self.system.errors[member][inside], np.searchsorted(wide, codes[inside])
                 part = GroupMeans([groups[each] for each in wide], values, code, unit[inside], resampler.units)
-                yield ("slice", column), units[wide].tolist(), part
+                effective = [effective_units(unit[codes == each]) for each in wide]
+                bases = [self._basis("mean_error", int(units[k]), e) for k, e in zip(wide, effective, strict=True)]
+                yield ("slice", column), bases, part
 
     def _level(self, member: Flags, resampler: Resampler) -> Statistic:
         """How large the errors are, in the unit of the target where they are squared."""
@@ -230,10 +259,9 @@ class Assessed:
     def _score(self, subset: str, metric: str, value: float, *, measure: str = "", ends: Ends | None = None) -> Score:
         n = int(np.count_nonzero(self.subsets[subset]))
         name = self.system.system.name
-        low, high, no_interval = _clipped(metric, ends or Ends())
         return Score(
-            name, self.records.split, subset, metric, float(value), n, measure, low=low, high=high,
-            no_interval=no_interval,
+            name, self.records.split, subset, metric, float(value), n, measure,
+            **_holding(value, ends or Ends())._asdict(),
         )  # fmt: skip
 
     def single_scores(self) -> list[Score]:
@@ -286,7 +314,7 @@ class Assessed:
                 )
                 # A group of single records is never smaller than what an interval needs; one of clusters may be.
                 found_ends = ends.get(("slice", column, group), Ends(no_interval="too few clusters"))
-                low, high, no_interval = _clipped("mean_error", found_ends)
+                low, high, no_interval = _holding(points.mean_error, found_ends)
                 shifted = None if self.records.shifted is None else float(self.records.shifted[inside].mean())
                 scores = (points.mean_error, low, high, points.r_auc, points.acceptable, no_interval)
                 name, split = self.system.system.name, self.records.split
@@ -366,13 +394,21 @@ def _shift_ratio(system: Scored, points: Mapping[str, RetentionScores]) -> float
     return float(np.sqrt(above) / np.sqrt(below)) if system.root else above / below
 
 
-def _clipped(metric: str, ends: Ends) -> Ends:
-    """An interval within the metric's range: studentised ends may reach beyond it."""
-    if ends.low is None or ends.high is None or not np.isfinite(ends.low):
-        return ends._replace(low=None, high=None)
-    least, most = METRICS[metric].least, METRICS[metric].most
-    low, high = np.clip([ends.low, ends.high], least, most)
-    return ends._replace(low=float(low), high=float(high))
+def _holding(value: float, ends: Ends) -> Ends:
+    """An interval that holds its score, which was summed in another order than those of replicates."""
+    if ends.low is None or ends.high is None:
+        return ends
+    return ends._replace(low=min(ends.low, float(value)), high=max(ends.high, float(value)))
+
+
+def effective_units(unit: Index) -> float:
+    """Of how many independent units a share says as much, where records [n] of a unit always agree.
+
+    (sum of the units' sizes)^2 / sum of their squares: the number of units where sizes are equal, less where they are
+    not. Source: Kish (1965), Section 8.2.
+    """
+    sizes = np.bincount(unit).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
 def rank_correlation(a: Vector, b: Vector) -> float:

@@ -17,8 +17,8 @@ from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
 from shiftbench.pairing import shared_records
-from shiftbench.report.content import METRICS, SUBSETS, Count, Report, System
-from shiftbench.resampling import Resampler, Scale, scale_between
+from shiftbench.report.content import SUBSETS, Count, Report, System
+from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
 from shiftbench.scored import Records, Scored, listed
 from shiftbench.slicing import Gathering
@@ -274,12 +274,12 @@ def _replicates(
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
     shared = set.intersection(*(set(system.means) for system in systems))
-    labels, units, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
-    scales = [_scale(label) for label in labels[0]]
+    labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
+    units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewClustersWarning)  # there is one already, which names the split
         return labels, intervals.bootstrap(
-            statistics, resampler, options.intervals, units=units[0], scales=scales, progress=progress
+            statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
         )
 
 
@@ -300,11 +300,6 @@ def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
     message = f"{_of(records)}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
     warnings.warn(FewClustersWarning(message), stacklevel=2)
     return True
-
-
-def _scale(label: Label) -> Scale:
-    metric = METRICS["mean_error" if label[0] == "slice" else label[-1]]
-    return scale_between(metric.least, metric.most)
 
 
 def _resampler(records: Records) -> Resampler:

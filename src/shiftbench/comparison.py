@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.assessed import Label
-from shiftbench.check import Flags
+from shiftbench.check import Flags, Vector
 from shiftbench.errors import ShiftbenchWarning
-from shiftbench.intervals import Bootstrap, holm
+from shiftbench.intervals import Bootstrap
+from shiftbench.multiplicity import holm, step_down
 from shiftbench.report.content import METRICS, Comparison, Rank
 
 Numbers = tuple[float, float, float, float]  # difference, low, high, p
@@ -68,9 +69,10 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
         tested: each pair once, on the records that both of its systems answer.
 
     Returns:
-        Differences a - b of the headline metrics with interval and p-value, Holm-adjusted within a metric and subset;
-        and the ranks by every metric: of the systems that have a test, if there are replicates enough for one to find
-        anything at the level of the intervals.
+        Differences a - b of the headline metrics with interval and p-value, adjusted within a metric and subset: by
+        Holm's method, or where its p-values could not fall below the level however large a difference, by the
+        step-down of Romano & Wolf; and the ranks by every metric: of the systems that have a test, if there are
+        replicates enough for one to find anything at the level of the intervals.
     """
     differences: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
     for each in tested:
@@ -78,40 +80,65 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
             differences.setdefault(label, {}).update(pairs)
     metrics = {metric for _, _, metric in differences}
     wanted = [name for name in COMPARED if name != "mean_error" or not metrics & {"rmse", "accuracy"}]
-    enough, level = _enough(split, tested), tested[0].result.level
+    level, replicates = tested[0].result.level, _replicates(tested)
+    enough = _enough(split, replicates, level)
+    by_holm = replicates is None or sum(len(each.pairs) for each in tested) / (replicates + 1) < 1.0 - level
     comparisons: list[Comparison] = []
     found: list[Rank] = []
-    for (_, subset, metric), pairs in differences.items():
+    for label, pairs in differences.items():
+        _, subset, metric = label
         pairs = dict(sorted(pairs.items()))
-        adjusted = holm([p for (*_, p), _, _ in pairs.values()])
+        p_values = [p for (*_, p), _, _ in pairs.values()]
+        adjusted = holm(p_values) if by_holm else step_down(p_values, *_distances(tested, label, list(pairs)))
         better = np.zeros((len(names), len(names)), dtype=np.bool_)
         for ((a, b), (numbers, reason, n)), p_adjusted in zip(pairs.items(), adjusted, strict=True):
             if p_adjusted < 1.0 - level:
                 better[(a, b) if (numbers[0] < 0) == (METRICS[metric].better == "min") else (b, a)] = True
             if metric in wanted:
                 place = (split, subset, metric, names[a], names[b])
-                comparisons.append(Comparison(*place, *numbers, float(p_adjusted), reason, n))
+                comparisons.append(
+                    Comparison(*place, *numbers, float(p_adjusted), reason, n, "Holm" if by_holm else "Romano-Wolf")
+                )
         tests = {place for pair, ((*_, p), _, _) in pairs.items() for place in pair if math.isfinite(p)}
         placed = ranks(better)
         found += [Rank(split, subset, metric, names[k], placed[k]) for k in sorted(tests) if enough]
     return comparisons, found
 
 
-def _enough(split: str, tested: Sequence[Tested]) -> bool:
-    """Whether so many replicates let an adjusted p fall below the level at all; a warning says so if not."""
+def _distances(tested: Sequence[Tested], label: Label, pairs: Sequence[tuple[int, int]]) -> tuple[Vector, Vector]:
+    """How far the differences of pairs [P] lie from zero, and their replicates [P, B] from them, in standard errors.
+
+    Pairs on other records have replicates of their own, drawn apart where records are single: as though they had
+    nothing to do with each other, which makes the largest of them larger (Sidak 1967).
+    """
+    found = {}
+    for each in tested:
+        if label in each.labels and len(each.result.replicates):
+            s = each.labels.index(label)
+            found.update({places: each.result.distances(pair, s) for pair, places in each.pairs.items()})
+    undefined = np.nan, np.full(max((len(drawn) for _, drawn in found.values()), default=0), np.nan)
+    observed, drawn = zip(*(found.get(places, undefined) for places in pairs), strict=True)
+    return np.array(observed), np.array(drawn)
+
+
+def _replicates(tested: Sequence[Tested]) -> int | None:
+    """How many replicates the tests stand on; None where they need none; 0 where there are no tests."""
     results = [each.result for each in tested if not all(each.result.no_interval)]
-    if not results:  # too few clusters, of which there is a warning already
-        return False
-    result, pairs = results[0], sum(len(each.pairs) for each in tested)
-    least = 0.0 if result.kind == "normal" else pairs / (len(result.replicates) + 1)
-    if least < 1.0 - result.level:
+    if not results:
+        return 0
+    return None if results[0].kind == "normal" else len(results[0].replicates)
+
+
+def _enough(split: str, replicates: int | None, level: float) -> bool:
+    """Whether so many replicates let an adjusted p fall below the level at all; a warning says so if not."""
+    if replicates is None or 1.0 / (replicates + 1) < 1.0 - level:
         return True
-    warnings.warn(
-        ShiftbenchWarning(
-            f"{split}: {len(result.replicates):,} replicates let no adjusted p of {pairs} pair(s) "
-            f"fall below {least:.2g}, so no test can tell two systems apart and none is ranked; take at least "
-            f"{math.ceil(2 * pairs / (1.0 - result.level)):,} replicates"
-        ),
-        stacklevel=2,
-    )
+    if replicates:  # else there are too few clusters, of which there is a warning already
+        warnings.warn(
+            ShiftbenchWarning(
+                f"{split}: {replicates:,} replicates let no p fall below {1.0 / (replicates + 1):.2g}, so no test can "
+                f"tell two systems apart and none is ranked; take at least {math.ceil(2.0 / (1.0 - level))} replicates"
+            ),
+            stacklevel=2,
+        )
     return False

@@ -17,7 +17,6 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shiftbench.check import Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
@@ -38,10 +37,14 @@ ENOUGH = 200
 # Up to so many units each is left out in turn for a standard error; beyond, weights are small and influences suffice.
 LEFT_OUT = 500
 
-# On a logarithm or logit, half of an interval is at most what Student's t with so many degrees of freedom asks for:
-# with a dozen unequal clusters some replicates have hardly any spread; what is divided by it runs away, and its
-# exponential out of sight.
+# Half of a score's interval is at most what Student's t with so many degrees of freedom asks for: with a dozen unequal
+# clusters, or where one of them outweighs the others, some replicates have hardly any spread; what is divided by it
+# runs away.
 LEAST_FREEDOM = 3
+
+ROUNDING = 1e-9
+# Why a score at the end of its range that no replicate leaves has no interval: none of its draws knows of what is rare.
+NO_VARIATION = "too little variation"
 
 Progress = Callable[[int, int], None]
 
@@ -96,8 +99,9 @@ class Bootstrap:
     values: [K, S]. replicates: [B, K, S], B = 0 where intervals are normal. errors: [K + P, S], the standard errors of
     the systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
     [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only. scales: [S], on which scores
-    are studentised; no differences are. no_interval: [S], why a score has neither interval nor p-value ("too few
-    clusters"); empty where it has them.
+    are studentised, with the range that their intervals keep; differences have neither. effective: [S], the effective
+    number of units behind each share of records; NaN for any other score. no_interval: [S], why a score has neither
+    interval nor p-value ("too few clusters"); empty where it has them.
     """
 
     names: tuple[str, ...]
@@ -109,6 +113,7 @@ class Bootstrap:
     replicate_errors: Vector | None = None
     acceleration: Vector | None = None
     scales: tuple[Scale, ...] = ()
+    effective: tuple[float, ...] = ()
     no_interval: tuple[str, ...] = ()
 
     @property
@@ -117,7 +122,11 @@ class Bootstrap:
         return list(combinations(range(len(self.values)), 2))
 
     def intervals(self) -> tuple[Vector, Vector]:
-        """Low and high ends, each [K, S]; NaN where they cannot be had."""
+        """Low and high ends, each [K, S]; NaN where they cannot be had.
+
+        Every interval holds its score and keeps the score's range. A share of records that the replicates say too
+        little of, since it is 0 or 1 or nearly so, has Wilson's interval for its effective number of units.
+        """
         ends = [self._interval(k, self.values[k], self.replicates[:, k]) for k in range(len(self.values))]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
         return low, high
@@ -139,27 +148,58 @@ class Bootstrap:
     def _untold(self, s: int) -> bool:
         return bool(self.no_interval and self.no_interval[s])
 
+    def reasons(self, system: int) -> list[str]:
+        """Why each score [S] of a system has no interval; empty where it has one."""
+        low, _ = self._interval(system, self.values[system], self.replicates[:, system])
+        given = self.no_interval or ("",) * len(self.names)
+        at_end = [self._at_end(system, s, value) for s, value in enumerate(self.values[system])]
+        return [
+            why or (NO_VARIATION if end and math.isnan(one) else "")
+            for why, end, one in zip(given, at_end, low, strict=True)
+        ]
+
+    def _scale(self, row: int, s: int) -> Scale:
+        return self.scales[s] if self.scales and row < len(self.values) else PLAIN
+
+    def _share(self, row: int, s: int) -> bool:
+        return bool(self.effective) and row < len(self.values) and self.effective[s] > 0
+
+    def _at_end(self, row: int, s: int, value: float) -> bool:
+        scale = self._scale(row, s)
+        # Zero is exact; an upper end is often met but for rounding.
+        return value <= scale.least or value >= scale.most - ROUNDING
+
     def _interval(self, row: int, value: Vector, replicates: Vector) -> tuple[Vector, Vector]:
-        ends = [self._one(row, s, value[s], replicates[:, s]) for s in range(len(self.names))]
+        ends = [self._kept(row, s, float(value[s]), replicates[:, s]) for s in range(len(self.names))]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
-    def _one(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
-        if self._untold(s):
+    def _kept(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
+        """An interval within the range of its score that holds the score: percentiles of a biased one may not."""
+        if self._untold(s) or not math.isfinite(value):
             return math.nan, math.nan
+        low, high = self._one(row, s, value, replicates)
+        if high - low <= ROUNDING and self._at_end(row, s, value):
+            low, high = self._wilson(row, s, value) if self._share(row, s) else (math.nan, math.nan)
+        if math.isnan(low):
+            return math.nan, math.nan
+        scale = self._scale(row, s)
+        return min(max(low, scale.least), value), max(min(high, scale.most), value)
+
+    def _one(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
         tail = 0.5 * (1.0 - self.level)
         if self.kind == "normal":
             assert self.errors is not None
             half = NormalDist().inv_cdf(1.0 - tail) * float(self.errors[row, s])
             return value - half, value + half
         finite = np.isfinite(replicates)
-        if not math.isfinite(value) or finite.sum() < 2:
+        if finite.sum() < 2:
             return math.nan, math.nan
         if self.kind == "studentised":
-            scale = self.scales[s] if self.scales and row < len(self.values) else PLAIN
-            ends = self._symmetric(row, s, value, replicates, scale) or self._symmetric(
-                row, s, value, replicates, PLAIN
-            )
-            if ends is not None:
+            if (ends := self._symmetric(row, s, value, replicates, self._scale(row, s))) is not None:
+                return ends
+            if self._share(row, s):
+                return self._wilson(row, s, value)
+            if (ends := self._symmetric(row, s, value, replicates, PLAIN)) is not None:
                 return ends
         shares = [tail, 1.0 - tail]
         if self.kind == "bca":
@@ -167,6 +207,13 @@ class Bootstrap:
             shares = _bca_shares(value, replicates[finite], float(self.acceleration[row, s]), tail)
         low, high = _quantiles(replicates[finite], shares)
         return low, high
+
+    def _wilson(self, row: int, s: int, share: float) -> tuple[float, float]:
+        """Of a share of records. The number of units follows from its standard error, if there is any spread."""
+        units = self.effective[s]
+        if self.errors is not None and (variance := float(self.errors[row, s]) ** 2) > 0.0:
+            units = share * (1.0 - share) / variance
+        return wilson(share, units, self.level)
 
     def _symmetric(
         self, row: int, s: int, value: float, replicates: Vector, scale: Scale
@@ -181,12 +228,38 @@ class Bootstrap:
         error = slope * float(self.errors[row, s])
         if t is None or not (math.isfinite(middle) and 0.0 < error < math.inf):
             return None
-        (reach,) = _quantiles(np.abs(t), [self.level])
-        if scale is not PLAIN:
+        (reach,) = _quantiles(np.abs(t[np.isfinite(t)]), [self.level])
+        if row < len(self.values):  # a difference agrees with its p-value instead
             reach = min(reach, _most_reach(self.level))
         with np.errstate(over="ignore"):
             low, high = scale.back(np.array([middle - reach * error, middle + reach * error]))
         return float(low), float(high)
+
+    def distances(self, pair: int, s: int) -> tuple[float, Vector]:
+        """How far the difference of a pair by score s lies from zero, and each replicate [B] from it; NaN if undefined.
+
+        In standard errors: that of the observation and of each replicate, or else the deviation of all replicates.
+        """
+        a, b = self.pairs[pair]
+        value, replicates = (
+            float(self.values[a, s] - self.values[b, s]),
+            self.replicates[:, a, s] - self.replicates[:, b, s],
+        )
+        observed, drawn, studentised = self._distances(len(self.values) + pair, s, value, replicates)
+        if studentised or not np.isfinite(drawn).any():
+            return observed, drawn
+        spread = math.sqrt(float(np.nanmean(drawn**2)))
+        if spread == 0.0:
+            return math.inf if observed else 0.0, drawn
+        return observed / spread, drawn / spread
+
+    def _distances(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, Vector, bool]:
+        """The same of one score, in standard errors only where there are any; and whether it is."""
+        if self.kind == "studentised" and self.errors is not None and self.replicate_errors is not None:
+            t = _studentised(value, replicates, self.replicate_errors[:, row, s])
+            if t is not None and self.errors[row, s] > 0:
+                return abs(value) / float(self.errors[row, s]), np.abs(t), True
+        return abs(value), np.abs(replicates - value), False
 
     def _p_values(self, row: int, value: Vector, replicates: Vector) -> Vector:
         result = np.full(len(self.names), math.nan)
@@ -200,15 +273,23 @@ class Bootstrap:
             if value[s] == 0.0 and not np.any(replicates[:, s]):
                 result[s] = 1.0  # the same scores in every replicate: the same system
                 continue
-            distance, observed = replicates[:, s] - value[s], abs(float(value[s]))
-            if self.kind == "studentised" and self.errors is not None and self.replicate_errors is not None:
-                t = _studentised(value[s], replicates[:, s], self.replicate_errors[:, row, s])
-                if t is not None and self.errors[row, s] > 0:
-                    distance, observed = t, observed / float(self.errors[row, s])
-            distance = distance[np.isfinite(distance)]
-            beyond = int(np.count_nonzero(np.abs(distance) >= observed))
-            result[s] = (1 + beyond) / (1 + len(distance))
+            observed, distances, _ = self._distances(row, s, float(value[s]), replicates[:, s])
+            beyond = int(np.count_nonzero(distances >= observed))
+            result[s] = (1 + beyond) / (1 + np.count_nonzero(np.isfinite(distances)))
         return result
+
+
+def wilson(share: float, units: float, level: float) -> tuple[float, float]:
+    """Wilson's score interval of a share of so many independent units, which need not be a whole number.
+
+    It has a width at shares of 0 and 1, too. With clusters their effective number stands for the units.
+    Source: Wilson (1927); Brown, Cai & DasGupta (2001), Section 3.1.1; Korn & Graubard (1998) on effective numbers.
+    """
+    z = NormalDist().inv_cdf(0.5 + 0.5 * level)
+    weight = z * z / units
+    middle = (share + 0.5 * weight) / (1.0 + weight)
+    half = math.sqrt(weight * (share * (1.0 - share) + 0.25 * weight)) / (1.0 + weight)
+    return middle - half, middle + half
 
 
 def _normal_p(value: float, error: float) -> float:
@@ -236,12 +317,11 @@ def _most_reach(level: float) -> float:
 
 
 def _studentised(value: float, replicates: Vector, errors: Vector) -> Vector | None:
-    """(replicate - value) / its standard error; None if fewer than 9 in 10 replicates have one."""
+    """(replicate - value) / its standard error [B], NaN without one; None if fewer than 9 in 10 replicates have one."""
     usable = np.isfinite(replicates) & np.isfinite(errors) & (errors > 0)
     if np.count_nonzero(usable) < 0.9 * len(replicates):
         return None
-    t: Vector = (replicates[usable] - value) / errors[usable]
-    return t
+    return np.where(usable, (replicates - value) / np.where(usable, errors, 1.0), np.nan)
 
 
 def _bca_shares(value: float, replicates: Vector, acceleration: float, tail: float) -> list[float]:
@@ -264,6 +344,7 @@ def bootstrap(
     *,
     units: Sequence[int] | None = None,
     scales: Sequence[Scale] = (),
+    effective: Sequence[float] = (),
     progress: Progress | None = None,
 ) -> Bootstrap:
     """Replicates of the scores of one or more systems (a statistic each, with equal names) on the same records.
@@ -275,7 +356,9 @@ def bootstrap(
         statistics: one a system. resampler, settings: what is drawn, and how.
         units: [S] how many units each score rests on, on the side of the shift that has fewer; by default those of the
             smallest stratum. A score of fewer than 10 gets neither interval nor p-value.
-        scales: [S] on which scores are studentised; as they stand by default.
+        scales: [S] on which scores are studentised, with their ranges; as they stand and without limits by default.
+        effective: [S] the effective number of units of each share of records, NaN for other scores, as they all are by
+            default.
         progress: called with (replicates done, replicates in all).
 
     Warns:
@@ -288,14 +371,13 @@ def bootstrap(
     names = tuple(statistics[0].names)
     reason = f"too few {resampler.noun}"
     no_interval = tuple(reason if count < FEWEST else "" for count in units or [resampler.fewest] * len(names))
-    if all(no_interval):
-        nothing = np.empty((0, *values.shape))
-        return Bootstrap(names, values, nothing, settings.level, kind, no_interval=no_interval)
-    if kind == "normal":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            _, errors = _evaluate(statistics, resampler, ones, linear=True)
-        nothing = np.empty((0, *values.shape))
-        return Bootstrap(names, values, nothing, settings.level, kind, errors, no_interval=no_interval)
+    about: dict[str, Any] = {"scales": tuple(scales), "effective": tuple(effective), "no_interval": no_interval}
+    if all(no_interval) or kind == "normal":
+        errors = None
+        if not all(no_interval):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                _, errors = _evaluate(statistics, resampler, ones, linear=True)
+        return Bootstrap(names, values, np.empty((0, *values.shape)), settings.level, kind, errors, **about)
 
     def replicate(b: int) -> tuple[Vector, Vector | None]:
         return _evaluate(statistics, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
@@ -320,8 +402,7 @@ def bootstrap(
         errors=errors,
         replicate_errors=np.array([spread for _, spread in drawn]) if kind == "studentised" else None,
         acceleration=acceleration,
-        scales=tuple(scales),
-        no_interval=no_interval,
+        **about,
     )
 
 
@@ -393,17 +474,3 @@ def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
     square = (rows**2).sum(axis=-1)
     result: Vector = np.divide((rows**3).sum(axis=-1), 6.0 * square**1.5, out=np.zeros_like(square), where=square > 0)
     return result
-
-
-# --- many comparisons -----------------------------------------------------------------------------------------------
-
-
-def holm(p_values: npt.ArrayLike) -> Vector:
-    """p-values [P] adjusted for their number by Holm's step-down; NaN stays NaN and does not count. Holm (1979)."""
-    p = np.asarray(p_values, dtype=np.float64)
-    adjusted = np.full(p.shape, np.nan)
-    tested = np.flatnonzero(np.isfinite(p))
-    order = tested[np.argsort(p[tested], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
-    return adjusted

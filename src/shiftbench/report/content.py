@@ -51,7 +51,7 @@ METRICS: dict[str, Metric] = {
         Metric("crps", "CRPS", "min", "target"),
         Metric("accuracy", "Accuracy", "max", "percent", most=1.0),
         Metric("macro_f1", "Macro-F1", "max", "percent", most=1.0),
-        Metric("brier", "Brier score", "min", "plain"),
+        Metric("brier", "Brier score", "min", "plain", most=2.0),
         Metric("ece", "Calibration error (ECE)", "min", "percent", most=1.0),
         Metric("acceptable", "Acceptable", "max", "percent", most=1.0),
         Metric("cnll", "cNLL", "min", "plain"),
@@ -181,6 +181,7 @@ class Comparison:
     p_adjusted: float
     no_interval: str = ""  # as of a score; then there is no p-value either
     n: int | None = None  # the records that both systems have an answer for
+    adjusted_by: str = "Holm"  # or "Romano-Wolf", where there are too many pairs for the replicates of Holm's method
 
 
 @dataclass(frozen=True)

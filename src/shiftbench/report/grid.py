@@ -348,7 +348,7 @@ def _slices(report: Report, split: str) -> Grid:
     note = f"Sorted by the mean error of {clean(order[0].system)}." if order else ""
     if order and report.recipe.get("intervals", {}).get("resampled") == "clusters":
         note += " Intervals are by cluster."
-    if any(entry.no_interval for entry in order):
+    if any(entry.no_interval.startswith("too few") for entry in order):
         note += f" Groups of fewer than {FEWEST} clusters have no interval."
     note = " ".join([note, *_gap_note(report, [split], names)])
     title = f"Slices, worst first ({split_title(split)})"
@@ -389,8 +389,10 @@ def _comparisons(report: Report, split: str) -> Grid:
         Column("p adjusted"),
         Column("Reading", numeric=False),
     )
+    methods = ", ".join(sorted({entry.adjusted_by for entry in report.comparisons if entry.split == split}))
     note = (
-        "Paired: the difference on the records that both answer. The adjusted p allows for the number of comparisons."
+        "Paired: the difference on the records that both answer. "
+        f"The adjusted p allows for the number of comparisons ({clean(methods)})."
     )
     title = f"Paired comparisons ({split_title(split)})"
     return Grid("comparisons", split, title, "First − second", columns, tuple(rows), note)

@@ -485,7 +485,7 @@ def _cautions(case: _Case) -> Iterator[str]:
 
 
 def _lacks_interval(case: _Case, score: Score) -> bool:
-    return score.split == case.split and bool(score.no_interval)
+    return score.split == case.split and score.no_interval.startswith("too few")
 
 
 def _few(case: _Case, reasons: dict[str, str]) -> str:

@@ -143,7 +143,9 @@ def testable(report: Report, split: str) -> bool:
     used, replicates = made.get("used"), made.get("replicates")
     if not isinstance(replicates, int) or (isinstance(used, dict) and used.get(split) == "normal"):
         return True
-    pairs = len({frozenset((entry.a, entry.b)) for entry in report.comparisons if entry.split == split})
+    mine = [entry for entry in report.comparisons if entry.split == split]
+    by_holm = any(entry.adjusted_by == "Holm" for entry in mine)
+    pairs = len({frozenset((entry.a, entry.b)) for entry in mine}) if by_holm else 1
     return pairs / (replicates + 1) < 1 - level(report)
 
 
