@@ -31,7 +31,7 @@ from shiftbench.intervals import FEWEST, Bootstrap, Settings, bootstrap
 from shiftbench.ranking import Index, Ranking
 from shiftbench.report.content import METRICS
 from shiftbench.resampling import (
-    PLAIN,
+    DIFFERENCE,
     Detection,
     Joined,
     Means,
@@ -212,7 +212,7 @@ def truth(design: Design) -> Vector:
 def scales() -> list[Any]:
     """On which scores are studentised, as reports do."""
     return [
-        scale_between(METRICS[name].least, METRICS[name].most) if name in METRICS else PLAIN for name in SCORES
+        scale_between(METRICS[name].least, METRICS[name].most) if name in METRICS else DIFFERENCE for name in SCORES
     ]  # fmt: skip
 
 

@@ -227,7 +227,7 @@ def test_a_rejection_ratio_has_an_interval_in_sight_where_one_cluster_outweighs_
             made = bootstrap(
                 [statistic], resampler, settings, scales=[scale_between(0.0, math.inf), scale_between(-1, 1)]
             )
-        (low, high), at = np.array(made.intervals())[:, 0], made.names.index("rejection_ratio")
+        (low, _high), at = np.array(made.intervals())[:, 0], made.names.index("rejection_ratio")
         whole += low[at] <= -0.99
         apart += low[at] > 0.0
     assert whole == 0

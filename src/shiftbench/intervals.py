@@ -20,7 +20,7 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.resampling import PLAIN, Resampler, Scale, Statistic
+from shiftbench.resampling import DIFFERENCE, PLAIN, Resampler, Scale, Statistic
 
 Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
 KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
@@ -159,7 +159,9 @@ class Bootstrap:
         ]
 
     def _scale(self, row: int, s: int) -> Scale:
-        return self.scales[s] if self.scales and row < len(self.values) else PLAIN
+        if row >= len(self.values):
+            return DIFFERENCE
+        return self.scales[s] if self.scales else PLAIN
 
     def _share(self, row: int, s: int) -> bool:
         return bool(self.effective) and row < len(self.values) and self.effective[s] > 0
@@ -229,7 +231,7 @@ class Bootstrap:
         if t is None or not (math.isfinite(middle) and 0.0 < error < math.inf):
             return None
         (reach,) = _quantiles(np.abs(t[np.isfinite(t)]), [self.level])
-        if row < len(self.values):  # a difference agrees with its p-value instead
+        if scale.limited:
             reach = min(reach, _most_reach(self.level))
         with np.errstate(over="ignore"):
             low, high = scale.back(np.array([middle - reach * error, middle + reach * error]))

@@ -14,10 +14,11 @@ from shiftbench.resampling.means import Confusion, GroupMeans, Means
 from shiftbench.resampling.order import canonical_order
 from shiftbench.resampling.resampler import Resampler
 from shiftbench.resampling.retention import Retention
-from shiftbench.resampling.scale import PLAIN, Scale, scale_between
+from shiftbench.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
 from shiftbench.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
+    "DIFFERENCE",
     "PLAIN",
     "Confusion",
     "Detection",

@@ -15,7 +15,8 @@ from shiftbench.check import Vector
 class Scale:
     """A rising function of a score, its slope, and its inverse; NaN or infinite outside the open range of the score.
 
-    least, most: the closed range of the score.
+    least, most: the closed range of the score. limited: whether its interval reaches no further than Student's t with
+    few degrees of freedom does; that of a difference does not, since it agrees with its p-value.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Scale:
     back: Callable[[Vector], Vector]
     least: float = -math.inf
     most: float = math.inf
+    limited: bool = True
 
 
 def _itself(values: Vector) -> Vector:
@@ -31,6 +33,7 @@ def _itself(values: Vector) -> Vector:
 
 
 PLAIN = Scale("plain", _itself, np.ones_like, _itself)
+DIFFERENCE = replace(PLAIN, name="difference", limited=False)
 LOG = Scale("log", np.log, np.reciprocal, np.exp, least=0.0)
 
 
