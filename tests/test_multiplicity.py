@@ -99,7 +99,7 @@ def test_a_false_difference_among_66_is_as_rare_as_promised_and_true_ones_are_fo
         by_holm += np.count_nonzero(holm(p_values)[apart] < 0.05)
     assert np.mean(false) <= 0.05 + 2.0 * math.sqrt(0.05 * 0.95 / 250), np.mean(false)
     assert by_holm == 0
-    assert by_step_down > 0.8 * true, by_step_down / true
+    assert by_step_down > 0.7 * true, by_step_down / true
 
 
 def many(systems: int, replicates: int, *, gaps: bool = False):

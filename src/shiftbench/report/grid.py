@@ -185,7 +185,11 @@ def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
     notes = [BOLD] if any(cell.best for cell in cells) else []
     if any(cell.note == NO_INTERVAL for cell in cells):
         reasons = sorted({score.no_interval for score in report.scores if score.no_interval})
-        notes.append(f"{NO_INTERVAL} No interval and no test: {' or '.join(reasons)} (fewer than {FEWEST}).")
+        few = [reason for reason in reasons if reason.startswith("too few")]
+        causes = [f"no interval and no test: {' or '.join(few)} (fewer than {FEWEST})"] if few else []
+        causes += [f"no interval: {reason} at the end of the range" for reason in reasons if reason not in few]
+        told = "; or ".join(causes)
+        notes.append(f"{NO_INTERVAL} {told[:1].upper()}{told[1:]}.")
     return notes
 
 
