@@ -16,9 +16,11 @@ import polars as pl
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError
 from shiftbench.executor import memory
+from shiftbench.tables.single_file import KEY
 
 Values = npt.NDArray[Any]
 
+MADE_BY = "example table"
 ROWS = 20_000
 FEWEST_ROWS = 400
 BYTES_A_ROW = 600  # at the peak
@@ -77,7 +79,8 @@ def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, P
     The settings file stands beside the table under the same stem: `table.parquet` and `table.toml`.
     """
     target, settings = paths(path)
-    tables.write_table(table(rows, seed=seed), target)
+    metadata = {KEY: f"{MADE_BY} rows={rows} seed={seed}"} if target.suffix == ".parquet" else None
+    tables.write_table(table(rows, seed=seed), target, metadata=metadata)
     return target, files.write_text(settings, _settings(target))
 
 

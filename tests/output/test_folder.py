@@ -16,7 +16,8 @@ import pytest
 
 from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK, adding, mark, read_mark, require_file, writing
+from shiftbench.output import MARK, adding, mark, read_mark, writing
+from shiftbench.tables.single_file import require_file
 from tests.tracks.motion.made_parts import tree
 
 
@@ -336,14 +337,15 @@ def test_files_added_to_a_folder_in_a_result_stay_its_own(earlier: Path) -> None
 def test_a_single_file_takes_the_place_of_no_input_and_of_no_part_of_a_result(earlier: Path) -> None:
     Path("t.csv").write_text("mine")
     with pytest.raises(SettingsError, match=r"t.csv: expected a new file, found one"):
-        require_file(Path("t.csv"), overwrite=False)
+        require_file(Path("t.csv"), "x", overwrite=False)
     with pytest.raises(SettingsError, match=r"t.csv: expected --out elsewhere than the data"):
-        require_file(Path("t.csv"), overwrite=True, inputs=[Path("t.csv").resolve()])
+        require_file(Path("t.csv"), "x", overwrite=True, inputs=[Path("t.csv").resolve()])
     with pytest.raises(SettingsError, match=r"one of the result of `shiftbench assess`"):
-        require_file(earlier / "a.txt", overwrite=True)
+        require_file(earlier / "a.txt", "x", overwrite=True)
     with pytest.raises(SettingsError, match=r"r: expected a name for a file, found a folder"):
-        require_file(earlier, overwrite=True)
-    require_file(Path("t.csv"), overwrite=True, inputs=[earlier / "a.txt", Path("gone")])
+        require_file(earlier, "x", overwrite=True)
+    with pytest.raises(SettingsError, match=r"t.csv: expected a new file, or one that this command wrote"):
+        require_file(Path("t.csv"), "x", overwrite=True, inputs=[earlier / "a.txt", Path("gone")])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no time of status there")

@@ -11,7 +11,7 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
-from shiftbench.output import adding, require_file, writing
+from shiftbench.output import adding, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
@@ -282,7 +282,7 @@ def tables(
     """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
     from shiftbench import published
     from shiftbench.cli import benchmarking
-    from shiftbench.tables import write_table
+    from shiftbench.tables import single_file, write_table
 
     if track is None:
         for name in published.tracks():
@@ -297,8 +297,9 @@ def tables(
         return
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
-        require_file(out, overwrite=overwrite)
-        write_table(found, out)
+        made_by, parquet = f"tables {track}", out.suffix == ".parquet"
+        with single_file.replacing(out, made_by, overwrite=overwrite):
+            write_table(found, out, metadata={single_file.KEY: made_by} if parquet else None)
     columns = ["task", "dataset", "subset", "model", "ensemble", "setting", "metric", "value", "std", "unit", "source"]
     _print(found.select(name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()))
 

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from shiftbench.cli import preparing
 from shiftbench.cli.preparing import MANIFEST
 from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
-from shiftbench.output import adding, read_mark, require_file, writing
+from shiftbench.output import adding, read_mark, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
@@ -40,6 +41,7 @@ def example(
 ) -> None:
     """Make example data: a table with known truth, or data of the form of a track."""
     from shiftbench import example as made
+    from shiftbench.tables import single_file
     from shiftbench.tracks import TRACKS, track
 
     if what not in ("table", *TRACKS):
@@ -47,19 +49,19 @@ def example(
     chosen = None if what == "table" else track(what)
     make = _making(what, chosen.example if chosen else None, ship)
     path = out or Path(chosen.example.name if chosen else "table.parquet")
-    for file in (path,) if chosen else made.paths(path):
-        _require_free(file, chosen.example if chosen else None, overwrite=overwrite)
-    if make is None:
-        if not made.replaceable(path):
-            raise SettingsError(
-                f"{made.paths(path)[1]}: expected the settings of an example as it was written, found other text. Move "
-                "it away, or choose another --out; nothing was changed."
-            )
-        table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
-        say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
-        return
-    with progress_bar() as progress:
-        table = make(path, rows, seed or 0, progress)
+    is_folder = chosen is not None and chosen.example.is_folder
+    with ExitStack() as stack:
+        if is_folder:  # who writes it refuses those of others
+            _require_new(path, overwrite=overwrite)
+        else:
+            stack.enter_context(single_file.replacing(path, f"example {what}", overwrite=overwrite))
+        if make is None:
+            _require_new_settings(made.paths(path)[1], replaceable=made.replaceable(path), overwrite=overwrite)
+            table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
+            say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
+            return
+        with progress_bar() as progress:
+            table = make(path, rows, seed or 0, progress)
     _say_outside(table)
     say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
 
@@ -85,13 +87,21 @@ def _say_outside(path: Path) -> None:
             say(f"  {line}")
 
 
-def _require_free(path: Path, example: Example | None, *, overwrite: bool) -> None:
-    """Refuse what is there already, unless it may be overwritten; who writes a folder refuses those of others."""
-    if example is None or not example.is_folder:
-        require_file(path, overwrite=overwrite)
-    elif read_mark(path) and not overwrite:
+def _require_new(folder: Path, *, overwrite: bool) -> None:
+    if read_mark(folder) and not overwrite:
         raise SettingsError(
-            f"{path}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+            f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+        )
+
+
+def _require_new_settings(path: Path, *, replaceable: bool, overwrite: bool) -> None:
+    """Refuse settings beside a table of examples that may not be overwritten, or that somebody has edited."""
+    if path.exists() and not overwrite:
+        raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
+    if not replaceable:
+        raise SettingsError(
+            f"{path}: expected the settings of an example as it was written, found other text. Move it away, or choose "
+            "another --out; nothing was changed."
         )
 
 

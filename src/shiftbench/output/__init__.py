@@ -4,9 +4,7 @@ from shiftbench.output.folder import adding, require_outside, writing
 from shiftbench.output.lock import alone
 from shiftbench.output.mark import MARK, PART, Mark, read_mark
 from shiftbench.output.place import final, folder_of
-from shiftbench.output.single import require_file
 
 __all__ = [
-    "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_file", "require_outside",
-    "writing",
+    "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_outside", "writing",
 ]  # fmt: skip

@@ -13,15 +13,15 @@ from shiftbench import fingerprints, methods, tables
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.methods import fitted_folder
-from shiftbench.output import require_file
 from shiftbench.partition import read_manifest
-from shiftbench.predictions import Predictions
+from shiftbench.predictions import FORMAT, Predictions
 from shiftbench.progress import Progress, silent
 from shiftbench.run.data import task_of, with_target
 from shiftbench.run.division import choose_features, infinite
 from shiftbench.run.given import roles
 from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
+from shiftbench.tables import single_file
 
 
 def fit_parts(
@@ -93,7 +93,7 @@ def predict_table(
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
     say = progress or silent
-    require_file(path, overwrite=overwrite, inputs=[table])
+    single_file.require_file(path, FORMAT, overwrite=overwrite, inputs=[table])
     method = methods.fitted(model)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):
