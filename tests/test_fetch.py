@@ -20,7 +20,7 @@ import pytest
 
 from shiftbench import fetch as fetching
 from shiftbench.errors import UnknownNameError
-from shiftbench.fetch import Archive, Fetched, FetchError, Licence, Patience, download, unpack
+from shiftbench.fetch import Archive, Fetched, FetchError, Licence, Patience, container, download, unpack, unpacking
 from shiftbench.fetch.download import _require_ours
 from shiftbench.tracks import TRACKS
 from tests.web_server import (
@@ -662,6 +662,34 @@ def test_a_truncated_archive_is_named_and_nothing_is_unpacked(ending, share, tmp
     with pytest.raises(FetchError, match=r"a\.(tar|tar\.gz|zip): expected a whole archive, found one that is cut off"):
         unpack(packed, tmp_path / "all")
     assert names(tmp_path) == {packed.name}
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz", ".zip"])
+def test_an_archive_of_too_many_members_is_refused_before_all_are_listed(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "MOST_MEMBERS", 100)
+    packed = tmp_path / f"a{ending}"
+    if ending == ".zip":
+        zip_of(packed, **{f"m{k}": b"" for k in range(102)})
+    else:
+        mode = "w:gz" if ending == ".tar.gz" else "w"
+        tar_of(packed, *(member(f"m{k}", 0) for k in range(102)), mode=mode)
+    said = rf"a{ending}: expected at most 100 files and folders in the archive, found 101 or more\. Check"
+    with pytest.raises(FetchError, match=said):
+        unpack(packed, tmp_path / "all")
+    if ending != ".tar.gz":
+        with pytest.raises(FetchError, match=said):
+            container.check_whole(packed)
+    assert names(tmp_path) == {packed.name}
+
+
+def test_listing_and_unpacking_tell_how_far_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "TOLD", 10)
+    monkeypatch.setattr(unpacking, "TOLD", 10)
+    packed, told = tar_of(tmp_path / "a.tar", *(member(f"m{k}", 3) for k in range(30))), []
+    unpack(packed, tmp_path / "all", progress=lambda *each: told.append(each))
+    size = packed.stat().st_size
+    listed = [("list", place * 1024, size) for place in (9, 19, 29)]
+    assert told == [*listed, *(("unpack", count * 3, 90) for count in (10, 20, 30))]
 
 
 def test_a_flipped_bit_in_a_zip_is_seen(tmp_path):

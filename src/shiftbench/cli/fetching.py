@@ -59,7 +59,8 @@ def fetch(
     say(f"file:   {fetched.path}\nsize:   {fetched.size:,} bytes\nsha256: {fetched.sha256} ({known})")
     if unpack:
         place = folder / archive.file.split(".")[0]
-        fetching.unpack(fetched.path, place)
+        with _bytes_bar() as progress:
+            fetching.unpack(fetched.path, place, progress=progress)
         say(f"folder: {place}")
     if archive.then:
         say(f"next:   {archive.then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")

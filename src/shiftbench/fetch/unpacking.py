@@ -15,6 +15,9 @@ from typing import IO
 
 from shiftbench.errors import FetchError, UnknownNameError
 from shiftbench.fetch import container
+from shiftbench.progress import Progress, silent
+
+TOLD, TOLD_BYTES = 500, 2**24  # files, or bytes of one, between two words about progress
 
 
 @dataclass(frozen=True)
@@ -27,34 +30,42 @@ class Member:
     fault: str | None = None
 
 
-def unpack(archive: Path, folder: Path, members: Iterable[str] | None = None) -> list[Path]:
+def unpack(
+    archive: Path, folder: Path, members: Iterable[str] | None = None, *, progress: Progress = silent
+) -> list[Path]:
     """Unpack a .tar, .tar.gz, .tgz or .zip into a new folder; owners, modes and times are not taken over.
 
     Args:
         archive: the file.
         folder: where to; must not exist yet, or be empty.
         members: names of the files to unpack; all by default.
+        progress: called with "list" and then "unpack", the bytes done, and all bytes (0: unknown).
 
     Returns:
         The files written, in the archive's order.
 
     Raises:
         FetchError: if the archive is cut off or holds a link, a device, an absolute path, a path through `..` or one
-            name twice; if the disk is too small; or if `folder` has something in it. Nothing is unpacked then.
+            name twice, or too many members; if the disk is too small; or if `folder` has something in it. Nothing is
+            unpacked then.
         UnknownNameError: if a member is not there.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FetchError(f"{folder}: expected a new or empty folder to unpack into, found another. Choose a new one.")
-    with _opened(archive) as found:
+    with _opened(archive, progress) as found:
         chosen = _chosen(found, members)
         _check(archive, chosen)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _foresee(folder.parent, sum(member.size for member in chosen))
+        done, total = 0, sum(member.size for member in chosen)
+        _foresee(folder.parent, total)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
             place = Path(temporary) / "whole"
             place.mkdir()
-            for member in chosen:
+            for count, member in enumerate(chosen, start=1):
                 _write(member, place / member.name)
+                done += member.size
+                if count % TOLD == 0 or member.size > TOLD_BYTES:
+                    progress("unpack", done, total)
             if folder.exists():
                 folder.rmdir()
             place.rename(folder)
@@ -62,16 +73,18 @@ def unpack(archive: Path, folder: Path, members: Iterable[str] | None = None) ->
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[list[Member]]:
+def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
     """The members of an archive, while it is open; whatever goes wrong in reading it is a FetchError."""
     try:
         match container.kind(archive.name):
             case "tar" | "tar.gz":
                 with tarfile.open(archive, "r:*") as tar:
-                    yield [_of_tar(tar, info) for info in tar if not info.isdir()]
+                    found = container.few(archive, tar, progress=progress)
+                    yield [_of_tar(tar, info) for info in found if not info.isdir()]
             case "zip":
                 with zipfile.ZipFile(archive) as packed:
-                    yield [_of_zip(packed, info) for info in packed.infolist() if not info.is_dir()]
+                    listed = container.few(archive, packed.infolist(), progress=progress)
+                    yield [_of_zip(packed, info) for info in listed if not info.is_dir()]
             case _:
                 raise FetchError(f"{archive}: expected a .tar, .tar.gz, .tgz or .zip, found another ending.")
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:

@@ -65,7 +65,7 @@ def fetch(
         folder: where to; made if need be.
         accept_licence: that the user accepts `archive.licence`; once is enough for a folder.
         verify: hash a file that is there again, though its size and time are those recorded.
-        progress: called with "download" or "check", the bytes done, and all bytes (0: unknown).
+        progress: called with "download", "list" or "check", the bytes done, and all bytes (0: unknown).
         patience: tries, waits and time limit.
 
     Raises:
@@ -97,7 +97,7 @@ def _present(archive: Archive, path: Path, *, verify: bool, progress: Progress) 
         _compare(archive, entry, str(path), entry.size, entry.sha256)
         return Fetched(path, entry.size, entry.sha256, new=False)
     if entry is None:
-        container.check_whole(path)
+        container.check_whole(path, progress)
     digest = _sha256(path, progress)
     _compare(archive, entry, str(path), state.st_size, digest)
     origin = (
@@ -110,7 +110,7 @@ def _brought(archive: Archive, path: Path, patience: Patience, progress: Progres
     part, entry = path.with_name(path.name + ".part"), record.read(path.parent).get(path.name)
     origin = download(archive, part, patience=patience, progress=progress)
     try:
-        container.check_whole(part)
+        container.check_whole(part, progress)
         digest = _sha256(part, progress)
         _compare(archive, entry, archive.url, part.stat().st_size, digest)
     except FetchError as error:

@@ -14,6 +14,7 @@ from typing import IO
 
 from shiftbench import tables
 from shiftbench.errors import TableError
+from shiftbench.fetch import container
 from shiftbench.tables import problem
 
 CSVS = (".csv", ".csv.gz")
@@ -103,6 +104,7 @@ def tables_in(place: Path, naming: Naming, *, expected: str) -> list[Source]:
     Raises:
         TableError: if there is no such path or no table in it (`expected` says what it was to hold), or an archive is
             damaged or cut off.
+        FetchError: if an archive holds more than MOST_MEMBERS.
     """
     if found := list(_tables(place, naming)):
         return found
@@ -200,8 +202,8 @@ def _of_file(file: Path, naming: Naming) -> Iterator[Source]:
 def _zip_members(file: Path) -> list[str]:
     try:
         with zipfile.ZipFile(file) as archive:
-            _require_few(file, len(archive.infolist()))
-            return [info.filename for info in archive.infolist() if not info.is_dir()]
+            few = container.few(file, archive.infolist(), most=MOST_MEMBERS)
+            return [info.filename for info in few if not info.is_dir()]
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
         raise _not_whole(file, "zip", error) from None
 
@@ -211,10 +213,7 @@ def _tar_members(file: Path) -> list[str]:
     size = file.stat().st_size
     try:
         with tarfile.open(file) as archive:
-            members = []
-            for count, member in enumerate(archive, start=1):
-                _require_few(file, count)
-                members += [member] if member.isfile() else []
+            members = [member for member in container.few(file, archive, most=MOST_MEMBERS) if member.isfile()]
             while archive.fileobj is not None and archive.fileobj.read(2**20):
                 pass  # a packed archive checks its sum at its very end
     except (tarfile.TarError, EOFError, OSError) as error:
@@ -227,14 +226,6 @@ def _tar_members(file: Path) -> list[str]:
                 "cut off. Fetch it again."
             )
     return [member.name for member in members]
-
-
-def _require_few(file: Path, count: int) -> None:
-    if count > MOST_MEMBERS:
-        raise TableError(
-            f"{file}: expected at most {MOST_MEMBERS:,} files and folders in an archive of tables, found {count:,} or "
-            "more. Unpack it and name the table, or check that it is the right archive."
-        )
 
 
 def _not_whole(file: Path, kind: str, error: BaseException) -> TableError:

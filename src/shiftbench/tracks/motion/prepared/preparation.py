@@ -174,7 +174,7 @@ def _begin(
         return _finished(folder, begun, found, say)
     if (folder / BEGUN).exists():
         begun.require_same(folder, read_json(folder / BEGUN), scenes=False)
-    unpacked = None if found else sources.unpacked(archives, folder / workplace.UNPACKED)
+    unpacked = None if found else sources.unpacked(archives, folder / workplace.UNPACKED, progress=say)
     return _planned(folder, begun, found or sources.found(source, place=unpacked), unpacked=unpacked is not None)
 
 

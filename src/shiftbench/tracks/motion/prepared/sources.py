@@ -12,6 +12,7 @@ from pathlib import Path
 
 from shiftbench import fetch
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion import archives
 from shiftbench.tracks.motion.scenes import tag_files
 from shiftbench.tracks.motion.schema import PARTS
@@ -101,7 +102,7 @@ def fingerprint(packed: Iterable[Path]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def unpacked(packed: Iterable[Path], folder: Path) -> Path:
+def unpacked(packed: Iterable[Path], folder: Path, *, progress: Progress = silent) -> Path:
     """The folder with all that archives hold, those inside of them unpacked, too.
 
     What was unpacked of these very archives stays; what was unpacked of others, or of earlier ones, goes.
@@ -115,11 +116,11 @@ def unpacked(packed: Iterable[Path], folder: Path) -> Path:
             shutil.rmtree(entry)
     for place, archive in places.items():
         if not place.exists():
-            fetch.unpack(archive, place)
+            fetch.unpack(archive, place, progress=progress)
         for inner in sorted(path for path in place.rglob("*") if path.is_file() and _is_archive(path)):
             into = inner.with_name(f"{inner.name}.unpacked")
             if not into.exists():
-                fetch.unpack(inner, into)
+                fetch.unpack(inner, into, progress=progress)
             inner.unlink()
     return folder
 
