@@ -37,6 +37,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(target)
+    except OSError as error:
+        if error.filename is None:  # a full disk names nothing
+            error.filename = str(target)
+        raise
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -371,3 +371,14 @@ def test_a_file_is_hashed_once_in_a_command_and_again_after_any_change(
     hashed.clear()
     make(earlier, "new", overwrite=True)
     assert hashed == ["a.txt", "a.txt"], "the earlier file and the new one"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole file", "open file"])
+def test_a_full_disk_is_named_by_the_place_that_was_written_to(tmp_path: Path, whole: bool) -> None:
+    def fill() -> None:
+        with writing(tmp_path / "r", "run") as place, files.replacing(place / "a.txt") if whole else nullcontext():
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        fill()
+    assert caught.value.filename == str(tmp_path / ("r/a.txt" if whole else "r"))

@@ -7,6 +7,7 @@ unless the journal records it. A previous result is deleted file by file, and on
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ from shiftbench.output import journal as steps
 from shiftbench.output.mark import read_mark
 from shiftbench.output.place import Place, at_work
 from shiftbench.output.transaction import Tell, Transaction
+
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of errors that name no file
 
 
 @aborts.left
@@ -139,6 +142,8 @@ def _reported(making: Path, folder: Path) -> Iterator[None]:
     except OSError as error:
         if isinstance(error.filename, str):
             error.filename = named(error.filename)
+        elif error.errno in FULL:
+            error.filename = str(folder)
         raise
 
 
