@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import files, intervals
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.output import final
 from shiftbench.partition import Rules
+from shiftbench.partition.settings import value_problems
 from shiftbench.retention import checked_rule
 
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
@@ -168,18 +169,32 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     plain, problems = _formed(values)
     if problems:
         raise SettingsError(*problems)
-    plain["assessment"] = Assessment(**plain.get("assessment", {}))
-    return Settings(**plain)
+    try:
+        assessment = Assessment(**plain.pop("assessment", {}))
+    except ShiftbenchError as error:
+        problems, assessment = [*error.problems], Assessment()
+    try:
+        settings = Settings(**plain, assessment=assessment)
+    except SettingsError as error:
+        problems += error.problems
+    if problems:
+        raise SettingsError(*problems)
+    return settings
 
 
 def read_checked(path: str | Path) -> dict[str, Any]:
     """As `read`, and checked as far as a file can be that other values are still to be laid over.
 
     Raises:
-        SettingsError: also naming every unknown key and every value of the wrong type.
+        SettingsError: also naming every unknown key, and every value that is not what it should be.
     """
     values = read(path)
-    if problems := _formed(values)[1]:
+    problems = [f"[partition] {problem}" for problem in value_problems(values.get("partition", {}))]
+    try:
+        from_dict({"table": "given later", "target": "given later", **values})
+    except SettingsError as error:
+        problems = [*error.problems, *problems]
+    if problems:
         raise SettingsError(*(f"{path}: {problem}" for problem in problems))
     return values
 

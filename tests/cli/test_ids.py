@@ -201,6 +201,12 @@ def test_a_target_that_is_infinite_is_named_by_its_row_before_anything_is_made(
         2, "error: t.csv: column 'y': expected finite numbers, found inf in row 18. Drop these.\n"
     )  # fmt: skip
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    did(shiftbench("partition", "t.csv", "--out", "parts"))
+    said = shiftbench("run", "parts", "--target", "y", "--members", 1, "--out", "run")
+    assert said.code == 2
+    assert "parts: column 'y': expected finite numbers, found inf in 1 records (first: id 18)" in said.err
+    said = shiftbench("fit", "parts", "--target", "y", "--members", 1, "--out", "model")
+    assert (said.code, ".parquet: column 'y': expected finite numbers, found inf in row" in said.err) == (2, True)
 
 
 def test_values_that_no_model_takes_are_named_by_id_in_run_and_fit(shiftbench: Shiftbench, tmp_path: Path) -> None:

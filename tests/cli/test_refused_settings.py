@@ -45,7 +45,22 @@ def test_a_file_of_settings_that_cannot_be_meant_is_refused(
     words = ("--target", "y") if command == "run" else ()
     said = shiftbench(command, "t.csv", *words, "--config", "s.toml", "--out", "out")
     assert (said.code, message in said.err) == (2, True), said.err
+    assert "s.toml: " in said.err
     assert not (table / "out").exists()
+
+
+def test_all_that_is_wrong_in_a_file_of_settings_is_told_at_once(shiftbench: Shiftbench, table: Path) -> None:
+    (table / "s.toml").write_text('seed = -1\nmembers = "x"\n[assessment]\nrule = "foo"\n[partition]\nby = 3\ngap = -1')
+    said = shiftbench("run", "t.csv", "--target", "y", "--config", "s.toml", "--out", "out")
+    lines = said.err.splitlines()
+    assert [line.startswith("error: s.toml: ") for line in lines] == [True] * 5, said.err
+    for line, what in zip(lines, ("'foo'", "seed", "members", "[partition] by", "[partition] gap"), strict=True):
+        assert what in line
+
+
+def test_a_partition_without_any_shifted_record_says_so(shiftbench: Shiftbench, table: Path) -> None:
+    said = shiftbench("partition", "t.csv", "--time", "date", "--fractions", "100/0/0/0", "--out", "out")
+    assert (said.code, "warning: no record is shifted" in said.err) == (0, True), said.err
 
 
 @pytest.mark.parametrize(

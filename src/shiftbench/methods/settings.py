@@ -69,8 +69,8 @@ class MethodSettings:
         for name in values:
             if name not in places:
                 near = difflib.get_close_matches(str(name), places, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                problems.append(f"expected settings among {', '.join(places)}, found {name!r}.{hint}")
+                advice = f"Did you mean {near[0]!r}?" if near else "Leave it out."
+                problems.append(f"expected settings among {', '.join(places)}, found {name!r}. {advice}")
         for name, place in places.items():
             if name not in values and place.default is dataclasses.MISSING:
                 problems.append(f"{name}: expected a value, found none. Set it.")

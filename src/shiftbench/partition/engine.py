@@ -330,6 +330,8 @@ def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
             share = int(np.count_nonzero(found[0].bits & BIT[name])) / len(found[0].bits)
             if abs(share - wanted) > FAR:
                 warned.append(f"{name}: its window holds {share:.1%} of the records, not {wanted:.1%}: equal times.")
+    if found and not any(len(drawn[name]) for name in SHIFTED):
+        warned.append("no record is shifted: dev_out and eval_out are empty, so nothing can be said about a shift.")
     if whole := rules.by or rules.apart:
         records = sum(len(drawn[name]) for name in IN_DOMAIN)
         for name in IN_DOMAIN:

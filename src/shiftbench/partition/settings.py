@@ -171,3 +171,14 @@ FORMS: dict[str, Callable[[str, Any], Any]] = {
     "ranges": ranges, "where": where, "shares": shares, "exact": boolean, "sizes": counts, "at_most": counts,
     "by": text, "dev_share": functools.partial(number, high=1.0), "apart": text,
 }  # fmt: skip
+
+
+def value_problems(rules: Any) -> list[str]:
+    """What is wrong with the values of single rules; whether they agree with each other is for `Rules` to say."""
+    problems: list[str] = []
+    for name, value in rules.items() if isinstance(rules, Mapping) else ():
+        try:
+            FORMS[name](name, value) if name in FORMS else None
+        except PartitionError as error:
+            problems += error.problems
+    return problems

@@ -57,7 +57,7 @@ def prepare(settings: Settings) -> Data:
     with tables.reading_notes() as told:
         columns.require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
-    if task == "regression" and made is None and (bad := infinite_target(frame, settings.target, where=where)):
+    if task == "regression" and (bad := infinite_target(frame, settings.target, where=where, ids=made and ids)):
         raise TableError(*bad)
     kept, known = with_target(frame, settings.target, task, where=where)
     if not kept.height:
@@ -145,12 +145,16 @@ def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> t
     return (frame if known.all() else frame.filter(known)), known
 
 
-def infinite_target(frame: pl.DataFrame, target: str, *, where: str) -> list[str]:
-    """A sentence if a regression's target [N] holds infinity, which no score could make anything of."""
+def infinite_target(frame: pl.DataFrame, target: str, *, where: str, ids: pl.Series | None = None) -> list[str]:
+    """A sentence if a regression's target [N] holds infinity, which no score could make anything of.
+
+    It names rows, or the ids [N] of records where the rows are not those of one file.
+    """
     bad = pl.Series(np.isinf(tables.numbers(frame, target, where=where)))
     if not bad.any():
         return []
-    return [f"{where}: column {target!r}: expected finite numbers, found inf in {problem.rows(bad)}. Drop these."]
+    found = problem.rows(bad) if ids is None else f"{bad.sum():,} records (first: id {ids.filter(bad)[0]})"
+    return [f"{where}: column {target!r}: expected finite numbers, found inf in {found}. Drop these."]
 
 
 def _table_hash(table: Path) -> str:

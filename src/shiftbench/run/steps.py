@@ -16,7 +16,7 @@ from shiftbench.methods import fitted_folder
 from shiftbench.partition import read_manifest
 from shiftbench.predictions import FORMAT, Predictions
 from shiftbench.progress import Progress, silent
-from shiftbench.run.data import task_of, with_target
+from shiftbench.run.data import infinite_target, task_of, with_target
 from shiftbench.run.division import choose_features, infinite
 from shiftbench.run.given import roles
 from shiftbench.run.systems import own_settings, plan
@@ -44,6 +44,12 @@ def fit_parts(
     task = task_of(frames[0][settings.target], settings)
     settings = replace(settings, task=task)
     files = [folder / "train.parquet", folder / "dev_in.parquet"]
+    if task == "regression":
+        bad = [
+            infinite_target(frame, settings.target, where=str(file)) for frame, file in zip(frames, files, strict=True)
+        ]
+        if any(bad):
+            raise TableError(*(problem for each in bad for problem in each))
     kept = [
         with_target(frame, settings.target, task, where=str(file)) for frame, file in zip(frames, files, strict=True)
     ]
