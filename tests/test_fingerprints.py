@@ -61,3 +61,9 @@ def test_pairs_that_differ_are_counted_and_named() -> None:
     wrong = frame.with_columns(y=pl.when(pl.col("id").is_in([2, 5, 7])).then(9.0).otherwise("y"))["y"]
     with pytest.raises(TableError, match=r"t.csv: .* in column 'y' for 2 of 9 records \(ids '2', '7'\)"):
         require_same(frame["id"], unknown, wrong, task="regression", where="t.csv")
+
+
+@pytest.mark.parametrize("values", [[[1.0], [2.0]], [{"a": 1.0}, None]])
+def test_targets_that_are_no_numbers_have_no_fingerprints(values):
+    ids, targets = pl.Series(["a", "b"]), pl.Series("y", values)
+    assert fingerprints(ids, targets, task="regression").to_list() == [None, None]

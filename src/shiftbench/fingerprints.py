@@ -25,6 +25,8 @@ def fingerprints(ids: pl.Series, targets: pl.Series, *, task: str) -> pl.Series:
     """
     ids = ids.cast(pl.String)
     if task == "regression":
+        if targets.dtype.is_nested():  # polars has no numbers for these
+            targets = pl.Series(targets.name, [None] * len(targets), dtype=pl.Float64)
         numbers = targets.cast(pl.Float64, strict=False).fill_nan(None)
         known = numbers.is_not_null()
         with np.errstate(over="ignore"):

@@ -349,7 +349,7 @@ def _official(track: str, form: str) -> Make:
                 if rng.random() < 0.3
                 else ("a/train.csv", "b/dev_in.csv")
             )
-            data = bases.archive(form, tuple(name.replace("\0", "")[:900] for name in names))
+            data = bases.archive(form, tuple(name.replace("\0", "")[:900] or "x" for name in names))
             data = damaged(data, rng) if rng.random() < 0.8 else data
         else:
             data = damaged(
@@ -416,7 +416,7 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "partitions": (8, _parts),
     "fit of mean": (4, _fitted("mean")),
     "fit of column": (3, _fitted("column")),
-    "fit of boosting": (4, _fitted("boosting")),
+    "fit of boosting": (2, _fitted("boosting")),
     "fit of likelihood": (2, _fitted("likelihood_boosting")),
     "fit of classes": (2, _fitted("classes")),
     "fit of mlp": (6, _fitted("mlp")),
@@ -429,11 +429,11 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "pictures": (1, leftovers.pictured),
     "climates": (3, leftovers.climates),
     "http answers": (8, downloads.answered),
-    "predictions": (8, _predictions),
+    "predictions": (2, _predictions),
     "report": (2, _report),
     "scene": (2, _scene),
     "scenes": (4, _scenes),
-    "submission": (3, _submission),
+    "submission": (2, _submission),
     "argoverse recording": (4, _recording),
     "weather table": (3, _official("weather", "csv")),
     "weather parquet": (3, _official("weather", "parquet")),

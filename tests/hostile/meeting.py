@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hostile import formats
+from tests.hostile import formats, worker
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0  # that a case may take on a busy machine
@@ -66,6 +66,12 @@ class Worker:
         how = "took too long" if seconds >= SECONDS else f"died: {self.end()}"
         said = (self.scratch / "said").read_text(errors="replace")[-2_000:] if (self.scratch / "said").exists() else ""
         self.end()
+        if (
+            how == "died: exit code 2"
+            and said.startswith("error: ")
+            and not any(word in said for word in worker.TRACES)
+        ):
+            return Met(case, 2, [], [], said, seconds)  # refused while a library was giving up on its memory
         return Met(case, None, [how], [], said, seconds)
 
     def begin(self) -> None:
