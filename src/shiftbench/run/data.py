@@ -57,7 +57,9 @@ def prepare(settings: Settings) -> Data:
     with tables.reading_notes() as told:
         columns.require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
-    if task == "regression" and (bad := infinite_target(frame, settings.target, where=where, ids=made and ids)):
+    if task == "regression" and (
+        bad := infinite_target(frame, settings.target, where=where, ids=ids if made else None)
+    ):
         raise TableError(*bad)
     kept, known = with_target(frame, settings.target, task, where=where)
     if not kept.height:
