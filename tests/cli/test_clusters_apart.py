@@ -16,7 +16,6 @@ from shiftbench.partition import Rules, partition
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.run.division import divide
-from shiftbench.run.systems import plan
 from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
 
@@ -134,11 +133,32 @@ def test_the_estimate_is_independent_of_the_order_of_rows() -> None:
     assert found(frame.select("id", "day", "serial", "x", "y", "kind"), rules) == found(shuffled, rules)
 
 
-@pytest.mark.parametrize(("cut", "whole"), [(False, ["day"]), (True, [])])
-def test_folds_keep_clusters_whole_where_the_partition_does(cut: bool, whole: list[str]) -> None:
-    planned = plan(Settings("t", "y", task="regression", clusters=("day",), cut_clusters=cut))
-    assert planned[0].name == "boosting"
-    assert planned[0].settings["clusters"] == whole
+@pytest.mark.parametrize(("cut", "whole"), [((), ["day"]), (("--cut-clusters",), [])])
+def test_folds_keep_clusters_whole_where_the_partition_does_made_or_given(
+    shiftbench: Shiftbench, tmp_path: Path, cut: tuple[str, ...], whole: list[str]
+) -> None:
+    days(1.0, days=40).write_csv(tmp_path / "t.csv")
+    did(shiftbench("partition", "t.csv", "--cluster", "day", *cut, "--out", "parts"))
+    did(shiftbench("fit", "parts", *WORDS, "--members", 1, "--cores", 1, "--out", "fit"))
+    did(shiftbench("run", "parts", *WORDS, *QUICK, "--out", "given"))
+    did(shiftbench("run", "t.csv", *WORDS, *cut, *QUICK, "--out", "made"))
+    did(shiftbench("run", "--config", "made/run.toml", *QUICK, "--out", "again"))
+    for folder in ("fit", "given/model/boosting", "made/model/boosting", "again/model/boosting"):
+        assert json.loads((tmp_path / folder / "settings.json").read_text())["settings"]["clusters"] == whole, folder
+
+
+def test_clusters_that_a_method_names_are_kept_whole_whatever_the_partition_does(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    days(1.0, days=40).write_csv(tmp_path / "t.csv")
+    (tmp_path / "t.toml").write_text('[[methods]]\nname = "boosting"\nmembers = 1\nclusters = ["day"]\n')
+    words = (*WORDS, "--cut-clusters", "--replicates", 50, "--cores", 1)
+    did(shiftbench("run", "t.csv", "--config", "t.toml", *words, "--out", "made"))
+    record = json.loads((tmp_path / "made/model/boosting/settings.json").read_text())
+    assert record["settings"]["clusters"] == ["day"]
+    assert 'clusters = [\n "day",\n]' in (tmp_path / "made/run.toml").read_text().split("[[methods]]")[1].replace(
+        "    ", " "
+    )
 
 
 def test_partition_leaves_the_target_and_dropped_columns_out_of_the_search_for_near_duplicates(

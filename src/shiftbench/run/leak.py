@@ -25,6 +25,7 @@ from shiftbench.partition.hashing import below, keyed_hash
 from shiftbench.partition.sampling import whole_groups
 from shiftbench.partition.settings import SPLITS
 from shiftbench.report.content import Leak
+from shiftbench.run.shared_clusters import shared
 from shiftbench.settings import Settings
 
 NOTABLE = 0.01  # of the in-domain records of a split
@@ -48,16 +49,16 @@ def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings:
     """A leak for each split in which a notable share of the in-domain records have their cluster in train as well."""
     if not clusters:
         return ()
-    values = keys.key(parts.table, "+".join(clusters)).cast(pl.String)
-    known = values.filter(parts.assignment == "train").unique().implode()
-    found = {}
+    named = parts.table.select(clusters)
+    learnt, found = named.filter(parts.assignment == "train"), {}
     for split, (inside, _) in SPLITS.items():
-        own = values.filter(parts.assignment == inside)
-        shared = int(own.is_in(known).sum())
-        if shared and shared >= NOTABLE * len(own):
-            found[split] = (shared, len(own))
+        own = named.filter(parts.assignment == inside)
+        count = shared(learnt, own, clusters)
+        if count and count >= NOTABLE * own.height:
+            found[split] = (count, own.height)
     if not found:
         return ()
+    values = keys.key(parts.table, "+".join(clusters)).cast(pl.String)
     train = (parts.assignment == "train").fill_null(value=False).arg_true()
     rows = _whole_clusters(parts.ids.gather(train), values.gather(train), settings.seed)
     factor, why = _factor(parts, values, train.to_numpy()[rows].astype(np.intp), chosen, settings)

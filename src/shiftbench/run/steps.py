@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from shiftbench.progress import Progress, silent
 from shiftbench.run.data import infinite_target, task_of, with_target
 from shiftbench.run.division import choose_features, infinite
 from shiftbench.run.given import roles
+from shiftbench.run.shared_clusters import kept_whole
 from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
@@ -67,11 +69,17 @@ def fit_parts(
     for note in notes:
         warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
-    own = own_settings(planned, settings)
+    own = own_settings(planned, settings, _kept_whole(train, folder, settings.clusters))
     methods.method(planned.method).load().fit(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
         progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )  # fmt: skip
+
+
+def _kept_whole(train: pl.DataFrame, folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:
+    if not clusters:
+        return ()
+    return kept_whole(train, tables.read_table(folder / "eval_in.parquet", columns=clusters, retype=False), clusters)
 
 
 def _ids(frame: pl.DataFrame, column: str | None, file: Path) -> pl.Series:

@@ -19,6 +19,7 @@ from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress
 from shiftbench.run.division import Divided
 from shiftbench.run.judged import Judged
+from shiftbench.run.shared_clusters import kept_whole
 from shiftbench.scored import Role, Scored
 from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
@@ -101,8 +102,6 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
     known = {place.name for place in fields(method.load().Settings)}
     if "seed" in known:
         own.setdefault("seed", settings.seed)
-    if "clusters" in known:  # where the evaluation may meet the clusters of train, so may the folds of a method
-        own.setdefault("clusters", [] if settings.cut_clusters else list(settings.clusters))
     if "of" in known:
         parts = [own["of"]] if isinstance(own.get("of"), str) else list(own.get("of", ()))
         if late := [part for part in parts if part not in before]:
@@ -129,11 +128,13 @@ def fit_and_predict(
 ) -> System:
     """Fit a system (or find it fitted) and predict all evaluated records; `before` are the systems that it may use."""
     module = methods.method(planned.method).load()
-    own = own_settings(planned, settings)
+    train = made.parts.frame("train")
+    eval_in = made.parts.table.select(settings.clusters).filter(made.parts.assignment == "eval_in")
+    own = own_settings(planned, settings, kept_whole(train, eval_in, settings.clusters))
     place = folder / "model" / planned.place
     say(f"fit {planned.name}", 0, 1)
     module.fit(
-        made.parts.frame("train"),
+        train,
         made.parts.frame("dev_in"),
         features=chosen,
         target=settings.target,
@@ -169,8 +170,10 @@ def fit_and_predict(
     return System(planned, own.to_dict(), about, predicted, answered, caution)
 
 
-def own_settings(planned: Planned, settings: Settings) -> Any:
-    """The settings of a system's method, checked."""
-    classes = {"classes": settings.classes} if settings.classes else {}
+def own_settings(planned: Planned, settings: Settings, clusters: Sequence[str] = ()) -> Any:
+    """The settings of a system's method, checked; its folds keep `clusters` whole unless it names its own."""
     module = methods.method(planned.method).load()
-    return module.Settings.from_dict({"task": settings.task, **classes, **planned.settings})
+    own: dict[str, Any] = {"task": settings.task}
+    own |= {"classes": settings.classes} if settings.classes else {}
+    own |= {"clusters": list(clusters)} if "clusters" in {place.name for place in fields(module.Settings)} else {}
+    return module.Settings.from_dict({**own, **planned.settings})

@@ -160,7 +160,8 @@ def written_out(settings: Settings) -> Settings:
         own = own_settings(planned, settings).to_dict()
         if "of" in own:
             own["of"] = entry["of"]
-        values = {name: value for name, value in own.items() if name not in ("task", "classes")}
+        left = {"task", "classes", *({"clusters"} - planned.settings.keys())}  # these follow from the partition
+        values = {name: value for name, value in own.items() if name not in left}
         entries.append({"name": planned.method, "title": planned.name, **values})
     return replace(settings, preset="", members=None, methods=tuple(entries))
 
