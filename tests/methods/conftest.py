@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -63,3 +65,22 @@ def _same_draws() -> None:
 @pytest.fixture(scope="session")
 def parts() -> Parts:
     return cut()
+
+
+@pytest.fixture(scope="module")
+def name(request: pytest.FixtureRequest) -> str:
+    """The method of `undisturbed`: what the module of tests calls NAME."""
+    return str(request.module.NAME)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(name, parts, tmp_path_factory) -> Path:
+    """A small fit of an ensemble of CatBoost models."""
+    from tests.methods.catboost_fits import fit
+
+    return fit(name, parts, tmp_path_factory.mktemp("undisturbed") / "fit")
+
+
+@pytest.fixture
+def copied(undisturbed, tmp_path) -> Path:
+    return Path(shutil.copytree(undisturbed, tmp_path / "fit"))

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,78 +17,16 @@ from shiftbench.features import Features
 from shiftbench.methods import METHODS, boosting, calibration, catboost_member, linear
 from shiftbench.methods.folds import folds
 from shiftbench.methods.linear import Linear
-from tests.methods.conftest import Parts
+from tests.methods import catboost_fits
+from tests.methods.catboost_fits import contents
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "boosting"
-SETTINGS = boosting.Settings(
-    "regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10, folds=4
-)
-# Fits for ever if left alone: after the first model it waits for an input that never comes.
-INTERRUPTED = """
-import sys
-from tests.methods.conftest import cut
-from tests.methods.test_boosting import SETTINGS
-from shiftbench.methods import boosting
-
-def wait(done, total, message):
-    if " of " in message:  # a tree, and no model
-        return
-    sys.stdout.write(message + "\\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-
-parts = cut()
-boosting.fit(parts.train, parts.dev, features=parts.features, target="y", settings=SETTINGS,
-             folder=sys.argv[1], cores=2, progress=wait)
-"""
-
-
-def fit(parts: Parts, folder: Path, settings: boosting.Settings = SETTINGS, **changed) -> Path:
-    arguments = {"features": parts.features, "target": "y", "cores": 2, **changed}
-    train, dev = arguments.pop("train", parts.train), arguments.pop("dev", parts.dev)
-    return boosting.fit(train, dev, settings=settings, folder=folder, **arguments)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(parts, tmp_path_factory) -> Path:
-    return fit(parts, tmp_path_factory.mktemp("undisturbed") / "fit")
-
-
-@pytest.fixture
-def copied(undisturbed, tmp_path) -> Path:
-    return Path(shutil.copytree(undisturbed, tmp_path / "fit"))
+NAME = "boosting"
+SETTINGS = catboost_fits.SETTINGS[NAME]
+fit = partial(catboost_fits.fit, NAME)
 
 
 # --- whole or not at all ----------------------------------------------------------------------------------------------
-
-
-def test_the_number_of_cores_changes_no_byte(parts, undisturbed, tmp_path):
-    assert contents(fit(parts, tmp_path / "fit", cores=1)) == contents(undisturbed)
-    one, two = (boosting.predict(parts.rows, folder=undisturbed, cores=cores) for cores in (1, 2))
-    np.testing.assert_array_equal(one.mean, two.mean)
-    np.testing.assert_array_equal(one.variance, two.variance)
-
-
-def test_a_fit_killed_in_the_middle_goes_on_and_ends_as_if_undisturbed(parts, undisturbed, tmp_path):
-    folder = tmp_path / "fit"
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    first = process.stdout.readline()
-    process.kill()
-    process.communicate()
-    assert first.startswith("member ")
-    finished = {path: path.stat().st_mtime_ns for path in folder.glob("member_*.json")}
-    assert 0 < len(finished) < 8
-    assert not (folder / "calibration.json").exists()
-    assert contents(fit(parts, folder)) == contents(undisturbed)
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
 
 
 @pytest.mark.parametrize("left", [None, "{", '{"fit": "another", "factor": 2.0}', "[]"])
@@ -121,21 +56,6 @@ def test_a_model_that_kills_catboost_is_refused_though_its_hash_is_right(parts, 
     note.write_text(json.dumps(noted))
     with pytest.raises(SettingsError, match=r"member_01\.cbm: expected the model as it was .* dies of \(SIG"):
         boosting.predict(parts.rows, folder=copied)
-
-
-def test_overwriting_leaves_nothing_of_the_fit_before(parts, copied):
-    (copied / "notes.txt").write_text("mine")
-    fit(parts, copied, boosting.Settings("regression", members=1, iterations=5), overwrite=True)
-    files = {"settings.json", "calibration.json", "notes.txt"}
-    assert set(contents(copied)) == files | {
-        f"member_0{model}.{suffix}" for model in (0, 1) for suffix in ("cbm", "json")
-    }
-
-
-def test_neighbouring_seeds_share_no_member(parts, undisturbed, tmp_path):
-    folders = undisturbed, fit(parts, tmp_path / "fit", boosting.Settings.from_dict({**SETTINGS.to_dict(), "seed": 1}))
-    rows = np.concatenate([boosting.predict(parts.rows, folder=folder).mean for folder in folders])
-    assert len(np.unique(rows, axis=0)) == 8
 
 
 # --- folds ------------------------------------------------------------------------------------------------------------
@@ -202,14 +122,6 @@ def test_classes_that_only_the_held_out_fold_knows_are_no_error(parts, tmp_path)
 # --- means, variances, factor -----------------------------------------------------------------------------------------
 
 
-def test_mean_and_variance_are_those_of_the_data(parts, undisturbed):
-    rows = parts.rows.drop_nulls(["a", "colour"])
-    says = boosting.predict(rows, folder=undisturbed)
-    noisy = rows["noisy"].to_numpy() == 1
-    for part, deviation in ((noisy, 2.0), (~noisy, 0.5)):
-        assert np.sqrt(np.median(says.variance[:, part])) == pytest.approx(deviation, rel=0.4)
-
-
 def test_the_factor_follows_dev_in_alone_and_multiplies_variances_only(parts, undisturbed, tmp_path):
     noise = np.random.default_rng(1).normal(size=parts.dev.height) * 10
     other = fit(parts, tmp_path / "fit", dev=parts.dev.with_columns(y=parts.dev["y"] + noise))
@@ -244,23 +156,6 @@ def test_members_from_a_linear_start_go_on_beyond_the_records_they_know_and_the_
     assert says.mean[[1, 3], 0] == pytest.approx(truth, abs=3)
     near = boosting.predict(far.with_columns(a=pl.lit(0.0)), folder=undisturbed)
     assert says.mean.std() > 10 * near.mean.std()
-
-
-def test_the_unit_of_the_target_never_matters(parts, undisturbed, tmp_path):
-    scale = 2.0**20  # a power of two, so that the arithmetic is exact
-    train, dev = (frame.with_columns(pl.col("y") * scale) for frame in (parts.train, parts.dev))
-    scaled = boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", train=train, dev=dev))
-    says = boosting.predict(parts.rows, folder=undisturbed)
-    np.testing.assert_allclose(scaled.mean, says.mean * scale, rtol=1e-12)
-    np.testing.assert_allclose(scaled.variance, says.variance * scale**2, rtol=1e-9)
-
-
-def test_a_run_tells_the_method_its_clusters():
-    from shiftbench.run.systems import plan
-    from shiftbench.settings import Settings
-
-    planned = plan(Settings(table="t.csv", target="y", clusters=("city",)))
-    assert planned[0].settings["clusters"] == ["city"]
 
 
 def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):

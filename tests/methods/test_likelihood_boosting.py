@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import catboost
 import numpy as np
@@ -17,83 +16,11 @@ from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
 from shiftbench.methods import catboost_data, likelihood_boosting, member_files
-from tests.methods.conftest import Parts
+from tests.methods import catboost_fits
+from tests.methods.catboost_fits import contents
 
-SETTINGS = likelihood_boosting.Settings(
-    "regression", members=4, iterations=60, depth=4, learning_rate=0.2, early_stopping=10
-)
-# Fits for ever if left alone: after the first member it waits for an input that never comes.
-INTERRUPTED = """
-import sys
-from pathlib import Path
-from tests.methods.conftest import cut
-from tests.methods.test_likelihood_boosting import SETTINGS
-from shiftbench.methods import likelihood_boosting
-
-def wait(done, total, message):
-    if " of " in message:  # a tree, and no member
-        return
-    sys.stdout.write(message + "\\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-
-parts = cut()
-likelihood_boosting.fit(parts.train, parts.dev, features=parts.features, target="y", settings=SETTINGS,
-             folder=sys.argv[1], cores=2, progress=wait)
-"""
-
-
-def fit(parts: Parts, folder: Path, settings: likelihood_boosting.Settings = SETTINGS, **changed) -> Path:
-    arguments = {"features": parts.features, "target": "y", "cores": 2, **changed}
-    train, dev = arguments.pop("train", parts.train), arguments.pop("dev", parts.dev)
-    return likelihood_boosting.fit(train, dev, settings=settings, folder=folder, **arguments)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(parts, tmp_path_factory) -> Path:
-    return fit(parts, tmp_path_factory.mktemp("undisturbed") / "fit")
-
-
-@pytest.fixture
-def copied(undisturbed, tmp_path) -> Path:
-    return Path(shutil.copytree(undisturbed, tmp_path / "fit"))
-
-
-def test_the_number_of_cores_changes_no_byte(parts, undisturbed, tmp_path):
-    assert contents(fit(parts, tmp_path / "fit", cores=1)) == contents(undisturbed)
-    one, two = (likelihood_boosting.predict(parts.rows, folder=undisturbed, cores=cores) for cores in (1, 2))
-    np.testing.assert_array_equal(one.mean, two.mean)
-    np.testing.assert_array_equal(one.variance, two.variance)
-
-
-def test_a_fit_killed_in_the_middle_goes_on_and_ends_as_if_undisturbed(parts, undisturbed, tmp_path):
-    folder = tmp_path / "fit"
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    first = process.stdout.readline()
-    process.kill()
-    process.communicate()
-    assert first.startswith("member ")
-    assert not {path.name for path in undisturbed.iterdir()} <= {path.name for path in folder.iterdir()}
-    (folder / ".member_03.cbm.abcd1234.part").write_bytes(b"half of a member")
-
-    finished = {path: path.stat().st_mtime_ns for path in folder.glob("member_*.json")}
-    messages: list[str] = []
-    fit(parts, folder, progress=lambda done, total, message: messages.append(f"{done}/{total} {message}"))
-    assert contents(folder) == contents(undisturbed)
-    assert messages[0] == f"{60 * len(finished)}/240 {len(finished)} of 4 members were trained before"
-    assert re.fullmatch(r"240/240 member \d: \d+ trees", messages[-1])
-    assert sum(message.endswith(" trees") for message in messages) == 4 - len(finished)
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+NAME = "likelihood_boosting"
+fit = partial(catboost_fits.fit, NAME)
 
 
 def test_a_killed_worker_ends_the_call_with_advice_and_calling_again_ends_as_if_undisturbed(
@@ -141,42 +68,9 @@ def test_a_folder_of_other_settings_or_data_is_refused_and_left_as_it_is(parts, 
     assert contents(copied) == contents(undisturbed)
 
 
-def test_overwriting_leaves_nothing_of_the_fit_before(parts, copied):
-    (copied / "notes.txt").write_text("mine")
-    fit(parts, copied, likelihood_boosting.Settings("regression", members=1, iterations=5), overwrite=True)
-    assert set(contents(copied)) == {"settings.json", "member_00.cbm", "member_00.json", "notes.txt"}
-
-
 def test_training_leaves_nothing_but_members_behind(undisturbed):
     members = {f"member_{m:02d}.{suffix}" for m in range(4) for suffix in ("cbm", "json")}
     assert set(contents(undisturbed)) == {"settings.json"} | members
-
-
-def test_mean_and_variance_are_those_of_the_data(parts, undisturbed):
-    rows = parts.rows.drop_nulls(["a", "colour"])
-    says = likelihood_boosting.predict(rows, folder=undisturbed)
-    noisy = rows["noisy"].to_numpy() == 1
-    residuals = np.abs(rows["y"].to_numpy() - says.answers())
-    for part, deviation in ((noisy, 2.0), (~noisy, 0.5)):
-        assert np.sqrt(np.median(says.variance[:, part])) == pytest.approx(deviation, rel=0.4)
-        # Half of a normal distribution lies within 0.6745 standard deviations.
-        assert np.median(residuals[part]) / 0.6745 == pytest.approx(deviation, rel=0.4)
-
-
-def test_the_unit_of_the_target_never_matters(parts, undisturbed, tmp_path):
-    scale = 2.0**20  # a power of two, so that the arithmetic is exact
-    train, dev = (frame.with_columns(pl.col("y") * scale) for frame in (parts.train, parts.dev))
-    scaled = likelihood_boosting.predict(parts.rows, folder=fit(parts, tmp_path / "fit", train=train, dev=dev))
-    says = likelihood_boosting.predict(parts.rows, folder=undisturbed)
-    np.testing.assert_allclose(scaled.mean, says.mean * scale, rtol=1e-12)
-    np.testing.assert_allclose(scaled.variance, says.variance * scale**2, rtol=1e-12)
-
-
-def test_members_differ_and_neighbouring_seeds_share_none(parts, undisturbed, tmp_path):
-    settings = likelihood_boosting.Settings.from_dict({**SETTINGS.to_dict(), "seed": 1})
-    folders = undisturbed, fit(parts, tmp_path / "fit", settings)
-    rows = np.concatenate([likelihood_boosting.predict(parts.rows, folder=folder).mean for folder in folders])
-    assert len(np.unique(rows, axis=0)) == 8
 
 
 def test_unseen_categories_and_missing_values_are_answered(parts, undisturbed):

@@ -29,6 +29,7 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.methods import calibration, catboost_data, catboost_member, fitted_folder, workers
 from shiftbench.methods.folds import folds
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
+from shiftbench.methods.tally import span
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -54,7 +55,8 @@ class Settings(MethodSettings):
         feature_share: of the features, drawn anew at each level of each tree: what the level may choose from, but at
             least four. Models that must use many features are hurt less where one of them is wrong.
         folds: into how many train is divided; with more members than folds, each is used several times.
-        clusters: columns that name families of records; no fold cuts one. In a run those of the run, unless named.
+        clusters: columns that name families of records; no fold cuts one. In a run, unless named, those of the run; but
+            none if most records of eval_in have their family in train, since folds are to be to train what eval_in is.
         seed: folds and the models' own seeds follow from it; ensembles with different seeds share no model.
         gpu: train on a GPU, one model after the other, with all features. Its sums have no fixed order: the models
             are other ones than on a CPU, and not the same ones twice.
@@ -149,11 +151,15 @@ def fit(
 
 
 def _options(settings: Settings, features: Features) -> dict[str, Any]:
-    """CatBoost's options; on a GPU it cannot draw features."""
+    """CatBoost's options beyond those of all its methods; on a GPU it cannot draw features."""
     if settings.gpu:
         return {"task_type": "GPU"}
-    inputs = len(features.numeric) + len(features.categorical) + INPUTS_OF_A_DATE * len(features.dates)
-    return {"rsm": min(1.0, max(settings.feature_share, FEWEST_FEATURES / max(inputs, 1)))}
+    return {"rsm": min(1.0, max(settings.feature_share, FEWEST_FEATURES / max(inputs(features), 1)))}
+
+
+def inputs(features: Features) -> int:
+    """How many features the models see: a date is several."""
+    return len(features.numeric) + len(features.categorical) + INPUTS_OF_A_DATE * len(features.dates)
 
 
 def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:
@@ -197,11 +203,11 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     trees, members = catboost_member.trees(Path(folder), record["models"]), record["settings"]["members"]
     means = trees[:members]
     text = f"{members} members of CatBoost models, each stopped on a fold of its own ({record['losses'][0]}, "
-    text += f"{min(means)} to {max(means)} trees)"
+    text += f"{span(means, 'trees')})"
     if record["classes"] is not None:
         return text
     variances, factor = trees[members:], calibration.require(Path(folder))
-    text += f", every other one from a linear start; variances by as many ({min(variances)} to {max(variances)} trees)"
+    text += f", every other one from a linear start; variances by as many ({span(variances, 'trees')})"
     return f"{text} times {factor:.3g}"
 
 

@@ -21,7 +21,7 @@ from shiftbench.methods.folds import Folds
 from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings
-from shiftbench.methods.tally import Tally
+from shiftbench.methods.tally import Tally, span
 
 if TYPE_CHECKING:
     from shiftbench.features import Features, Inputs
@@ -140,8 +140,8 @@ def caution(folder: str | os.PathLike[str], method: str) -> str:
     if 2 * len(early) > len(trees):
         left = (1 - rate) ** max(early)
         return (
-            f"Training ended suspiciously early: {len(early)} of {len(trees)} models have {min(early)} to {max(early)} "
-            f"trees of {limit:,}, which at learning_rate {rate:g} leave at least {left:.0%} of any pattern unlearnt. "
+            f"Training ended suspiciously early: {len(early)} of {len(trees)} models have {span(early, 'trees')} of "
+            f"{limit:,}, which at learning_rate {rate:g} leave at least {left:.0%} of any pattern unlearnt. "
             "Either the features say little, or the records that stop training are few or noisy: compare another "
             "method before you believe that this one cannot do better."
         )

@@ -20,6 +20,7 @@ import polars as pl
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.methods import catboost_data, catboost_member, fitted_folder, workers
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
+from shiftbench.methods.tally import span
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -134,7 +135,7 @@ def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
     record = fitted_folder.read(folder, "likelihood_boosting")
     trees = catboost_member.trees(Path(folder), record["models"])
     loss = record["losses"][0]
-    return f"{len(trees)} CatBoost models that differ by seed ({loss}, {min(trees)} to {max(trees)} trees)"
+    return f"{len(trees)} CatBoost models that differ by seed ({loss}, {span(trees, 'trees')})"
 
 
 def caution(*, folder: str | os.PathLike[str]) -> str:

@@ -24,6 +24,7 @@ from shiftbench.methods import fitted_folder, member_files, workers
 from shiftbench.methods.goals import Answers, goals
 from shiftbench.methods.neural_inputs import Encoding
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
+from shiftbench.methods.tally import span
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -189,8 +190,7 @@ def best_steps(method: str, folder: str | os.PathLike[str], members: int) -> str
 
     kept = neural_member.files_in(Path(folder))
     kept.require(members)
-    steps = [kept.note(member)["best_step"] for member in range(members)]
-    return f"{min(steps):,} to {max(steps):,} steps" if min(steps) < max(steps) else f"{steps[0]:,} steps"
+    return span([kept.note(member)["best_step"] for member in range(members)], "steps")
 
 
 def _prepare(

@@ -23,6 +23,7 @@ from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.goals import goals
 from shiftbench.methods.settings import MethodSettings, above_zero, whole
 from shiftbench.methods.stacked_inputs import Scaling
+from shiftbench.methods.tally import span
 
 if TYPE_CHECKING:
     from shiftbench.features import Features
@@ -215,5 +216,4 @@ def best_steps(method: str, folder: str | os.PathLike[str], members: int) -> str
 
     kept = stacked_fit.files_in(Path(folder))
     kept.require(members)
-    steps = [kept.note(member)["best_step"] for member in range(members)]
-    return f"{min(steps):,} to {max(steps):,} steps" if min(steps) < max(steps) else f"{steps[0]:,} steps"
+    return span([kept.note(member)["best_step"] for member in range(members)], "steps")

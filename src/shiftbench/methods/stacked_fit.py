@@ -26,6 +26,7 @@ from shiftbench.methods.stacked_nets import Dropout, Flipout, Plain, Stack
 from shiftbench.methods.stacked_noise import derived
 from shiftbench.methods.stacked_training import StackLesson, train_stack
 from shiftbench.methods.symbolic_nets import Symbolic
+from shiftbench.methods.tally import span
 from shiftbench.methods.training import Plan
 
 if TYPE_CHECKING:
@@ -130,8 +131,7 @@ def train_missing(folder: Path, arrays: Arrays, progress: Progress | None) -> No
         kept.finish(member, {name: value for name, value in asdict(result).items() if name != "history"})
     saved.remove()
     if told:
-        best = sorted(result.best_step for result in trained)
-        told(f"{members} members, best after {best[0]:,} to {best[-1]:,} steps")
+        told(f"{members} members, best after {span([result.best_step for result in trained], 'steps')}")
 
 
 def files_in(folder: Path) -> MemberFiles:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shiftbench.methods import Progress
     from shiftbench.methods.member_files import MemberFiles
+
+
+def span(counts: Sequence[int], unit: str) -> str:
+    """The least and the largest count: "20 to 1,000 trees", or "1,000 trees" where all are the same."""
+    least, largest = min(counts), max(counts)
+    return f"{least:,} {unit}" if least == largest else f"{least:,} to {largest:,} {unit}"
 
 
 class Tally:
