@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.tables import catalogue, scores
+from benchmarks.tables import catalogue, choice, scores
 from benchmarks.tables.catalogue import CLASSES, TABLES, PublicTable
-from benchmarks.tables.contenders import Answer
-from benchmarks.tables.page import RESULTS, page
+from benchmarks.tables.contenders import Answer, Case
+from benchmarks.tables.page import CHOICE, RESULTS, page
+from benchmarks.tables.page import choice as choice_page
+from rich.console import Console
 
 from shiftbench.ensembles import Gaussian
+from shiftbench.features import Features
 from shiftbench.partition import Rules
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
@@ -87,3 +92,39 @@ def test_the_page_shows_what_was_measured():
     text = PAGE.read_text("utf-8")
     for block in page(json.loads(RESULTS.read_text("utf-8"))).split("\n\n"):
         assert block in text
+    assert choice_page(json.loads(CHOICE.read_text("utf-8"))) in text
+
+
+def test_candidates_are_compared_with_the_first_on_the_tables_of_a_part():
+    found = [
+        scores.Row(table, name, "dev_out", 100, error, None, error - 1, 0.8)
+        for table, name, error in (("a", "x", 1.0), ("a", "y", 2.0), ("b", "x", 4.0), ("b", "y", 2.0))
+    ]
+    assert choice.summary(found, "dev_out")["y"] == {
+        "tables": 2, "error": 1.0, "better": 1, "worse": 1, "nll": -0.5, "coverage": 0.8
+    }  # fmt: skip
+
+
+def test_candidates_are_scored_on_dev_alone_and_those_of_the_same_models_are_fitted_once(tmp_path, monkeypatch):
+    asked = []
+
+    def method(name, **settings):
+        asked.append((settings["feature_share"], settings["iterations"]))
+
+        def answers(case, parts):
+            assert set(parts) == {"dev_in", "dev_out"}
+            for part in parts:
+                yield part, Answer(Gaussian(np.zeros((1, 3)), np.ones((1, 3))), None)
+
+        return answers
+
+    frame = pl.DataFrame({"y": [1.0, 2.0, 3.0]})
+    parts = SimpleNamespace(table=frame, frame=lambda name: frame)
+    five = Features(numeric=tuple("abcde"))
+    case = Case(PublicTable("t", "p/t", "y", "y > 1"), parts, five, tmp_path)
+    monkeypatch.setattr(choice, "method", method)
+    monkeypatch.setattr(choice.catboost_member, "trees", lambda folder, models: [500] * models)
+    found = choice.choose([case, replace(case, features=Features(numeric=("a",)))], Console(quiet=True))
+    assert asked == [(0.8, 1000), (1.0, 1000), (0.8, 300)]  # 600 trees are enough for 500 and 50 without gain
+    assert len(found["rows"]) == 2 * len(choice.CANDIDATES)
+    assert {each["part"] for each in found["rows"]} == {"dev_in", "dev_out"}

@@ -1,8 +1,9 @@
 """Public tables, one after the other: `python -m benchmarks.tables FOLDER [--choose] [--only NAME …]`.
 
 Every table is partitioned by our engine; every contender learns from train (ours stop and calibrate on dev_in) and is
-scored on the other parts. With `--choose` only the dev parts are scored: defaults are chosen by them. Without it the
-eval parts are too, and results/tables.json is written once all tables are there. What is in FOLDER is not made again.
+scored on the other parts; results/tables.json is written once all tables are there. With `--choose` candidates for the
+defaults of `boosting` are scored instead, on the dev parts alone, for results/tables_choice.json. What is in FOLDER is
+not made again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
+from benchmarks.tables import choice
 from benchmarks.tables.catalogue import CLASSES, TABLES, PublicTable
 from benchmarks.tables.contenders import CONTENDERS, EVALUATED, Case
 from benchmarks.tables.page import RESULTS
@@ -25,7 +27,6 @@ from benchmarks.tables.scores import Row, ratios, row, summary
 from shiftbench import features, files, keys
 from shiftbench.partition import Rules, partition
 
-DEV = ("dev_in", "dev_out")
 SEED = 0
 
 
@@ -33,14 +34,19 @@ def main(folder: Path, *, choose: bool, only: Sequence[str]) -> int:
     """Score what is missing in `folder`, and print what it comes to."""
     console = Console()
     known = {table.name: table for table in (*TABLES, *CLASSES)}
-    parts = DEV if choose else EVALUATED
     names = [name for name in known if not only or name in only]
-    rows = {name: scored(known[name], folder / name, parts, console) for name in names}
+    if choose:
+        cases = (case_of(table, folder / table.name) for table in TABLES if table.name in names)
+        found = {"machine": machine(), **choice.choose(cases, console)}
+        if not only:
+            files.write_json(choice.RESULTS, found, sort_keys=False)
+        return 0
+    rows = {name: scored(known[name], folder / name, console) for name in names}
     for title, tables in (("regression", TABLES), ("classification", CLASSES)):
-        found = [each for table in tables for each in rows.get(table.name, ())]
-        if found:
-            shown(console, title, found, parts[-2:])
-    if not choose and not only:
+        each = [row for table in tables for row in rows.get(table.name, ())]
+        if each:
+            shown(console, title, each, EVALUATED[-2:])
+    if not only:
         files.write_json(RESULTS, results(rows), sort_keys=False)
     return 0
 
@@ -54,16 +60,16 @@ def case_of(table: PublicTable, folder: Path) -> Case:
     return Case(table, parts, chosen, folder)
 
 
-def scored(table: PublicTable, folder: Path, parts: Sequence[str], console: Console) -> list[Row]:
+def scored(table: PublicTable, folder: Path, console: Console) -> list[Row]:
     """The rows of all contenders; those of a contender are kept in a file once they are whole."""
     rows: list[Row] = []
     case: Case | None = None
     for name, contender in CONTENDERS.items():
-        path = folder / f"{name}.{'dev' if parts == DEV else 'all'}.json"
+        path = folder / f"{name}.all.json"
         if not path.exists():
             case = case or case_of(table, folder)
             with console.status(f"{table.name}: {name}"):
-                answers = contender(case, parts)
+                answers = contender(case, EVALUATED)
                 found = [row((table.name, name, part), answer, case.targets(part)) for part, answer in answers]
             files.write_json(path, [each.to_json() for each in found])
         rows += [Row(**each) for each in json.loads(path.read_text("utf-8"))]
@@ -98,7 +104,7 @@ def shown(console: Console, title: str, rows: Sequence[Row], parts: Sequence[str
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where fits and scores are, or will be")
-    parser.add_argument("--choose", action="store_true", help="score the dev parts only")
+    parser.add_argument("--choose", action="store_true", help="score candidates on the dev parts")
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME", help="tables to score")
     options = parser.parse_args()
     sys.exit(main(options.folder, choose=options.choose, only=options.only))

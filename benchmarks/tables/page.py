@@ -1,4 +1,4 @@
-"""The tables of docs/tables.md, made of results/tables.json: `python -m benchmarks.tables.page` prints them."""
+"""The tables of docs/tables.md, made of what lies in results/: `python -m benchmarks.tables.page` prints them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.tables.choice import DEV
+from benchmarks.tables.choice import RESULTS as CHOICE
 from benchmarks.tables.scores import Row, ratios
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "tables.json"
@@ -24,6 +26,23 @@ def page(results: Mapping[str, Any]) -> str:
     if classes:
         blocks += [_classes(results["summary"]["classification"]), _each(classes)]
     return "\n\n".join(blocks)
+
+
+def choice(results: Mapping[str, Any]) -> str:
+    """What candidates come to on the dev parts beside the first one, in-domain / shifted."""
+    inside, outside = (results["summary"][part] for part in DEV)
+    heads = ["candidate", *(title for _, title, _ in _CHOICE_SCORES)]
+    lines = [
+        [name, *(_pair((inside[name][key], outside[name][key]), form) for key, _, form in _CHOICE_SCORES)]
+        for name in inside
+    ]
+    return _table(heads, lines)
+
+
+_CHOICE_SCORES = (
+    ("error", "RMSE", ".4f"), ("better", "better by 3 %", "d"), ("worse", "worse by 3 %", "d"), ("nll", "NLL", "+.3f"),
+    ("coverage", "coverage of 90 %", ".1%"),
+)  # fmt: skip
 
 
 def _summary(found: Mapping[str, Any]) -> str:
@@ -83,4 +102,6 @@ def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
+    print(choice(json.loads(CHOICE.read_text("utf-8"))))
+    print()
     print(page(json.loads(RESULTS.read_text("utf-8"))))
