@@ -12,7 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from shiftbench.errors import ShiftbenchWarning
-from shiftbench.tables import dtypes, read_table
+from shiftbench.features import Features, leaks
+from shiftbench.tables import dtypes, read_table, require
 
 WORDS = (
     "1", "2", "-3", "+4", "007", "00", "0", "1.5", "1,5", "nan", "NaN", "inf", "1e3", "99999999999999999999", "", " ",
@@ -57,3 +58,13 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
         table = read_table(path)
     assert table.shape == (6, 100_000)
     assert time.process_time() - start < 30
+
+
+def test_names_are_sought_once_among_very_many_columns() -> None:
+    names = [f"c{k}" for k in range(40_000)]
+    frame = pl.DataFrame(np.random.default_rng(0).random((12, len(names))), schema=names)
+    start = time.process_time()
+    require(frame, names, where="here")
+    chosen = Features(numeric=tuple(names[1:]), categorical=(), dates=(), times=(), timestamps=(), left_out={})
+    assert not leaks(frame, target="c0", features=chosen, task="regression")
+    assert time.process_time() - start < 15

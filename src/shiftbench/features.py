@@ -284,10 +284,12 @@ def leaks(frame: pl.DataFrame, *, target: str, features: Features, task: str) ->
     held_out = rng.random(sample.height) < 0.5
     truth = tables.numbers(sample, target, where="the table") if task == "regression" else _codes(sample[target])
     judge = _regression_leak if task == "regression" else _classification_leak
-    found = []
-    for name in (*features.numeric, *features.categorical):
-        ordered = name in features.numeric
-        values = tables.numbers(sample, name, where="the features") if ordered else _codes(sample[name])
+    found, numeric = [], set(features.numeric)
+    for column in sample.iter_columns():  # by name, each would be sought among all
+        if (name := column.name) == target:
+            continue
+        ordered = name in numeric
+        values = tables.numbers(column.to_frame(), name, where="the features") if ordered else _codes(column)
         known = np.isfinite(values) & np.isfinite(truth)
         if known.sum() >= FEWEST_RECORDS:
             leak = judge(values[known], truth[known], held_out[known], ordered=ordered)

@@ -84,8 +84,9 @@ def leakage(
         PartitionError: if the table is not the one that was partitioned.
     """
     joined = [part for name in clusters for part in keys.parts(name, frame.columns)]
+    schema = frame.schema  # made anew at each look
     for name in (*joined, *features):
-        if name not in frame.columns:
+        if name not in schema:
             raise UnknownNameError("column", name, frame.columns)
     if frame.height != len(partition.assignment):
         raise PartitionError(
@@ -96,8 +97,9 @@ def leakage(
         found += _clusters(keys.key(frame, name), partition, rules)
     if rules.time is not None:
         found += [*_gap(frame[rules.time], partition, rules), *_days(frame[rules.time], partition)]
-    columns = list(features) or [name for name in frame.columns if name not in {*rules.columns(), *joined}]
-    columns = [name for name in columns if not frame.schema[name].is_nested()]
+    aside = {*rules.columns(), *joined}
+    columns = list(features) or [name for name in schema if name not in aside]
+    columns = [name for name in columns if not schema[name].is_nested()]
     found += _duplicates(frame.select(columns), partition)
     found.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     return Leakage(tuple(found), tuple(columns))

@@ -40,9 +40,9 @@ def require(frame: pl.DataFrame, names: Iterable[str], *, where: str) -> None:
 
 def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> None:
     """Check the names of columns against those that a table has; what is raised is as for `require`."""
-    problems = []
+    problems, there = [], set(known)
     for name in dict.fromkeys(names):
-        if name not in known:
+        if name not in there:
             near = nearest(name, known)
             has = f"It has {', '.join(map(repr, known[:10]))}{'…' * (len(known) > 10)}."
             hint = f"Did you mean {near!r}?" if near else has
