@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import shiftbench
 from shiftbench import retention
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, wilson
@@ -704,3 +705,30 @@ def test_retention_statistics_observe_the_public_scores(rng):
     scores = dict(zip(result.names, result.values[0], strict=True))
     assert scores["r_auc"] == pytest.approx(retention.r_auc(errors, uncertainty))
     assert scores["f1_auc"] == pytest.approx(retention.f1_auc(errors, uncertainty, threshold=1.0))
+
+
+def test_errors_of_0_and_1_are_shares_also_without_the_answers_behind_them() -> None:
+    rng = np.random.default_rng(0)
+    shifted = np.arange(120) >= 60
+    errors = np.where(shifted, rng.random(120) < 0.3, 0).astype(float)
+    report = shiftbench.assess(errors, rng.random(120), shifted=shifted, threshold=0.5)
+    for subset in ("in", "shifted", "full"):
+        mean = report.score("mean_error", system="model", split="all", subset=subset)
+        good = report.score("acceptable", system="model", split="all", subset=subset)
+        assert (mean.low, mean.high) == pytest.approx((1 - good.high, 1 - good.low), abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["f1_auc", "f1_at_95"])
+def test_f1_of_errors_that_are_all_acceptable_has_no_interval(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    report = shiftbench.assess(np.zeros(40), rng.random(40), threshold=0.5)
+    score = report.score(metric, system="model", split="all", subset="full")
+    assert (score.low, score.high, score.no_interval) == (None, None, "too little variation")
+
+
+def test_a_constant_uncertainty_detects_no_shift_for_certain() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(shiftbench.errors.ShiftbenchWarning, match="ranks nothing"):
+        report = shiftbench.assess(rng.random(60), np.ones(60), shifted=np.arange(60) >= 30)
+    score = report.score("roc_auc", system="model", split="all", subset="full")
+    assert (score.value, score.low, score.high) == (0.5, 0.5, 0.5)

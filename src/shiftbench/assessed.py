@@ -15,7 +15,7 @@ from shiftbench import retention
 from shiftbench.check import Flags, Vector
 from shiftbench.detection import pr_auc, roc_area
 from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
-from shiftbench.intervals import FEWEST, Bootstrap
+from shiftbench.intervals import FEWEST, NO_VARIATION, Bootstrap
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.ranking import Index, Ranking
 from shiftbench.report.content import METRICS, Part, Score, Slice, System
@@ -41,6 +41,7 @@ SMALLEST_SLICE = 10
 
 # Errors of classes are 0 or 1, and their likelihoods are probabilities, not densities.
 OF_CLASSES = {"mean_error": (0.0, 1.0), "r_auc": (0.0, 1.0), "nll": (0.0, math.inf)}
+OF_ACCEPTABLE = ("f1_auc", "f1_auc_normalised", "f1_at_95")  # scores of errors in two kinds
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
 
@@ -139,11 +140,17 @@ class Assessed:
         return labels, [basis for _, bases, _ in found for basis in bases], Joined([part for *_, part in found])
 
     def _basis(self, metric: str, units: int, effective: float = math.nan) -> Basis:
-        own, classes = METRICS[metric], self.system.answers is not None
+        own, classes = METRICS[metric], self._of_classes
         least, most = OF_CLASSES.get(metric, (own.least, own.most)) if classes else (own.least, own.most)
         # A ROC-AUC is the mean over one side of the share of the other side that a record beats.
         share = metric in ("acceptable", "accuracy", "roc_auc") or (classes and metric == "mean_error")
         return Basis(units, scale_between(least, most), effective if share else math.nan)
+
+    @cached_property
+    def _of_classes(self) -> bool:
+        """Whether errors are 0 or 1, so that their mean is a share, whether or not the answers are known."""
+        errors = self.system.errors
+        return self.system.answers is not None or bool(not self.system.root and ((errors == 0) | (errors == 1)).all())
 
     def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[Basis], Statistic]]:
         """The mean errors of slices that have enough units for an interval."""
@@ -259,10 +266,12 @@ class Assessed:
     def _score(self, subset: str, metric: str, value: float, *, measure: str = "", ends: Ends | None = None) -> Score:
         n = int(np.count_nonzero(self.subsets[subset]))
         name = self.system.system.name
+        ends = ends or Ends()
+        if ends.low is not None and metric in OF_ACCEPTABLE and self.points[subset].acceptable in (0.0, 1.0):
+            ends = Ends(no_interval=NO_VARIATION)  # no replicate has an error of the other kind
         return Score(
-            name, self.records.split, subset, metric, float(value), n, measure,
-            **_holding(value, ends or Ends())._asdict(),
-        )  # fmt: skip
+            name, self.records.split, subset, metric, float(value), n, measure, **_holding(value, ends)._asdict()
+        )
 
     def single_scores(self) -> list[Score]:
         """Mean and standard deviation (ddof 1) of the models' own scores."""

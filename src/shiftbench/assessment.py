@@ -290,7 +290,8 @@ def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
         return False
     sides = {name: resampler.units_of(subsets[name]) for name in ("in", "shifted") if name in subsets}
     found = " and ".join(f"{units} {SUBSETS[name].lower()}" for name, units in sides.items()) or resampler.units
-    whose = f" of the records that {' and '.join(names)} answer{'s' * (len(names) == 1)}" if names else ""
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} other systems"
+    whose = f" of the records that {who} answer{'s' * (len(names) == 1)}" if names else ""
     each = " in-domain and as many shifted" if sides else ""
     told = (
         f"scores of fewer than {intervals.FEWEST} have no interval and no test; other intervals may be too short"

@@ -199,7 +199,8 @@ class Bootstrap:
         if self.kind == "studentised":
             if (ends := self._symmetric(row, s, value, replicates, self._scale(row, s))) is not None:
                 return ends
-            if self._share(row, s):
+            varies = float(np.ptp(replicates[finite])) > ROUNDING  # a constant uncertainty detects nothing, for certain
+            if self._share(row, s) and (varies or self._at_end(row, s, value)):
                 return self._wilson(row, s, value)
             if (ends := self._symmetric(row, s, value, replicates, PLAIN)) is not None:
                 return ends

@@ -24,6 +24,10 @@ from shiftbench.tables import problem
 
 YES = {"1", "1.0", "true", "yes", "shifted", "out"}
 NO = {"0", "0.0", "false", "no", "in"}
+UNCHECKED = (
+    "{where}: the predictions have no fingerprints of their targets, and ids are the row numbers of {truth}: whether "
+    "they belong to these rows was not checked"
+)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,8 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     if predicted.fingerprints is not None:
         targets, where = rows[columns.target], Path(truth).name
         fingerprints.require_same(ids, predicted.fingerprints, targets, task=task, where=where)
+    elif column is None:
+        warnings.warn(TableWarning(UNCHECKED.format(where=where, truth=Path(truth).name)), stacklevel=2)
     shifted = columns.shifted or _if_there("shifted", rows.columns)
     own = tables.ids(table, column, where=Path(truth).name)
     _check_joined(table, own.is_in(ids.implode()), columns.target, shifted, task=task, where=Path(truth).name)

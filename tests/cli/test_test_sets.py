@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -38,6 +39,16 @@ def test_a_test_set_is_a_split_of_its_own_that_changes_nothing_else(shiftbench: 
     targets = pl.read_csv(tmp_path / "later.csv")["y"].to_numpy()
     assert found.value == pytest.approx(float(((said_of_later.answers() - targets) ** 2).mean() ** 0.5))
     assert found.low < found.value < found.high
+
+
+def test_records_of_train_in_a_test_set_are_counted(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    weather_like(400).write_csv(tmp_path / "t.csv")
+    words = ("--method", "mean", "--replicates", 25, "--test-set", "same=t.csv")
+    said = shiftbench("run", "t.csv", "--target", "y", *words, "--out", "run")
+    assert said.code == 0, said.err
+    counts = json.loads((tmp_path / "run" / "partition" / "manifest.json").read_text())["counts"]
+    warnings = json.loads((tmp_path / "run" / "report" / "report.json").read_text())["warnings"]
+    assert any(f"test set same: {counts['train']} of 400 records are in train" in warning for warning in warnings)
 
 
 def test_a_run_is_repeated_with_its_test_sets_unless_one_has_changed(shiftbench: Shiftbench, tmp_path: Path) -> None:

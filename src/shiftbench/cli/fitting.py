@@ -146,6 +146,8 @@ def run(
     if table is not None and base.get("table") != str(table):
         base.pop("table_sha256", None)  # it belongs to the table the settings name
     chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
+    if (method or preset) and (base.get("methods") or base.get("method")):
+        note(f"note: the methods of {config} give way to {'--preset' if preset else '--method'}")
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
     with writing(folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen, tell=note) as place:

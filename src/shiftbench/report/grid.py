@@ -396,7 +396,7 @@ def _comparisons(report: Report, split: str) -> Grid:
     methods = ", ".join(sorted({entry.adjusted_by for entry in report.comparisons if entry.split == split}))
     note = (
         "Paired: the difference on the records that both answer. "
-        f"The adjusted p allows for the number of comparisons ({clean(methods)})."
+        f"The adjusted p allows for the number of comparisons by one score in one subset ({clean(methods)})."
     )
     title = f"Paired comparisons ({split_title(split)})"
     return Grid("comparisons", split, title, "First − second", columns, tuple(rows), note)

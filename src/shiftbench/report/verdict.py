@@ -431,13 +431,15 @@ def _uncertainty(case: _Case, system: System) -> Iterator[str]:
     name = clean(system.name) + (f" ({_in_sentence(measure_title(system.measure))})" if system.measure else "")
     if (found := _reading(case, system, "rejection_ratio")) is not None:
         reading, ratio = found
-        parts = [case.quantity(ratio)]
+        parts, alike = [case.quantity(ratio)], []
         for subset in ("in", "shifted"):
             if (score := case.score(system.name, subset, "rejection_ratio")) is not None:
                 parts.append(f"{case.quantity(score)} {WHERE[subset]}")
+                alike += [WHERE[subset]] if _holds(score, 0.0) else []
+        alone = f"; {_listed(alike)} alone it cannot be told apart from a random order" if alike else ""
         yield (
             f"The uncertainty of {name} {reading}: rejection ratio {', '.join(parts)} "
-            "(0 % is a random order, 100 % the best there is)."
+            f"(0 % is a random order, 100 % the best there is){alone}."
         )
     if (found := _reading(case, system, "roc_auc")) is not None:
         reading, area = found
@@ -456,9 +458,13 @@ def _reading(case: _Case, system: System, metric: str) -> tuple[str, Score] | No
     return _against_chance(score, 0.5, *words), score
 
 
+def _holds(score: Score, value: float) -> bool:
+    return finite(score.low) and finite(score.high) and score.low <= value <= score.high
+
+
 def _against_chance(score: Score, chance: float, above: str, below: str, alike: str) -> str:
     if finite(score.low) and finite(score.high):
-        if score.low <= chance <= score.high:
+        if _holds(score, chance):
             return f"cannot be told apart from {alike}"
         return above if score.low > chance else below
     if score.value == chance:

@@ -119,6 +119,11 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
             continue
         found.append(judged)
         notes += [f"test set {name}: {note}" for note in told]
+        if seen := _seen(judged.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
+            notes.append(
+                f"test set {name}: {seen:,} of {judged.frame.height:,} records are in train, with the same features "
+                "and target, so that its scores are too good"
+            )
         if lost:
             notes.append(f"test set {name}: {lost:,} rows have no {settings.target!r} and were left out")
     if problems:
@@ -142,6 +147,15 @@ def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen
     ids = ids.filter(known)
     prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
     return Judged(frame, ids, partition, prints, name, column), len(known) - frame.height
+
+
+def _seen(frame: pl.DataFrame, train: pl.DataFrame, columns: list[str]) -> int:
+    """How many records of a table equal one of train in all these columns."""
+    known = train.select(columns).unique()
+    try:
+        return frame.select(columns).join(known, on=columns, how="semi", nulls_equal=True).height
+    except pl.exceptions.PolarsError:  # columns of other types hold other values
+        return 0
 
 
 def _unlike(frame: pl.DataFrame, chosen: Features, where: str) -> list[str]:

@@ -129,8 +129,7 @@ def fit_and_predict(
     """Fit a system (or find it fitted) and predict all evaluated records; `before` are the systems that it may use."""
     module = methods.method(planned.method).load()
     train = made.parts.frame("train")
-    eval_in = made.parts.table.select(settings.clusters).filter(made.parts.assignment == "eval_in")
-    own = own_settings(planned, settings, kept_whole(train, eval_in, settings.clusters))
+    own = own_settings(planned, settings, kept_whole(train, made.parts.frame("eval_in"), settings.clusters))
     place = folder / "model" / planned.place
     say(f"fit {planned.name}", 0, 1)
     module.fit(

@@ -34,6 +34,8 @@ def reading(file: Path, kind: str) -> Iterator[None]:
             yield
     except TableError:
         raise
+    except FileNotFoundError:
+        raise TableError(f"{file}: expected a {kind} file, found nothing there. Check the path.") from None
     except UNREADABLE as error:
         raise TableError(
             f"{file}: expected a readable {kind} file, found: {first_line(error)}. "
