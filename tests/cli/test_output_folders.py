@@ -194,7 +194,11 @@ def test_tables_pictures_and_reports_replace_nothing_but_their_own(shiftbench: S
     Path("x.csv").write_text("mine")
     said = shiftbench("tables", "weather", "--out", "x.csv")
     assert (said.code, "x.csv: expected a new file, found one" in said.err) == (2, True), said.err
-    assert shiftbench("tables", "weather", "--out", "x.csv", "--overwrite").code == 0
+    said = shiftbench("tables", "weather", "--out", "x.csv", "--overwrite")
+    assert (said.code, "or one that this command wrote" in said.err) == (2, True), said.err
+    assert Path("x.csv").read_text() == "mine"
+    for words in ((), ("--overwrite",)):
+        assert shiftbench("tables", "weather", "--out", "y.csv", *words).code == 0
 
 
 def test_predictions_replace_neither_their_table_nor_a_part_of_their_model(

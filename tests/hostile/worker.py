@@ -26,7 +26,7 @@ from shiftbench import cli
 from shiftbench import fetch as fetching
 from tests.hostile import downloads, formats, leftovers
 
-MEMORY = 4 * 2**30  # beyond what the process has when it begins
+MEMORY = 4 * 2**30  # beyond what the process has when a case begins
 MOST_SAID = 20_000  # characters
 TRACES = (
     "Traceback",
@@ -50,7 +50,10 @@ def meet(name: str, seed: int, whole: Path, scratch: Path) -> dict[str, object]:
     os.chdir(here)
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
     start = _worked()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
     code, said, raised = _run(words, scratch / "said")
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     problems = [f"raised {raised}"] if raised else []
     if code not in (0, 2) and not raised:
         problems.append(f"exit code {code}")
@@ -130,8 +133,6 @@ def serve(whole: Path, scratch: Path) -> None:
     cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  # builds its parser once, not for each case
     fetching.fetch.__kwdefaults__["patience"] = fetching.Patience(tries=3, wait_s=0.0, timeout_s=5.0)
     pl.DataFrame({"a": [1]}).select(pl.col("a").sum())
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
