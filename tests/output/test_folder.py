@@ -16,7 +16,7 @@ import pytest
 
 from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK, adding, mark, read_mark, writing
+from shiftbench.output import MARK, adding, mark, merge, read_mark, writing
 from shiftbench.tables.single_file import require_file
 from tests.tracks.motion.made_parts import tree
 
@@ -382,3 +382,68 @@ def test_a_full_disk_is_named_by_the_place_that_was_written_to(tmp_path: Path, w
     with pytest.raises(OSError, match="No space left on device") as caught:
         fill()
     assert caught.value.filename == str(tmp_path / ("r/a.txt" if whole else "r"))
+
+
+OUTSIDE = ("../victim.txt", "a/../../victim.txt", "{root}/victim.txt", "../r/a.txt", "./a.txt", "", ".", "\0", "\ud800")
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("part", ["files", "coming"])
+def test_a_mark_that_lists_files_outside_its_folder_is_refused(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch, name: str, part: str
+) -> None:
+    Path("victim.txt").write_text("mine")
+    list_too(earlier, name.format(root=Path.cwd()), Path("victim.txt"), part)
+    before = tree(Path())
+    for place in (".", ".."):  # files are moved one by one, or the folder is
+        monkeypatch.chdir(earlier if place == "." else "..")
+        folder = Path("." if place == "." else "r")
+        with pytest.raises(SettingsError, match=r"\.shiftbench\.json: expected the list of what a command"):
+            make(folder, "new", "other.txt", overwrite=True)
+        with pytest.raises(SettingsError, match="expected the list of"), adding(folder, "report") as made:
+            write(made, "new", "other.txt")
+    assert tree(Path()) == before
+
+
+def test_nothing_is_removed_through_a_link(earlier: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/victim.txt").write_text("mine")
+    (earlier / "sub").symlink_to("../mine")
+    list_too(earlier, "sub/victim.txt", Path("mine/victim.txt"))
+    write(Path("made"), "new", "other.txt")
+    merge.move(earlier, Path("made"), mark.listing(Path("made")), made_by="assess", stale=["a.txt", "sub/victim.txt"])
+    assert not (earlier / "a.txt").exists()
+    for name in ("sub/victim.txt", "../mine/victim.txt"):
+        with pytest.raises(ValueError, match="expected the name of a file in r"):
+            merge.remove(earlier, name)
+    assert Path("mine/victim.txt").read_text() == "mine"
+
+
+def list_too(folder: Path, name: str, file: Path, part: str = "files") -> None:
+    """Add a file to the mark of a folder."""
+    value = json.loads((folder / MARK).read_text())
+    value.setdefault(part, {})[name] = {"size": file.stat().st_size, "sha256": files.sha256(file)}
+    (folder / MARK).write_text(json.dumps(value))
+
+
+@pytest.mark.parametrize("text", ['{"format": "shiftbench output folder 2", "mine": 1}', "mine", "[]", None])
+@pytest.mark.parametrize("beside", [True, False], ids=["beside a file", "alone"])
+def test_a_mark_of_somebody_else_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, beside: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r").mkdir()
+    if text is None:
+        Path("r", MARK).symlink_to("nowhere")
+    else:
+        Path("r", MARK).write_text(text)
+    if beside:
+        Path("r/a.txt").write_text("mine")
+    before = tree(Path())
+    refused = r"^r/\.shiftbench\.json: expected the list of what a command of this version wrote, found something else"
+    for overwrite, resumes in ((False, False), (True, False), (False, True), (True, True)):
+        with pytest.raises(SettingsError, match=refused):
+            make(Path("r"), "new", "new.txt", overwrite=overwrite, resumes=resumes)
+    with pytest.raises(SettingsError, match=refused), adding(Path("r"), "report") as made:
+        write(made, "new", "new.txt")
+    assert tree(Path()) == before

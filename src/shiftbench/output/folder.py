@@ -84,6 +84,7 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
     with _parents(root), steps.journal(place.journal, folder) as journal:
         output = Transaction(place, made_by, journal, lambda _: None)
         output.recover()
+        output.require_valid_mark()
         output.require_free(place.adding)
         journal.write(adding=True)
         try:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from shiftbench import files
+from shiftbench.errors import SettingsError
 from shiftbench.output.lock import LOCK
 
 MARK = ".shiftbench.json"
@@ -79,7 +80,7 @@ class Mark:
 
 
 def read_mark(folder: Path) -> Mark | None:
-    """The mark of a folder; None if it has none or an invalid one."""
+    """The mark of a folder; None if it has none or an invalid one, such as one that lists files outside the folder."""
     path = folder / MARK
     try:
         if path.is_symlink():
@@ -90,6 +91,28 @@ def read_mark(folder: Path) -> Mark | None:
         return Mark(str(value["made_by"]), _entries(value["files"]), _entries(value.get("coming", {})))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def require_valid(folder: Path, told: Path) -> None:
+    """Refuse a folder with an invalid mark, which may be the user's own file; `told` is the folder in the message."""
+    if os.path.lexists(folder / MARK) and read_mark(folder) is None:
+        raise SettingsError(
+            f"{told / MARK}: expected the list of what a command of this version wrote, found something else: a file "
+            "of another program or of a newer version, or a list of files that do not lie in the folder. Move it "
+            "away, or choose another --out; nothing was removed."
+        )
+
+
+def is_inside(name: str) -> bool:
+    """Whether a name is a relative path with forward slashes that leads to nothing outside its folder."""
+    path = Path(name)  # on Windows, backslashes separate as well and drives are told, and a drive is part of the anchor
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return (
+        bool(path.parts) and not path.anchor and ".." not in path.parts and "\0" not in name and path.as_posix() == name
+    )
 
 
 def listing(folder: Path, *, without: Container[str] = ()) -> dict[str, Entry]:
@@ -163,4 +186,6 @@ def _plain(entries: Mapping[str, Entry]) -> dict[str, dict[str, object]]:
 
 
 def _entries(value: Mapping[str, Mapping[str, object]]) -> dict[str, Entry]:
-    return {str(name): Entry(int(str(each["size"])), str(each["sha256"])) for name, each in value.items()}
+    if outside := [name for name in value if not is_inside(name)]:
+        raise ValueError(f"expected names of files in the folder, found {outside}")
+    return {name: Entry(int(str(each["size"])), str(each["sha256"])) for name, each in value.items()}

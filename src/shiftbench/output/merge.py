@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from shiftbench.output.mark import Entry, Mark, read_mark, same
+from shiftbench.output.mark import Entry, Mark, is_inside, read_mark, same
 
 
 def conflicts(folder: Path, source: Path, names: Iterable[str]) -> list[str]:
@@ -30,7 +30,7 @@ def conflicts(folder: Path, source: Path, names: Iterable[str]) -> list[str]:
 def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, stale: Iterable[str]) -> None:
     """Move the files `new` from `source` into a folder; remove `stale` ones that are as they were listed."""
     old = read_mark(folder) or Mark(made_by, {})
-    here = {name: each for name, each in {**old.files, **old.coming}.items() if _is(folder / name, each)}
+    here = {name: each for name, each in {**old.files, **old.coming}.items() if _is(folder, name, each)}
     known = {**old.files, **here}
     gone = [name for name in stale if name not in new]
     Mark(made_by, known, coming=new).write(folder)
@@ -43,14 +43,20 @@ def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, 
             else:
                 (source / name).replace(target)
     for name in gone:
-        if name in known and _is(folder / name, known[name]):
+        if name in known and _is(folder, name, known[name]):
             remove(folder, name)
     kept = {name: each for name, each in known.items() if name not in gone}
     Mark(made_by, {**kept, **new}).write(folder)
 
 
 def remove(folder: Path, name: str) -> None:
-    """Remove a file or an empty folder, and the folders above it that are empty as a result."""
+    """Remove a file or an empty folder, and the folders above it that are empty as a result.
+
+    Raises:
+        ValueError: if the name leads out of the folder, by itself or through a link.
+    """
+    if not _stays(folder, name):
+        raise ValueError(f"expected the name of a file in {folder}, found {name!r}")
     path = folder / name
     path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     for above in Path(name).parents[:-1]:
@@ -58,5 +64,10 @@ def remove(folder: Path, name: str) -> None:
             (folder / above).rmdir()
 
 
-def _is(path: Path, entry: Entry) -> bool:
-    return (path.is_symlink() or path.exists()) and entry.holds(path)
+def _is(folder: Path, name: str, entry: Entry) -> bool:
+    path = folder / name
+    return _stays(folder, name) and (path.is_symlink() or path.exists()) and entry.holds(path)
+
+
+def _stays(folder: Path, name: str) -> bool:
+    return is_inside(name) and not any((folder / above).is_symlink() for above in Path(name).parents[:-1])

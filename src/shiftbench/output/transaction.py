@@ -15,7 +15,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
-from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, same, sweep
+from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, require_valid, same, sweep
 from shiftbench.output.merge import conflicts, move, remove
 from shiftbench.output.place import Place
 
@@ -107,6 +107,7 @@ class Transaction:
 
     def _kept(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> list[str]:
         """Names of files in the folder that the command did not write and that stay; refuse if they cannot."""
+        self.require_valid_mark()
         given, mark = self.place.given, read_mark(self.place.path)
         if mark is None:
             raise SettingsError(
@@ -132,6 +133,10 @@ class Transaction:
                 f"{_named(refused)} in it, added or changed since. {ADVICE}"
             )
         return foreign
+
+    def require_valid_mark(self) -> None:
+        """Refuse if the folder has an invalid mark."""
+        require_valid(self.place.path, self.place.told(self.place.path))
 
     def require_free(self, path: Path) -> None:
         """Refuse if a temporary name beside the folder is already in use."""
@@ -282,7 +287,7 @@ def _empty(folder: Path) -> bool:
     """Whether a folder is absent, or holds only this package's own temporary files."""
     if not folder.is_dir():
         return True
-    return not (folder / MARK).exists() and not any(True for _ in contents(folder))
+    return not os.path.lexists(folder / MARK) and not any(True for _ in contents(folder))
 
 
 def _named(names: Iterable[str]) -> str:
