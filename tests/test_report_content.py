@@ -128,6 +128,9 @@ def test_values_of_another_kind_in_rows_are_refused():
     plain = REPORT.to_json()
     with pytest.raises(TableError, match=r"Score\.system is '\[1\]'"):
         Report.from_json(plain | {"scores": [plain["scores"][0] | {"system": [1]}]})
+    for role in ({}, [1]):
+        with pytest.raises(TableError, match=r"System\.role is "):
+            Report.from_json(plain | {"systems": [plain["systems"][0] | {"role": role}]})
     curve = {"system": "ours", "split": "dev", "subset": "in", "kind": "roc", "x": [0.0, 1.0], "y": [0.0]}
     with pytest.raises(TableError, match=r"a curve has 2 x and 1 y"):
         Report.from_json(plain | {"curves": [curve]})
