@@ -93,7 +93,7 @@ def _if_there(name: str, columns: Sequence[str]) -> str | None:
 class ScoredTable:
     """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
     where targets and answers were given, else "errors". gaps: whether its file says that it leaves out records that it
-    has no answer for."""
+    has no answer for. numbered: whether its ids are row numbers."""
 
     ids: pl.Series
     records: Records
@@ -101,6 +101,7 @@ class ScoredTable:
     task: str
     manifest: str | None = None
     gaps: bool = False
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,8 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
         calendar=slicing.calendar,
     )
     system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
-    manifest = predicted.metadata.get("manifest")
-    return ScoredTable(ids.filter(kept), records, system, task, manifest, bool(predicted.metadata.get("unanswered")))
+    manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
+    return ScoredTable(ids.filter(kept), records, system, task, manifest, gaps, numbered=column is None)
 
 
 def _check_joined(
@@ -240,6 +241,14 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
 
 def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Index | None:
     """Rows of a system in the order of the first one's ids, -1 for its gaps; None, and a problem, where ids differ."""
+    if system.numbered != first.numbered:
+        names = [each.scored.system.name for each in (first, system)]
+        with_ids, without = reversed(names) if first.numbered else names
+        problems.append(
+            f"{without}: expected a column of ids as in {with_ids}, found none, and row numbers say nothing about ids. "
+            "Give every file such a column of one name (`id`, or the one of --id), or none of them."
+        )
+        return None
     if system.ids.equals(first.ids):
         return np.arange(len(system.ids))
     rows = pl.DataFrame({"id": system.ids}).with_row_index("here")
@@ -289,7 +298,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
     labels = slicing.labels(frame)
     records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar)
-    return ScoredTable(parts["ids"], records, system, task)
+    return ScoredTable(parts["ids"], records, system, task, numbered=columns.id is None)
 
 
 def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:
@@ -308,7 +317,25 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
             f"{where}: expected a target and an answer in every row, found none in {missing.sum():,} "
             f"({problem.rows(missing)}). Drop these rows."
         )
-    return (target.cast(pl.String) != answer.cast(pl.String)).to_numpy().astype(np.float64), "classification"
+    kinds = [_kind(column.dtype) for column in (target, answer)]
+    if kinds[0] != kinds[1]:
+        raise TableError(
+            f"{where}: expected targets and answers of one kind, found {kinds[0]} in column {target.name!r} (such as "
+            f"{str(target[0])!r}) and {kinds[1]} in column {answer.name!r} (such as {str(answer[0])!r}). Write both "
+            "alike; names of classes that spell numbers, dates, or true and false, as words (`class 1` for `1`)."
+        )
+    if kinds[0] == "text":  # categories of two columns have codes of their own
+        target, answer = target.cast(pl.String), answer.cast(pl.String)
+    return (target != answer).to_numpy().astype(np.float64), "classification"
+
+
+def _kind(dtype: pl.DataType) -> str:
+    """What values of a type are called; only those of one kind can be compared."""
+    if dtype.is_numeric():
+        return "numbers"
+    if isinstance(dtype, pl.Datetime):
+        return f"dates with times{' in ' + dtype.time_zone if dtype.time_zone else ''}"
+    return {pl.Boolean: "Booleans", pl.Date: "dates", pl.Time: "times"}.get(type(dtype), "text")
 
 
 def _finite(frame: pl.DataFrame, names: Sequence[str], *, where: str, losses: bool = False) -> dict[str, Vector]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import r_auc
+from shiftbench import r_auc, scored_table
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 
@@ -53,6 +54,35 @@ def test_text_answers_are_judged_right_or_wrong(shiftbench: Shiftbench, tmp_path
     report = Report.load(tmp_path / "r/report.json")
     assert report.score("mean_error", system="mine", split="all", subset="full").value == 0.25
     assert report.threshold == 0.5
+
+
+@pytest.mark.parametrize(
+    ("targets", "answers", "found"),
+    [
+        (("true", "false"), ("1", "0"), ("Booleans", "'True'", "numbers", "'1'")),
+        (("true", "false"), ("0.8", "0.1"), ("Booleans", "'True'", "numbers", "'0.8'")),
+        (("True", "False"), ("True", "Maybe"), ("Booleans", "'True'", "text", "'True'")),
+        (("1.0", "2.0"), ("1", "x"), ("numbers", "'1.0'", "text", "'1'")),
+        (("2021-01-02", "2021-01-03"), ("2021-01-02 00:00", "2021-01-03 01:00"), ("dates", "dates with times")),
+    ],
+)
+def test_targets_and_answers_of_two_kinds_are_not_compared(
+    shiftbench: Shiftbench, tmp_path: Path, targets: tuple[str, str], answers: tuple[str, str], found: tuple[str, ...]
+) -> None:
+    table = pl.DataFrame({"target": targets * 20, "answer": answers * 20, "uncertainty": range(40)})
+    table.write_csv(tmp_path / "mine.csv")
+    said = shiftbench("assess", "mine.csv", "--out", "r", *QUICK)
+    assert said.code == 2
+    text = " ".join(said.err.split())
+    assert "expected targets and answers of one kind" in text
+    assert all(each in text for each in (*found, "'target'", "'answer'"))
+
+
+def test_times_in_two_units_are_compared_as_times() -> None:
+    times = pl.Series([dt.datetime(2021, 1, 1), dt.datetime(2021, 1, 2)] * 20)
+    table = {"target": times.dt.cast_time_unit("ms"), "answer": times.dt.cast_time_unit("us"), "uncertainty": range(40)}
+    read = scored_table.read(pl.DataFrame(table), scored_table.Columns(), name="a", where="a.parquet")
+    assert not read.scored.errors.any()
 
 
 def test_npz_and_compressed_csv_with_bom_and_semicolons_say_the_same(shiftbench: Shiftbench, tmp_path: Path) -> None:
@@ -180,6 +210,17 @@ def test_different_ids_are_not_compared(shiftbench: Shiftbench, tmp_path: Path) 
     said = shiftbench("compare", "a.csv", "b.csv", *QUICK)
     assert said.code == 2
     assert "found 10 missing and 0 others" in said.err
+
+
+@pytest.mark.parametrize("with_ids", ["a", "b"])
+def test_ids_are_not_compared_with_row_numbers(shiftbench: Shiftbench, tmp_path: Path, with_ids: str) -> None:
+    table = errors_table(60).select(pl.int_range(60, 0, -1).alias("id"), "error", "uncertainty")
+    for name in "ab":
+        (table if name == with_ids else table.drop("id")).write_csv(tmp_path / f"{name}.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", "--out", "r", *QUICK)
+    assert said.code == 2
+    without = "b" if with_ids == "a" else "a"
+    assert f"{without}: expected a column of ids as in {with_ids}, found none" in " ".join(said.err.split())
 
 
 def test_one_file_is_nothing_to_compare(shiftbench: Shiftbench, tmp_path: Path) -> None:
