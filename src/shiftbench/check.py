@@ -14,6 +14,7 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_LISTED = 3
+LARGEST = 1e150  # of values >= 0: sums of their squares stay finite
 CORRECT = "Drop or correct these records."
 LOSSES = "Errors are losses: lower is better and 0 is perfect."
 
@@ -56,9 +57,9 @@ def value_problems(
     advice: str = CORRECT,
     rows: bool = False,
 ) -> list[str]:
-    """All that is wrong with the values of a numeric array: NaN, infinity, and values below the limit that they have.
+    """All that is wrong with the values of a numeric array: NaN, infinity, and values beyond the limits that they have.
 
-    nonnegative, positive: whether values must be >= 0, or > 0. advice: what to do about those that are not.
+    nonnegative, positive: whether values must be >= 0 (and <= LARGEST), or > 0. advice: what to do about those that are not.
     rows: the values are a column of a file, whose rows are counted from 1.
     """
     # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
@@ -68,13 +69,19 @@ def value_problems(
         with np.errstate(invalid="ignore"):
             low, high = (array.min(), array.max()) if array.size else (0.0, 0.0)
     too_low = array.size > 0 and ((nonnegative and low < 0) or (positive and low <= 0))
-    if np.isfinite(low) and np.isfinite(high) and not too_low:
+    too_high = array.size > 0 and nonnegative and high > LARGEST
+    if np.isfinite(low) and np.isfinite(high) and not (too_low or too_high):
         return []
     problems, places = [], functools.partial(_places, rows=rows)
     if (bad := np.isnan(array)).any():
         problems.append(f"{name}: expected finite numbers, found NaN ({places(bad)}). Drop or fill these records.")
     if (bad := np.isinf(array)).any():
         problems.append(f"{name}: expected finite numbers, found infinity ({places(bad)}). Drop or clip these records.")
+    if too_high and (bad := (array > LARGEST) & np.isfinite(array)).any():
+        found = f"{array[bad].max():g} ({places(bad)})"
+        problems.append(
+            f"{name}: expected values <= {LARGEST:g}, whose squares can be added up, found {found}. {CORRECT}"
+        )
     for limited, sign, bad in ((nonnegative, ">=", array < 0), (positive, ">", array <= 0)):
         if limited and bad.any():
             problems.append(f"{name}: expected values {sign} 0, found {np.nanmin(array):g} ({places(bad)}). {advice}")

@@ -202,7 +202,9 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
     """
     truth = check.vector("targets", targets, length=ensemble.records)
-    residual = ensemble.answers() - truth
+    with np.errstate(over="ignore"):
+        residual = ensemble.answers() - truth
+        errors = check.vector("squared errors", residual**2, nonnegative=True)
     system = _system(name, ensemble, role, about)
     means = {
         "mae": np.abs(residual),
@@ -213,7 +215,7 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
         means["mape"] = means["mae"] / truth
     return Scored(
         system,
-        residual**2,
+        errors,
         {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
         means=means,
         root=True,

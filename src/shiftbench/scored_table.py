@@ -309,7 +309,12 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
     target, answer = frame[columns.target], frame[columns.answer]
     if target.dtype.is_numeric() and answer.dtype.is_numeric():
         numbers = _finite(frame, [columns.target, columns.answer], where=where)
-        return (numbers[columns.answer] - numbers[columns.target]) ** 2, "regression"
+        with np.errstate(over="ignore"):
+            errors = (numbers[columns.answer] - numbers[columns.target]) ** 2
+        what = f"{where}: squared difference of columns {target.name!r} and {answer.name!r}"
+        if problems := check.value_problems(what, errors, nonnegative=True, rows=True):
+            raise TableError(*problems)
+        return errors, "regression"
     tables.require_labels(frame, [columns.target, columns.answer])
     missing = target.is_null() | answer.is_null()
     if missing.any():

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import r_auc, scored_table
+from shiftbench import Gaussian, assess, r_auc, scored, scored_table
+from shiftbench.errors import ArrayError
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 
@@ -76,6 +77,36 @@ def test_targets_and_answers_of_two_kinds_are_not_compared(
     text = " ".join(said.err.split())
     assert "expected targets and answers of one kind" in text
     assert all(each in text for each in (*found, "'target'", "'answer'"))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "found"),
+    [
+        ("error", 1.7e308, "column 'error': expected values <= 1e+150, whose squares can be added up, found 1.7e+308"),
+        ("error", 1e200, "expected values <= 1e+150"),
+        ("answer", 1e200, "squared difference of columns 'target' and 'answer': expected finite numbers"),
+        ("answer", 1e120, "squared difference of columns 'target' and 'answer': expected values <= 1e+150"),
+    ],
+)
+def test_errors_too_large_to_be_added_up_are_named_by_row(
+    shiftbench: Shiftbench, tmp_path: Path, column: str, value: float, found: str
+) -> None:
+    table = errors_table(60)
+    table = table.drop("target", "answer") if column == "error" else table.drop("error")
+    row = pl.int_range(pl.len()).is_in([5, 7])
+    table.with_columns(pl.when(row).then(value).otherwise(column).alias(column)).write_csv(tmp_path / "mine.csv")
+    said = shiftbench("assess", "mine.csv", "--out", "r", *QUICK)
+    assert said.code == 2
+    text = " ".join(said.err.split())
+    assert found in text
+    assert "(2 of 60, first in row 6, 8)" in text
+
+
+def test_errors_too_large_to_be_added_up_are_refused_in_python() -> None:
+    with pytest.raises(ArrayError, match=r"errors: expected values <= 1e\+150.* \(2 of 3, first at index 1, 2\)"):
+        assess([1.0, 1.7e308, 1.7e308], [1.0, 2.0, 3.0])
+    with pytest.raises(ArrayError, match=r"squared errors: expected finite numbers"):
+        scored.regression("a", Gaussian([[1.0, 1e200]], [[1.0, 1.0]]), [1.0, 2.0])
 
 
 def test_times_in_two_units_are_compared_as_times() -> None:

@@ -378,7 +378,8 @@ def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "str": (str,), "Role": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "None": (type(None),), "dict": (dict,),
+    "str": (str,), "Role": (str,),
+    "int": (int,), "bool": (bool,), "float": (int, float), "None": (type(None),), "dict": (dict,),
 }  # fmt: skip
 
 
