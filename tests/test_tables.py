@@ -232,6 +232,19 @@ def test_a_bad_csv_is_refused_with_the_reason(tmp_path: Path, data: bytes, said:
     assert said in problems(written(tmp_path, data))
 
 
+@pytest.mark.parametrize("late", [0, 400])
+def test_points_among_decimal_commas_are_refused_with_their_rows(tmp_path: Path, late: int) -> None:
+    rows = b"0,5;700\n" * late
+    said = "expected numbers with a decimal comma, as elsewhere in this file, found"
+    path = written(tmp_path, b"a;b\n" + rows + b"0,5;1.200\n0,7;700\n")
+    assert f"column 'b': {said} '1.200' (1 such, row {late + 1})" in problems(path)
+    path = written(tmp_path, b"a;b\n" + rows + b"0,5;7\n1.234;8\n")
+    assert f"column 'a': {said} '1.234' (1 such, row {late + 2})" in problems(path)
+    assert tables.read_table(written(tmp_path, b"a;b\n1.2;3\n1.234;5\n")).rows() == [(1.2, 3), (1.234, 5)]
+    kept = tables.read_table(written(tmp_path, b"a;b\n1,5;v1.2\n.;01.02.2021\n"))
+    assert kept.rows() == [(1.5, "v1.2"), (None, "01.02.2021")]
+
+
 def test_invalid_utf8_far_down_is_found_with_its_line(tmp_path: Path) -> None:
     body = "".join(f"{i},word{i}\n" for i in range(200_000)).encode()
     message = problems(written(tmp_path, b"a,b\n" + body + b"1,\xff\n"))

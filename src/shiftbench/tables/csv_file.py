@@ -46,7 +46,31 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         frame = frame.filter(~pl.int_range(pl.len()).is_in(faults.blank))
     if frame.height:
         _look_at_the_end(file, raw, found)
-    return dtypes.typed(frame, decimal_comma=found.decimal_comma)
+    typed = dtypes.typed(frame, decimal_comma=found.decimal_comma)
+    if found.decimal_comma:
+        _require_one_decimal_sign(file, frame, typed)
+    return typed
+
+
+def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFrame) -> None:
+    """Refuse numbers with a point in a file of decimal commas, where 1.200 may be 1.2 or 1200.
+
+    Raises:
+        TableError: naming every such column, with its rows.
+    """
+    problems = []
+    for name in frame.select(pl.col(pl.String)).columns:
+        if typed[name].dtype != pl.Float64:
+            continue
+        pointed = dtypes.without_missing(frame[name]).str.contains(".", literal=True).fill_null(value=False)
+        if pointed.any():
+            problems.append(
+                f"{file}: column {name!r}: expected numbers with a decimal comma, as elsewhere in this file, "
+                f"found {frame[name].filter(pointed)[0]!r} ({pointed.sum():,} such, {problem.rows(pointed)}), whose "
+                "point may be a decimal sign or separate thousands. Write all numbers with one decimal sign and no separators."
+            )
+    if problems:
+        raise TableError(*problem.few(problems))
 
 
 def _parse(data: Path | bytes, found: Layout, names: list[str] | None) -> pl.DataFrame:

@@ -47,7 +47,9 @@ def layout(file: Path, raw: Bytes) -> Layout:
     fields = zip(*(row for row in rows if len(row) == len(names)), strict=True)
     sample = dict(zip(names, fields, strict=False))
     comma = separator != "," and any(_has_decimal_comma(values) for values in sample.values())
-    floats = [name for name, values in sample.items() if _is_plain_float(values, "," if comma else ".")]
+    # With decimal commas polars takes points for decimal signs too: such numbers must be seen as text first.
+    plain = not comma or raw.find(b".") < 0
+    floats = [name for name, values in sample.items() if plain and _is_plain_float(values, "," if comma else ".")]
     return Layout(names, separator, comma, floats)
 
 
@@ -108,7 +110,7 @@ def _check_names(file: Path, names: list[str]) -> None:
 
 def _has_decimal_comma(sample: Sequence[str]) -> bool:
     values = dtypes.without_missing(pl.Series(sample)).drop_nulls()
-    number = r"^[+-]?\d*(,\d+)?([eE][+-]?\d+)?$"
+    number = r"^[+-]?[\d.]*(,\d+)?([eE][+-]?\d+)?$"  # with points of thousands, or for some decimal sign
     return bool(values.str.contains(number).all() and values.str.contains(",", literal=True).any())
 
 
