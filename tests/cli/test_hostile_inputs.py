@@ -124,6 +124,9 @@ def test_a_key_twice_in_a_json_line_is_refused_with_its_line(tmp_path: Path) -> 
     path.write_text('{"a": 1, "b": "x\\": y"}\n{"a": 1, "b": "2", "a": 3}\n')
     with pytest.raises(TableError, match=r"line 2: expected each key once, found more than once: 'a'"):
         read_table(path)
+    path.write_text('{"error": 1}\n{"error": 15, "err\\u006fr": 99}\n')
+    with pytest.raises(TableError, match=r"line 2: expected each key once, found more than once: 'error'"):
+        read_table(path)
     path.write_text('{"a": {"k": 1}, "b": {"k": 2}}\n')
     assert read_table(path).columns == ["a", "b"]
 

@@ -49,7 +49,8 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
 def _repeated_keys(file: Path, data: bytes) -> list[str]:
     """A problem for each object with a repeated key, of which polars silently keeps one."""
     keys = pl.Series("line", data.decode("utf-8", "replace").split("\n")).str.extract_all(KEY)
-    twice = keys.list.len() > keys.list.n_unique()
+    # A key may be written in two ways, with escapes: such lines are decoded.
+    twice = (keys.list.len() > keys.list.n_unique()) | keys.list.join("").str.contains("\\", literal=True)
     problems = []
     lines = data.split(b"\n") if twice.any() else []
     for place in twice.arg_true():  # keys of objects inside the object may be the same
