@@ -57,9 +57,10 @@ def value_problems(
     advice: str = CORRECT,
     rows: bool = False,
 ) -> list[str]:
-    """All that is wrong with the values of a numeric array: NaN, infinity, and values beyond the limits that they have.
+    """All that is wrong with the values of a numeric array: NaN, infinity, and values beyond their limits.
 
-    nonnegative, positive: whether values must be >= 0 (and <= LARGEST), or > 0. advice: what to do about those that are not.
+    nonnegative, positive: whether values must be >= 0 (and <= LARGEST), or > 0.
+    advice: what to do about those that are not.
     rows: the values are a column of a file, whose rows are counted from 1.
     """
     # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
