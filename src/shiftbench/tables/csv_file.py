@@ -67,7 +67,8 @@ def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFra
             problems.append(
                 f"{file}: column {name!r}: expected numbers with a decimal comma, as elsewhere in this file, "
                 f"found {frame[name].filter(pointed)[0]!r} ({pointed.sum():,} such, {problem.rows(pointed)}), whose "
-                "point may be a decimal sign or separate thousands. Write all numbers with one decimal sign and no separators."
+                "point may be a decimal sign or separate thousands. Write all numbers "
+                "with one decimal sign and no separators."
             )
     if problems:
         raise TableError(*problem.few(problems))
