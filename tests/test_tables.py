@@ -418,6 +418,8 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
         ('{"a": 1}\n[1, 2]\n', "line 2: expected a JSON object, found list"),
         ('{"a": 1}\n{"a":\n', "line 2: expected a JSON object"),
         ("no json at all\n", "line 1"),
+        ('{"a": 1}\n{"a": 1e400}\n', "line 2: expected a JSON object, found: 1e400, which is larger than any float"),
+        ('{"a": 1}\n{"a": ' + "1" * 60 + "}\n", "line 2: expected a JSON object, found: a whole number of 60 digits"),
     ],
 )
 def test_bad_json_lines_are_named_by_line(tmp_path: Path, data: str, said: str) -> None:

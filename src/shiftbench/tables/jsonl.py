@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ KEY = r'"(?:[^"\\]|\\.)*"\s*:'
 # A string of JSON, which ends with its line at the latest; without backtracking, so that time is linear.
 STRING = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*\\?(?:"|(?=\n)|\Z)')
 DEEPEST = 32  # levels of nesting; what polars takes to find the types of a table grows with their cube
+LONGEST_INTEGER = 38  # digits, for polars
 BLOCK = 1 << 24  # bytes looked at together
 _STEPS = np.zeros(256, dtype=np.int8)
 _STEPS[list(b"{[")], _STEPS[list(b"}]")] = 1, -1
@@ -94,7 +96,7 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
             problems.append(f"{file}: line {number}: expected at most {DEEPEST} levels of nesting, found {depth:,}.")
             continue
         try:
-            value = json.loads(line, parse_constant=_refuse) if line.strip() else {}
+            value = json.loads(line, parse_constant=_refuse, parse_float=_float, parse_int=_int) if line.strip() else {}
         except (ValueError, RecursionError) as error:
             problems.append(f"{file}: line {number}: expected a JSON object, found: {error}. Write missing as null.")
         else:
@@ -105,3 +107,15 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant}, which is not JSON")
+
+
+def _float(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text[:30]}, which is larger than any float")
+    return number
+
+
+def _int(text: str) -> int:
+    if len(text.lstrip("-")) > LONGEST_INTEGER:
+        raise ValueError(f"a whole number of {len(text.lstrip('-'))} digits")
+    return int(text)
