@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import TableError
+
+_BEFORE_MOVE: dict[Path, Callable[[Path], object]] = {}  # by absolute path
 
 MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
 
@@ -36,14 +40,26 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.chmod(0o666 & ~mask)
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
+        if act := _BEFORE_MOVE.get(target.absolute()):
+            act(temporary)
         temporary.replace(target)
     except OSError as error:
         if error.filename is None:  # a full disk names nothing
-            error.filename = str(target)
+            raise _naming(error, target) from error
         raise
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+@contextmanager
+def before_move(path: Path, act: Callable[[Path], object]) -> Iterator[None]:
+    """While the block runs, call `act` with each temporary file, complete, that `replacing` is to move to `path`."""
+    _BEFORE_MOVE[path.absolute()] = act
+    try:
+        yield
+    finally:
+        del _BEFORE_MOVE[path.absolute()]
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -58,6 +74,14 @@ def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = Tr
     return write_text(
         path, json.dumps(value, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
     )
+
+
+def _naming(error: OSError, path: Path) -> OSError:
+    """The same error of a file; of polars, whose errors have no number, with that in its text."""
+    code, text = error.errno, error.strerror or str(error)
+    if code is None and (found := re.search(r" \(os error (\d+)\)$", text)):
+        code, text = int(found[1]), text[: found.start()]
+    return OSError(errno.EIO if code is None else code, text, str(path))
 
 
 def require_room(path: Path, size: int, *, what: str) -> None:

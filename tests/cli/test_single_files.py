@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 import pytest
+
+from shiftbench import files
+from tests.output.killing import every_kill
+from tests.tracks.motion.made_parts import tree
 
 COMMANDS = {
     "table.parquet": ("example", "table", "--rows", "400"),
@@ -86,3 +96,111 @@ def test_predictions_take_the_place_of_predictions_only(shiftbench, tmp_path):
     assert refused.code == 2
     assert "error: p.parquet: expected a new file, or one that this command wrote" in refused.err
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "t.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["new", "overwriting"])
+def test_a_kill_at_any_call_leaves_a_whole_file_and_the_same_command_goes_on(
+    shiftbench, tmp_path, monkeypatch, overwrite
+):
+    """A file made with other arguments, so that the new one differs from it, is replaced if there is one."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    name = "table.csv"
+    words, other = (*COMMANDS[name], "--out", name), ("example", "table", "--rows", "500")
+    assert shiftbench(*words).code == 0
+    result = tree(tmp_path)
+
+    def begin() -> Path:
+        for path in tmp_path.iterdir():
+            path.unlink()
+        if overwrite:
+            assert shiftbench(*other, "--out", name).code == 0
+        return tmp_path
+
+    begin()
+    before = tree(tmp_path).get(name)
+    kills = 0
+    for kills, _ in every_kill(lambda: shiftbench(*words, *overwrite), begin):  # noqa: B007
+        assert tree(tmp_path).get(name) in (before, result[name])
+        again = shiftbench(*words, *overwrite)
+        finished = tree(tmp_path) | result == tree(tmp_path)
+        assert finished, again.err
+        assert again.code == 0 or (not overwrite and "expected a new file, found one" in again.err), again.err
+    assert kills > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "failing"), [("table.csv", "note"), ("table.csv", "settings"), ("printed.jsonl", "note")]
+)
+def test_a_disk_that_is_full_leaves_what_was_there(shiftbench, tmp_path, monkeypatch, name, failing):
+    wanted = f".{name}.shiftbench.json" if failing == "note" else "table.toml"
+    words, written = (*COMMANDS[name], "--out", name), files.write_text
+
+    def full(path, text):
+        if Path(path).name == wanted:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return written(path, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_text", full)
+        said = shiftbench(*words)
+        assert (said.code, "No space left on device" in said.err, wanted in said.err) == (2, True, True), said.err
+    assert tree(tmp_path) == {}
+    assert shiftbench(*words).code == 0
+    before = tree(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_text", full)
+        assert shiftbench(*words, "--overwrite").code == 2
+    assert tree(tmp_path)[name] == before[name]
+    assert shiftbench(*words, "--overwrite").code == 0
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("size", ["1e999", "-1e999", "[]", "null"])
+def test_a_note_that_makes_no_sense_is_somebody_elses(shiftbench, tmp_path, size):
+    words = (*COMMANDS["table.csv"], "--out", "table.csv")
+    assert shiftbench(*words).code == 0
+    note = tmp_path / ".table.csv.shiftbench.json"
+    note.write_text(re.sub(r'"size": \d+', f'"size": {size}', note.read_text()))
+    refused = shiftbench(*words, "--overwrite")
+    assert (refused.code, ".table.csv.shiftbench.json: expected nothing there" in refused.err) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl"])
+def test_names_that_are_not_utf_8_are_names(shiftbench, tmp_path, suffix):
+    words = ("tables", "motion", "--out", os.fsdecode(b"o\xff." + suffix.encode()))
+    assert shiftbench(*words).code == 0
+    again = shiftbench(*words, "--overwrite")
+    if suffix == "parquet":  # whose metadata polars does not read under such a name
+        assert (again.code, "expected a new file, or one that this command wrote" in again.err) == (2, True)
+    else:
+        assert again.code == 0, again.err
+    assert (os.fsencode(tmp_path) + b"/o\xff." + suffix.encode()) in [os.fsencode(path) for path in tmp_path.iterdir()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "csv.gz"])
+def test_a_file_that_cannot_be_written_is_named_with_the_reason(shiftbench, tmp_path, suffix):
+    import resource
+
+    with limited(resource.RLIMIT_FSIZE, 1_000):
+        said = shiftbench("tables", "motion", "--out", f"o.{suffix}")
+    assert said.code == 2
+    assert (
+        f"error: o.{suffix}: expected to write 1,898 rows, found: [Errno 27] File too large: 'o.{suffix}'" in said.err
+    )
+    assert tree(tmp_path) == {}
+
+
+@contextmanager
+def limited(what, limit):
+    import resource
+    import signal
+
+    ignored, before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(what)
+    resource.setrlimit(what, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(what, before)
+        signal.signal(signal.SIGXFSZ, ignored)

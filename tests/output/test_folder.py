@@ -447,3 +447,19 @@ def test_a_mark_of_somebody_else_is_refused_by_name(
     with pytest.raises(SettingsError, match=refused), adding(Path("r"), "report") as made:
         write(made, "new", "new.txt")
     assert tree(Path()) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its limits are others")
+def test_a_journal_for_which_there_is_no_room_is_named_and_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", full)
+        with pytest.raises(SettingsError, match=r"^r: expected a place that can be written to, found: No space left"):
+            make(Path("r"), "new")
+    assert names(Path()) == []

@@ -54,7 +54,7 @@ def example(
         if is_folder:  # who writes it refuses those of others
             _require_new(path, overwrite=overwrite)
         else:
-            stack.enter_context(single_file.replacing(path, f"example {what}", overwrite=overwrite))
+            overwrite = stack.enter_context(single_file.replacing(path, f"example {what}", overwrite=overwrite))
         if make is None:
             _require_new_settings(made.paths(path)[1], replaceable=made.replaceable(path), overwrite=overwrite)
             table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)

@@ -48,10 +48,15 @@ class Journal:
 
     def write(self, **changes: object) -> None:
         """Record changes of the state."""
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
-        os.ftruncate(self.file.fileno(), SIZE)
-        self.file.seek(0)
-        self.file.write(json.dumps({"format": FORMAT, **asdict(self.state)}).ljust(SIZE - 1).encode() + b"\n")
+        state = replace(self.state, **changes)  # type: ignore[arg-type]
+        try:
+            os.ftruncate(self.file.fileno(), SIZE)
+            self.file.seek(0)
+            self.file.write(json.dumps({"format": FORMAT, **asdict(state)}).ljust(SIZE - 1).encode() + b"\n")
+        except OSError as error:  # which names no file where the disk is full
+            error.filename = str(self.path)
+            raise
+        self.state = state
 
     def clear(self) -> None:
         """Record that no step is pending."""

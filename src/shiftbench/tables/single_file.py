@@ -1,15 +1,16 @@
 """Output that is one file: it takes the place of what the same command wrote, and of nothing else.
 
-A Parquet file says in its metadata what made it. No text can say that of itself, so a hidden file beside it does, which
-holds its size and its SHA-256.
+A Parquet file says in its metadata what made it. No text can say that of itself, so a hidden file beside it, its note,
+does, which holds its size and its SHA-256. The note is written before the file is moved into place and lists the
+earlier file, too, until the command ends: after a kill either file is known to be ours, and the same command goes on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ PARQUET = b"PAR1"
 
 
 @contextmanager
-def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> Iterator[None]:
+def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> Iterator[bool]:
     """While the block runs it may write a file, in the place of an earlier one if that may be overwritten.
+
+    Yields whether it may overwrite what belongs to the file as well: `overwrite`, or this command was killed here.
 
     Args:
         path: the file. Parquet is to have metadata `KEY` with `made_by` in it.
@@ -38,10 +41,37 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
             it is now, one of the inputs, or a file of an output folder.
     """
     require_file(path, made_by, overwrite=overwrite, inputs=inputs)
-    yield
-    if not _is_parquet(path):
-        content = {"format": FORMAT, "made_by": made_by, **asdict(Entry.of(path))}
-        files.write_json(_note(path), content)
+    note = _note(path)
+    before, goes_on = _noted(note), _is_unfinished(path, made_by)
+    earlier = Entry.of(path) if path.exists() else None
+
+    def announce(made: Path) -> None:
+        if not _is_parquet(made):
+            _Noted(made_by, Entry.of(made), unfinished=True, earlier=earlier).write(note)
+
+    try:
+        with files.before_move(path, announce):
+            yield overwrite or goes_on
+    except BaseException:
+        with suppress(OSError):  # on a full disk the note stays as it is, and lists either file
+            _undo(path, note, before, earlier)
+        raise
+    if (announced := _noted(note)) and announced.unfinished:
+        with suppress(OSError):  # as above
+            replace(announced, unfinished=False, earlier=None).write(note)
+
+
+def _undo(path: Path, note: Path, before: _Noted | None, earlier: Entry | None) -> None:
+    """After an error, remove what was made, or restore the note of the earlier file if that is still there."""
+    made = _noted(note)
+    if made is None or not made.unfinished:
+        return
+    if earlier is None and path.exists() and made.entry.holds(path):
+        path.unlink()
+    if not path.exists():
+        note.unlink()
+    elif before and earlier and earlier.holds(path):
+        before.write(note)
 
 
 def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
@@ -56,7 +86,7 @@ def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[
         )
     if not (path.exists() or path.is_symlink()):
         return
-    if not overwrite:
+    if not overwrite and not _is_unfinished(path, made_by):
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     _require_alone(path, inputs)
     if not _is_ours(path, made_by):
@@ -89,7 +119,15 @@ def _is_ours(path: Path, made_by: str) -> bool:
         except TableError:
             return False
     noted = _noted(_note(path))
-    return noted is not None and noted["made_by"] == made_by and noted["entry"].holds(path)
+    return noted is not None and noted.made_by == made_by and any(each.holds(path) for each in noted.entries())
+
+
+def _is_unfinished(path: Path, made_by: str) -> bool:
+    """Whether this command was killed after it had moved the file into place, and before its end."""
+    noted = _noted(_note(path))
+    if noted is None or not noted.unfinished or not _is_ours(path, made_by):
+        return False
+    return noted.entry.holds(path) and noted.earlier != noted.entry
 
 
 def _is_parquet(path: Path) -> bool:
@@ -101,12 +139,44 @@ def _note(path: Path) -> Path:
     return path.with_name(f".{path.name}.shiftbench.json")
 
 
-def _noted(note: Path) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class _Noted:
+    """What is noted of a file.
+
+    entry: the file as it was, or is to be, written. unfinished: whether the command has not ended. earlier: until then,
+    the file whose place it takes.
+    """
+
+    made_by: str
+    entry: Entry
+    unfinished: bool = False
+    earlier: Entry | None = None
+
+    def entries(self) -> list[Entry]:
+        """The file as it may be."""
+        return [self.entry, *([self.earlier] if self.earlier else [])]
+
+    def write(self, note: Path) -> None:
+        """Write the note, whole or not at all."""
+        content: dict[str, Any] = {"format": FORMAT, "made_by": self.made_by, **asdict(self.entry)}
+        if self.unfinished:
+            content |= {"unfinished": True, "earlier": asdict(self.earlier) if self.earlier else None}
+        files.write_json(note, content)
+
+
+def _noted(note: Path) -> _Noted | None:
     """What is noted of a file, if it is a note of ours."""
     try:
         value = json.loads(note.read_bytes())
         if note.is_symlink() or value["format"] != FORMAT:
             return None
-        return {"made_by": value["made_by"], "entry": Entry(int(value["size"]), str(value["sha256"]))}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        earlier = value.get("earlier")
+        return _Noted(
+            str(value["made_by"]), _entry(value), value.get("unfinished") is True, _entry(earlier) if earlier else None
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _entry(value: dict[str, Any]) -> Entry:
+    return Entry(int(str(value["size"])), str(value["sha256"]))

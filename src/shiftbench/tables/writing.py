@@ -45,13 +45,15 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
 
 def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None) -> None:
     """Write a table to a path of any name, in the format of one of SUFFIXES."""
-    if suffix == ".parquet":
-        frame.write_parquet(target, compression="zstd", metadata=metadata)
-    elif suffix == ".jsonl":
-        frame.write_ndjson(target)
-    elif suffix == ".csv":
-        frame.write_csv(target)
-    else:
-        # Neither name nor time goes into the gzip header: the same table gives the same bytes.
-        with target.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-            frame.write_csv(cast(IO[bytes], packed))
+    # Polars takes no names that are not UTF-8, but open files. Neither name nor time goes into the gzip header:
+    # the same table gives the same bytes.
+    with target.open("wb") as file:
+        if suffix == ".parquet":
+            frame.write_parquet(file, compression="zstd", metadata=metadata)
+        elif suffix == ".jsonl":
+            frame.write_ndjson(file)
+        elif suffix == ".csv":
+            frame.write_csv(file)
+        else:
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                frame.write_csv(cast(IO[bytes], packed))
