@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from dataclasses import replace
@@ -199,6 +200,29 @@ def test_tables_pictures_and_reports_replace_nothing_but_their_own(shiftbench: S
     assert Path("x.csv").read_text() == "mine"
     for words in ((), ("--overwrite",)):
         assert shiftbench("tables", "weather", "--out", "y.csv", *words).code == 0
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_result_that_the_user_put_where_ours_stands_aside_is_not_touched(
+    shiftbench: Shiftbench, inputs: Path, linked: bool
+) -> None:
+    assert shiftbench("assess", "a.csv", *QUICK, "--out", "o").code == 0
+    Path("o").rename("kept" if linked else ".o.earlier")
+    if linked:
+        Path(".o.earlier").symlink_to("kept")
+    before = tree(Path())
+    said = shiftbench("assess", "a.csv", *QUICK, "--out", "o")
+    assert (said.code, ".o.earlier: expected nothing there" in said.err) == (2, True), said.err
+    assert tree(Path()) == before
+
+
+def test_a_journal_of_an_unknown_step_is_not_believed(shiftbench: Shiftbench, inputs: Path) -> None:
+    state = {"step": 5, "made_by": "assess", "inputs": "", "earlier": "nothing", "adding": False}
+    Path(".o.shiftbench").write_text(json.dumps({"format": "shiftbench output folder in the making 1", **state}))
+    Path(".o.making").mkdir()
+    Path(".o.making/mine.txt").write_text("mine")
+    said = shiftbench("assess", "a.csv", *QUICK, "--out", "o")
+    assert (said.code, Path(".o.making/mine.txt").read_text()) == (2, "mine"), said.err
 
 
 def test_predictions_replace_neither_their_table_nor_a_part_of_their_model(

@@ -20,6 +20,7 @@ SIZE = 512  # bytes, written by one call over the old content: after a kill the 
 # Nothing is under way; the earlier result is being taken over; the new one is being made; it is whole, and takes the
 # place of the earlier one; it has done so, and the earlier one is being removed.
 IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING = "idle", "taking over", "making", "swapping", "removing"
+STEPS = (IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING)
 NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
 
 
@@ -102,8 +103,9 @@ def _read(file: IO[bytes], path: Path) -> State:
         return State()
     try:
         value = json.loads(content)
-        if value.pop("format") == FORMAT:
-            return State(**value)
+        state = State(**value) if value.pop("format") == FORMAT else None
+        if state and state.step in STEPS and state.earlier in (NOTHING, TAKEN_OVER, REPLACED):
+            return state
     except (ValueError, TypeError, KeyError, AttributeError):
         pass
     raise _taken(path)

@@ -84,7 +84,7 @@ class Transaction:
                 "choose another --out, or --overwrite."
             )
         kept = self._kept(overwrite=overwrite, resumes=resumes, goes_on=goes_on) if there else []
-        if there and not self.place.merges:
+        if not self.place.merges:
             self.require_free(self.place.earlier)
         if state.step == steps.IDLE:
             self.require_free(self.place.making)
@@ -210,7 +210,7 @@ class Transaction:
         self.journal.write(step=steps.REMOVING)
         earlier = self.place.earlier
         try:
-            left = _removed(earlier, beside=self.place.path) if earlier.is_dir() else []
+            left = _removed(earlier, beside=self.place.path) if earlier.is_dir() and not earlier.is_symlink() else []
         except OSError as error:
             self.tell(f"note: the earlier result could not be removed from {earlier}: {error}; the next run goes on")
             return
