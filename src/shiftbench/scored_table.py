@@ -15,7 +15,8 @@ import polars as pl
 from shiftbench import check, fingerprints, keys, predictions, scored, tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError
+from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.ranking import Index
 from shiftbench.scored import Records, Role, Scored
@@ -37,7 +38,8 @@ class Columns:
     id: unique ids (None: `id` if there is one, else row numbers). error: >= 0. target, answer: instead of error:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
     `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
-    slices: columns to break scores down by (see `slicing`).
+    slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
+    answer; None: a regression if both are numbers.
     """
 
     id: str | None = None
@@ -48,6 +50,11 @@ class Columns:
     shifted: str | None = None
     clusters: tuple[str, ...] = ()
     slices: tuple[str, ...] = ()
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.task not in (None, *TASKS):
+            raise UnknownNameError("task", str(self.task), TASKS)
 
     def found_in(self, frame: pl.DataFrame, *, where: str) -> Columns:
         """These columns with what was left open filled from the names in the table.
@@ -307,7 +314,7 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
     assert columns.target is not None
     assert columns.answer is not None
     target, answer = frame[columns.target], frame[columns.answer]
-    if target.dtype.is_numeric() and answer.dtype.is_numeric():
+    if columns.task != "classification" and target.dtype.is_numeric() and answer.dtype.is_numeric():
         numbers = _finite(frame, [columns.target, columns.answer], where=where)
         with np.errstate(over="ignore"):
             errors = (numbers[columns.answer] - numbers[columns.target]) ** 2
@@ -315,6 +322,11 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
         if problems := check.value_problems(what, errors, nonnegative=True, rows=True):
             raise TableError(*problems)
         return errors, "regression"
+    if columns.task == "regression":
+        raise TableError(
+            f"{where}: expected numbers in columns {target.name!r} and {answer.name!r} for a regression, found "
+            f"{target.dtype} and {answer.dtype}. Choose other columns, or --task classification."
+        )
     tables.require_labels(frame, [columns.target, columns.answer])
     missing = target.is_null() | answer.is_null()
     if missing.any():

@@ -317,3 +317,17 @@ def test_a_place_that_cannot_be_written_to_is_named(shiftbench: Shiftbench, tmp_
     assert said.code == 2
     assert "a.csv" in said.err
     assert "Traceback" not in said.err
+
+
+def test_whole_numbers_are_classes_where_the_task_says_so(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    numbers = {"target": [i % 3 for i in range(60)], "answer": [0] * 60, "uncertainty": [i / 60 for i in range(60)]}
+    pl.DataFrame(numbers).write_csv(tmp_path / "n.csv")
+    pl.DataFrame(numbers).with_columns(pl.col("target", "answer").cast(pl.String) + "x").write_csv(tmp_path / "t.csv")
+    words = ("--replicates", 25, "--out", "out")
+    assert shiftbench("assess", "n.csv", "--task", "classification", *words).code == 0
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    means = [score["value"] for score in report["scores"] if score["metric"] == "mean_error"]
+    assert (report["task"], means) == ("classification", [pytest.approx(2 / 3)])
+    for task, message in (("regression", "expected numbers in columns"), ("clasification", "Unknown task")):
+        said = shiftbench("assess", "t.csv", "--task", task, "--out", "other")
+        assert (said.code, message in said.err) == (2, True), said.err

@@ -63,7 +63,7 @@ def assess(
         words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
         _track_reports([file], (), track, data, task, words, folder, cores=cores, overwrite=overwrite)
         return
-    columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
+    columns = replace(_columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices), task=task)
     _report(
         [file], columns, truth, title or file.name, folder,
         threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals, seed=seed, cores=cores,
@@ -110,7 +110,7 @@ def compare(
         folder = out or Path("shiftbench-comparison")
         _track_reports(files, _all_names(name), track, data, task, words, folder, cores=cores, overwrite=overwrite)
         return
-    columns = _columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices)
+    columns = replace(_columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices), task=task)
     _report(
         files, columns, truth, title or " · ".join(file.stem for file in files), out or Path("shiftbench-comparison"),
         names=_all_names(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
