@@ -146,6 +146,8 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
     tables.require(rows, [columns.target, *columns.clusters, *columns.slices], where=Path(truth).name)
     task = "regression" if isinstance(predicted.ensemble, Gaussian) else "classification"
+    if columns.task not in (None, task):
+        raise TableError(f"{where}: expected predictions of a {columns.task}, found those of a {task}. Drop --task.")
     if predicted.fingerprints is not None:
         targets, where = rows[columns.target], Path(truth).name
         fingerprints.require_same(ids, predicted.fingerprints, targets, task=task, where=where)
@@ -310,6 +312,8 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
 
 def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:
     if columns.error:
+        if columns.task:
+            raise TableError(f"{where}: expected no --task with a column of errors, found {columns.task}. Drop it.")
         return _finite(frame, [columns.error], where=where, losses=True)[columns.error], "errors"
     assert columns.target is not None
     assert columns.answer is not None

@@ -322,6 +322,7 @@ def test_a_place_that_cannot_be_written_to_is_named(shiftbench: Shiftbench, tmp_
 def test_whole_numbers_are_classes_where_the_task_says_so(shiftbench: Shiftbench, tmp_path: Path) -> None:
     numbers = {"target": [i % 3 for i in range(60)], "answer": [0] * 60, "uncertainty": [i / 60 for i in range(60)]}
     pl.DataFrame(numbers).write_csv(tmp_path / "n.csv")
+    pl.DataFrame(numbers).rename({"target": "error"}).drop("answer").write_csv(tmp_path / "e.csv")
     pl.DataFrame(numbers).with_columns(pl.col("target", "answer").cast(pl.String) + "x").write_csv(tmp_path / "t.csv")
     words = ("--replicates", 25, "--out", "out")
     assert shiftbench("assess", "n.csv", "--task", "classification", *words).code == 0
@@ -331,3 +332,4 @@ def test_whole_numbers_are_classes_where_the_task_says_so(shiftbench: Shiftbench
     for task, message in (("regression", "expected numbers in columns"), ("clasification", "Unknown task")):
         said = shiftbench("assess", "t.csv", "--task", task, "--out", "other")
         assert (said.code, message in said.err) == (2, True), said.err
+    assert shiftbench("assess", "e.csv", "--task", "regression", "--out", "other").code == 2

@@ -187,7 +187,7 @@ def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
         reasons = sorted({score.no_interval for score in report.scores if score.no_interval})
         few = [reason for reason in reasons if reason.startswith("too few")]
         causes = [f"no interval and no test: {' or '.join(few)} (fewer than {FEWEST})"] if few else []
-        causes += [f"no interval: {reason} at the end of the range" for reason in reasons if reason not in few]
+        causes += [f"no interval: {reason}" for reason in reasons if reason not in few]
         told = "; or ".join(causes)
         notes.append(f"{NO_INTERVAL} {told[:1].upper()}{told[1:]}.")
     return notes

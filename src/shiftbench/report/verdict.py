@@ -435,7 +435,7 @@ def _uncertainty(case: _Case, system: System) -> Iterator[str]:
         for subset in ("in", "shifted"):
             if (score := case.score(system.name, subset, "rejection_ratio")) is not None:
                 parts.append(f"{case.quantity(score)} {WHERE[subset]}")
-                alike += [WHERE[subset]] if _holds(score, 0.0) else []
+                alike += [WHERE[subset]] if _holds(score, 0.0) and not _holds(ratio, 0.0) else []
         alone = f"; {_listed(alike)} alone it cannot be told apart from a random order" if alike else ""
         yield (
             f"The uncertainty of {name} {reading}: rejection ratio {', '.join(parts)} "
