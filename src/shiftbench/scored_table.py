@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarn
 from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.ranking import Index
+from shiftbench.record_columns import described, differences
 from shiftbench.scored import Records, Role, Scored
 from shiftbench.slicing import own_slicing
 from shiftbench.tables import problem
@@ -39,7 +40,8 @@ class Columns:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
     `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
     slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
-    answer; None: a regression if both are numbers.
+    answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
+    it need not repeat shifted, clusters and slices, but where it does they are held against those of the first.
     """
 
     id: str | None = None
@@ -51,6 +53,7 @@ class Columns:
     clusters: tuple[str, ...] = ()
     slices: tuple[str, ...] = ()
     task: str | None = None
+    follows: bool = False
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -72,6 +75,9 @@ class Columns:
             target=self.target or _if_there("target", names),
             answer=self.answer or _if_there("answer", names),
         )
+        if self.follows:
+            named = _if_there(self.shifted or "shifted", names)
+            taken = replace(taken, shifted=named or _if_there("shifted", names), clusters=(), slices=())
         problems = []
         if not taken.error and not (taken.target and taken.answer):
             problems.append(
@@ -100,7 +106,8 @@ def _if_there(name: str, columns: Sequence[str]) -> str | None:
 class ScoredTable:
     """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
     where targets and answers were given, else "errors". gaps: whether its file says that it leaves out records that it
-    has no answer for. numbered: whether its ids are row numbers."""
+    has no answer for. numbered: whether its ids are row numbers. described: [N] rows of its columns that describe
+    records (target, clusters, slices); target: which of them holds targets."""
 
     ids: pl.Series
     records: Records
@@ -109,6 +116,8 @@ class ScoredTable:
     manifest: str | None = None
     gaps: bool = False
     numbered: bool = False
+    described: pl.DataFrame = field(default_factory=pl.DataFrame)
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -242,6 +251,8 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
             problems.append(
                 f"{system.scored.system.name}: expected the same records to be shifted as in the first file."
             )
+        name = system.scored.system.name
+        problems += differences(first.described, system.described, order, first.ids, name=name, target=first.target)
     if problems:
         raise TableError(*problems)
     manifests = {s.scored.system.name: s.manifest for s in systems if s.manifest}
@@ -279,6 +290,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     Raises:
         TableError: naming everything that is wrong with columns, ids and values.
     """
+    grouping = [part for name in (*columns.clusters, *columns.slices) for part in keys.parts(name, frame.columns)]
     columns = columns.found_in(frame, where=where)
     problems: list[str] = []
     parts: dict[str, Any] = {}
@@ -307,7 +319,10 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
     labels = slicing.labels(frame)
     records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar)
-    return ScoredTable(parts["ids"], records, system, task, numbered=columns.id is None)
+    return ScoredTable(
+        parts["ids"], records, system, task, numbered=columns.id is None,
+        described=described(frame, [columns.target, *grouping]), target=columns.target,
+    )  # fmt: skip
 
 
 def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:

@@ -105,6 +105,9 @@ def compare(
     """
     if len(files) < 2:
         raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
+    resolved = [file.resolve() for file in files]
+    if twice := [str(file) for file in dict.fromkeys(files) if resolved.count(file.resolve()) > 1]:
+        raise SettingsError(f"expected different files to compare, found one more than once ({', '.join(twice)}).")
     if track is not None:
         words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
         folder = out or Path("shiftbench-comparison")
@@ -238,7 +241,7 @@ def _systems(
         name = names[place] if names else _short(file, files)
         systems.append(scored_table.load(file, columns, name=name, truth=truth))
         if truth is None:  # the first file says how records group; the others need not repeat it
-            columns = replace(columns, clusters=(), slices=(), shifted=None)
+            columns = replace(columns, follows=True)
     progress("read", len(files), len(files))
     return systems
 
@@ -247,7 +250,7 @@ def _short(file: Path, files: list[Path]) -> str:
     """A file's name without its ending, with its folder where two files share it."""
     stems = [other.name.split(".")[0] for other in files]
     stem = file.name.split(".")[0]
-    return stem if stems.count(stem) == 1 else f"{file.parent.name}/{stem}"
+    return stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
 
 
 def report(

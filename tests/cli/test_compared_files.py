@@ -1,0 +1,98 @@
+"""`shiftbench compare` takes files on the same records: what they say of these records must agree."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.cli.conftest import Shiftbench, errors_table
+
+QUICK = ("--replicates", 25, "--out", "c")
+
+
+def two_files(folder: Path, other: pl.DataFrame, *, columns: tuple[str, ...]) -> None:
+    """a.csv, and b.csv with the rows of `other` in another order."""
+    errors_table().select("id", *columns, "uncertainty").write_csv(folder / "a.csv")
+    other.select("id", *columns, "uncertainty").sample(fraction=1, shuffle=True, seed=1).write_csv(folder / "b.csv")
+
+
+def test_files_that_agree_are_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    other = errors_table().with_columns(answer=pl.col("answer") + 0.1, target=pl.col("target").cast(pl.Float32))
+    two_files(tmp_path, other, columns=("target", "answer", "shifted", "city", "season"))
+    said = shiftbench("compare", "a.csv", "b.csv", "--cluster", "city", "--slice", "season", *QUICK)
+    assert said.code == 0, said.err
+
+
+def test_targets_that_differ_are_refused_with_their_ids(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    other = errors_table().with_columns(
+        target=pl.when(pl.col("id").is_in(["r007", "r250"])).then(9.0).otherwise("target")
+    )
+    two_files(tmp_path, other, columns=("target", "answer"))
+    said = shiftbench("compare", "a.csv", "b.csv", *QUICK)
+    assert said.code == 2
+    message = " ".join(said.err.split())
+    assert "b: expected the targets of the first file, found others in column 'target' for 2 of 300 records" in message
+    assert "(ids 'r007', 'r250'; 9.0 for " in message
+    assert not (tmp_path / "c").exists()
+
+
+def test_classes_that_differ_are_refused(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().with_columns(target=pl.col("season"), answer=pl.lit("wet"))
+    table.select("id", "target", "answer", "uncertainty").write_csv(tmp_path / "a.csv")
+    swapped = table.with_columns(target=pl.col("target").replace({"wet": "dry", "dry": "wet"}))
+    swapped.select("id", "target", "answer", "uncertainty").write_csv(tmp_path / "b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", *QUICK)
+    assert (said.code, "found others in column 'target' for 300 of 300" in " ".join(said.err.split())) == (2, True)
+
+
+@pytest.mark.parametrize(("option", "column"), [("--cluster", "city"), ("--slice", "season")])
+def test_groups_that_differ_are_refused(shiftbench: Shiftbench, tmp_path: Path, option: str, column: str) -> None:
+    shuffled = errors_table().with_columns(pl.col(column).shuffle(seed=3))
+    two_files(tmp_path, shuffled, columns=("error", column))
+    said = shiftbench("compare", "a.csv", "b.csv", option, column, *QUICK)
+    assert said.code == 2
+    assert f"b: expected the groups of the first file, found others in column {column!r}" in " ".join(said.err.split())
+
+
+def test_the_same_groups_may_be_written_differently(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=int(day)) for day in np.arange(300) // 10]
+    table = errors_table().with_columns(day=pl.Series(days))
+    table.select("id", "error", "uncertainty", "day").write_csv(tmp_path / "a.csv")
+    written = table.with_columns(pl.col("day").dt.strftime("day %j of %Y"))
+    written.select("id", "error", "uncertainty", "day").write_parquet(tmp_path / "b.parquet")
+    said = shiftbench("compare", "a.csv", "b.parquet", "--cluster", "day", *QUICK)
+    assert said.code == 0, said.err
+
+
+def test_columns_that_only_the_first_file_has_need_not_be_repeated(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().select("id", "error", "uncertainty", "city").write_csv(tmp_path / "a.csv")
+    errors_table().select("id", "error", "uncertainty").write_csv(tmp_path / "b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", "--cluster", "city", *QUICK)
+    assert said.code == 0, said.err
+
+
+def test_a_column_of_lists_agrees_with_no_groups(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().select("id", "error", "uncertainty", "city").write_csv(tmp_path / "a.csv")
+    lists = errors_table().with_columns(city=pl.concat_list("city"))
+    lists.select("id", "error", "uncertainty", "city").write_parquet(tmp_path / "b.parquet")
+    said = shiftbench("compare", "a.csv", "b.parquet", "--cluster", "city", *QUICK)
+    assert (said.code, "found others in column 'city' for 300 of 300" in " ".join(said.err.split())) == (2, True)
+
+
+def test_a_named_column_of_shifts_is_held_against_the_first(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().rename({"shifted": "ood"})
+    table.select("id", "error", "uncertainty", "ood").write_csv(tmp_path / "a.csv")
+    table.select("id", "error", "uncertainty", ood=1 - pl.col("ood")).write_csv(tmp_path / "b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", "--shifted", "ood", *QUICK)
+    assert (said.code, "expected the same records to be shifted" in " ".join(said.err.split())) == (2, True)
+
+
+def test_one_file_named_twice_is_nothing_to_compare(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().select("id", "error", "uncertainty").write_csv(tmp_path / "a.csv")
+    said = shiftbench("compare", "a.csv", "./a.csv", *QUICK)
+    assert said.code == 2
+    assert "expected different files to compare, found one more than once (a.csv)" in " ".join(said.err.split())
