@@ -7,8 +7,8 @@ import pytest
 
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.settings import Assessment, Settings
-from shiftbench.tabular import checked, with_words
-from shiftbench.track import Words
+from shiftbench.tabular import checked, with_options
+from shiftbench.track import RunOptions
 
 OWN = Settings(
     table="folder", target="power", methods=({"name": "mlp", "members": 10}, {"name": "symbolic"}, {"name": "column"}),
@@ -18,46 +18,46 @@ OWN = Settings(
 
 
 def test_nothing_said_changes_nothing():
-    assert with_words(OWN, Words(preset="quick")) == OWN
+    assert with_options(OWN, RunOptions(preset="quick")) == OWN
 
 
 def test_chosen_methods_stay_beside_columns_that_are_forecasts():
-    found = with_words(OWN, Words(preset="quick", methods=("symbolic",)))
+    found = with_options(OWN, RunOptions(preset="quick", methods=("symbolic",)))
     assert [entry["name"] for entry in found.methods] == ["symbolic", "column"]
     assert found.track == {"name": "power", "preset": "quick, in part"}
 
 
 def test_a_preset_with_other_members_is_none_of_its_own():
-    found = with_words(OWN, Words(preset="quick", members=2))
+    found = with_options(OWN, RunOptions(preset="quick", members=2))
     assert found.members == 2
     assert found.methods == OWN.methods
     assert found.track["preset"] == "quick, in part"
 
 
 def test_test_sets_are_added():
-    found = with_words(OWN, Words(preset="quick", test_sets={"mine": "mine.csv"}))
+    found = with_options(OWN, RunOptions(preset="quick", test_sets={"mine": "mine.csv"}))
     assert found.test_sets == {"synthetic": "synthetic.parquet", "mine": "mine.csv"}
 
 
 def test_of_the_assessment_only_what_is_said_is_changed():
-    found = with_words(OWN, Words(preset="quick", replicates=25, kind="bca")).assessment
+    found = with_options(OWN, RunOptions(preset="quick", replicates=25, kind="bca")).assessment
     assert (found.rule, found.replicates, found.kind) == ("mixed", 25, "bca")
 
 
 def test_a_method_that_the_preset_does_not_have_is_named():
     with pytest.raises(UnknownNameError, match=r"Unknown method of this preset 'mpl'. Did you mean 'mlp'"):
-        with_words(OWN, Words(preset="quick", methods=("mpl",)))
+        with_options(OWN, RunOptions(preset="quick", methods=("mpl",)))
 
 
 @pytest.mark.parametrize("name", ["eval", "dev", "all", "", "a/b", "a b", "x" * 65])
 def test_test_sets_need_names_of_their_own(name):
     with pytest.raises(SettingsError, match="test sets: expected a name of letters, digits, dashes and underscores"):
-        Words(preset="quick", test_sets={"good": "a.csv", name: "b.csv"})
+        RunOptions(preset="quick", test_sets={"good": "a.csv", name: "b.csv"})
 
 
 def test_test_sets_need_a_path():
     with pytest.raises(SettingsError, match="found 'mine' = ''"):
-        Words(preset="quick", test_sets={"mine": ""})
+        RunOptions(preset="quick", test_sets={"mine": ""})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_test_sets_need_a_path():
 )
 def test_an_assessment_that_is_none_is_refused_when_it_is_said(said, says):
     with pytest.raises(ShiftbenchError, match=says):
-        Words(preset="quick", **said)
+        RunOptions(preset="quick", **said)
 
 
 def _positive(frame: pl.DataFrame, *, label: str) -> list[str]:

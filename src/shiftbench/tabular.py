@@ -1,4 +1,4 @@
-"""Running a track whose records are rows of a table: its settings, with what a user says of them, through `run`."""
+"""Running a track whose records are rows of a table: its settings, with what a user chooses, through `run`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.progress import Progress
 from shiftbench.settings import Settings
-from shiftbench.track import Prepared, Result, RunTask, Task, Words
+from shiftbench.track import Prepared, Result, Run, RunOptions, Task
 
 
 class RunSettings(Protocol):
@@ -31,19 +31,23 @@ class CheckTestSet(Protocol):
         """What is odd about a table [N], which sentences call `label`; raises TableError with all that is wrong."""
 
 
-def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> RunTask:
+def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> Run:
     """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name.
 
     check: looks at each test set that a user names, before anything is trained; None: the checks of `run` are enough.
     """
 
     def run(
-        prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
-    ) -> list[Result]:
-        chosen = with_words(settings(prepared, task, preset=words.preset, seed=words.seed), words)
-        notes = checked(words.test_sets, check) if check else []
-        report = runner.run(chosen, folder / task.name, cores=cores, progress=progress).report
-        return [Result(task.name, replace(report, warnings=(*report.warnings, *notes)))]
+        prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
+        progress: Progress | None,
+    ) -> list[Result]:  # fmt: skip
+        results = []
+        for task in tasks:
+            chosen = with_options(settings(prepared, task, preset=options.preset, seed=options.seed), options)
+            notes = checked(options.test_sets, check) if check else []
+            report = runner.run(chosen, folder / task.name, cores=cores, progress=progress).report
+            results.append(Result(task.name, replace(report, warnings=(*report.warnings, *notes))))
+        return results
 
     return run
 
@@ -68,24 +72,24 @@ def checked(test_sets: Mapping[str, str], check: CheckTestSet) -> list[str]:
     return notes
 
 
-def with_words(settings: Settings, words: Words) -> Settings:
-    """A track's settings with what a user says of methods, test sets and the assessment.
+def with_options(settings: Settings, options: RunOptions) -> Settings:
+    """A track's settings with what a user chooses of methods, test sets and the assessment.
 
     Raises:
         UnknownNameError: for a method that the preset does not have.
     """
     known = {str(entry["name"]) for entry in settings.methods}
-    if unknown := [name for name in words.methods if name not in known]:
+    if unknown := [name for name in options.methods if name not in known]:
         raise UnknownNameError("method of this preset", unknown[0], known)
     # Columns that are forecasts by themselves cost nothing, and everything else is compared with them.
     methods = tuple(
-        entry for entry in settings.methods if not words.methods or entry["name"] in (*words.methods, "column")
+        entry for entry in settings.methods if not options.methods or entry["name"] in (*options.methods, "column")
     )
     return replace(
         settings,
         methods=methods,
-        test_sets={**settings.test_sets, **words.test_sets},
-        members=words.members,
-        assessment=words.assessment(settings.assessment),
-        track={**settings.track, "preset": words.preset_of(len(methods) == len(settings.methods))},
+        test_sets={**settings.test_sets, **options.test_sets},
+        members=options.members,
+        assessment=options.assessment(settings.assessment),
+        track={**settings.track, "preset": options.preset_of(len(methods) == len(settings.methods))},
     )

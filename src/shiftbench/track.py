@@ -54,14 +54,14 @@ class Prepare(Protocol):
 
 
 @dataclass(frozen=True)
-class Words:
-    """What a user says of a run: None and nothing where the track decides.
+class RunOptions:
+    """What a user chooses of a run; None and empty where the track decides.
 
     methods: only these of the preset's. members: of each ensemble. test_sets: name → path of further records to be
     scored on. rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
 
     Raises:
-        SettingsError, UnknownNameError: for test sets without a name of their own, or an assessment that is none.
+        SettingsError, UnknownNameError: for test sets without a name of their own, or an invalid assessment.
     """
 
     preset: str
@@ -107,20 +107,23 @@ class Result:
     printed: bool = True
 
 
-class RunTask(Protocol):
+class Run(Protocol):
     """Fits and predicts on a prepared folder, and assesses."""
 
     def __call__(
-        self, prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
-    ) -> list[Result]:
-        """The reports of one task. All is written below `folder`, where an earlier run may have begun."""
+        self, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
+        progress: Progress | None,
+    ) -> list[Result]:  # fmt: skip
+        """The reports of all tasks, in their order. All is written below `folder`, where an earlier run may have
+        begun.
+        """
 
 
 class AssessFiles(Protocol):
     """Assesses predictions in a track's own form that somebody else made."""
 
     def __call__(
-        self, data: Path, submitted: Mapping[str, Path], task: Task, words: Words, *, cores: int,
+        self, data: Path, submitted: Mapping[str, Path], task: Task, options: RunOptions, *, cores: int,
         progress: Progress | None,
     ) -> Result:  # fmt: skip
         """The report of files by name, held against `data`, with pictures that only the track can draw."""
@@ -173,7 +176,7 @@ class Track:
     example: Example
     prepare: Prepare
     open_prepared: Callable[[Path], Prepared]
-    run: RunTask
+    run: Run
     paper: Paper
     assess: AssessFiles | None = None
     resumes: bool = False

@@ -126,7 +126,7 @@ def _track_reports(
     folder: Path, *, cores: int, overwrite: bool,
 ) -> None:  # fmt: skip
     """The reports of submissions, one for each task, in folders of their names."""
-    from shiftbench.track import Words
+    from shiftbench.track import RunOptions
     from shiftbench.tracks import track as track_of
 
     chosen = track_of(track)
@@ -142,7 +142,7 @@ def _track_reports(
     with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place, progress_bar() as progress:
         results = [
             chosen.assess(
-                data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
+                data, given, entry, RunOptions(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
             )
             for entry in tasks
         ]

@@ -22,7 +22,7 @@ from shiftbench.output import adding, read_mark, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
-    from shiftbench.track import Example, Prepared, Result, Track, Words, WriteExample
+    from shiftbench.track import Example, Prepared, Result, RunOptions, Track, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
 
@@ -116,7 +116,7 @@ def run_track(
     tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
     if not tasks:
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
-    wanted = _words(chosen, words)
+    wanted = _run_options(chosen, words)
     if data is None:
         raise SettingsError(
             f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
@@ -127,7 +127,6 @@ def run_track(
     if not (data / MANIFEST).is_file():
         _require_apart(folder, data)
     inputs = [data, *map(Path, wanted.test_sets.values())]
-    results: list[Result] = []
     with (
         writing(
             folder,
@@ -142,8 +141,7 @@ def run_track(
         progress_bar() as progress,
     ):
         prepared = _prepared(chosen, data, place, experiment, progress)
-        for entry in tasks:
-            results += chosen.run(prepared, entry, wanted, folder=place, cores=cores_or_all(cores), progress=progress)
+        results = chosen.run(prepared, tasks, wanted, folder=place, cores=cores_or_all(cores), progress=progress)
         pages, tables = _written(chosen, results, place, progress)
     for result in results:
         if result.printed:
@@ -164,9 +162,9 @@ def _written(track: Track, results: list[Result], folder: Path, progress: Progre
     return pages, track.paper.write([result.report for result in results], folder / "tables")["markdown"]
 
 
-def _words(track: Track, given: dict[str, Any]) -> Words:
-    """What the command line says of a run; what is misspelt is named before anything is prepared."""
-    from shiftbench.track import Words
+def _run_options(track: Track, given: dict[str, Any]) -> RunOptions:
+    """The options of a run; what is misspelt is named before anything is prepared."""
+    from shiftbench.track import RunOptions
 
     preset = given.pop("preset") or track.presets[0]
     if preset not in track.presets:
@@ -174,7 +172,7 @@ def _words(track: Track, given: dict[str, Any]) -> Words:
     for method in given["methods"]:
         if method not in track.methods:
             raise UnknownNameError("method", method, track.methods)
-    return Words(preset=preset, seed=given.pop("seed") or 0, **given)
+    return RunOptions(preset=preset, seed=given.pop("seed") or 0, **given)
 
 
 def _require_apart(folder: Path, data: Path) -> None:

@@ -13,7 +13,7 @@ from shiftbench.intake import outside
 from shiftbench.intake.sources import Source
 from shiftbench.methods import method
 from shiftbench.partition import verify
-from shiftbench.track import Words
+from shiftbench.track import RunOptions
 from shiftbench.tracks import track
 from shiftbench.tracks.power import baselines, definition, partitions, preparation, published, reading, schema
 from shiftbench.tracks.power.physics.validity import ANY
@@ -171,9 +171,11 @@ def test_a_test_set_beside_the_partitions_is_checked_before_anything_is_trained(
     metres = records(1000, seed=1).with_columns(pl.col("stw") * 0.514444)
     metres.write_parquet(tmp_path / "mine.parquet")
     set_to(records(1000, seed=2), 7, draft_fore_telegram=0.0).write_csv(tmp_path / "other.csv")
-    words = Words("quick", test_sets={"mine": str(tmp_path / "mine.parquet"), "other": str(tmp_path / "other.csv")})
+    options = RunOptions(
+        "quick", test_sets={"mine": str(tmp_path / "mine.parquet"), "other": str(tmp_path / "other.csv")}
+    )
     with pytest.raises(TableError, match=r"test set mine: mine\.parquet: column 'stw'.*looks like m/s") as caught:
-        definition.TRACK.run(whole, TASK, words, folder=tmp_path / "run", cores=1, progress=None)
+        definition.TRACK.run(whole, [TASK], options, folder=tmp_path / "run", cores=1, progress=None)
     assert "test set other: other.csv: column 'draft_fore_telegram'" in caught.value.problems[-1]
     assert not (tmp_path / "run").exists()
 

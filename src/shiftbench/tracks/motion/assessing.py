@@ -17,7 +17,7 @@ from shiftbench.progress import Progress, silent
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Result, Task, Words
+from shiftbench.track import Result, RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring
@@ -47,8 +47,9 @@ class _Judged:
 
 
 def assess(
-    data: Path, submitted: Mapping[str, Path], task: Task, words: Words, *, cores: int, progress: Progress | None
-) -> Result:
+    data: Path, submitted: Mapping[str, Path], task: Task, options: RunOptions, *, cores: int,
+    progress: Progress | None,
+) -> Result:  # fmt: skip
     """The report of submissions, beside each other if there are several, with pictures of requests to look at.
 
     Args:
@@ -56,7 +57,7 @@ def assess(
             is every split of it of which a submission has a prediction; the report says which have none.
         submitted: name → file, the official protobuf or Parquet, trajectories in the agent's frame.
         task: whose error it is.
-        words: seed and assessment; nothing else of them is used.
+        options: seed and assessment; the rest has no effect.
         cores, progress: of the bootstrap, and told how far it is.
 
     Raises:
@@ -66,18 +67,18 @@ def assess(
     """
     say = progress or silent
     held, judged = _judged(data, submitted)
-    how = words.assessment(Assessment())
-    options = scoring.options(
+    how = options.assessment(Assessment())
+    scoring_options = scoring.options(
         task.name,
         title=f"Motion, {task.title}: {' · '.join(submitted)} on {held.origin}",
         task=task.name,
         rule=how.rule,
-        intervals=how.intervals(words.seed, cores),
-        recipe=_recipe(submitted, held, judged, seed=words.seed),
+        intervals=how.intervals(options.seed, cores),
+        recipe=_recipe(submitted, held, judged, seed=options.seed),
     )
     parts = [each.scored(task.name) for each in judged]
     pictures, missing = _pictures(held, judged, parts, task)
-    report = build(parts, options, progress=lambda done, total: say(f"assess {task.title}", done, total))
+    report = build(parts, scoring_options, progress=lambda done, total: say(f"assess {task.title}", done, total))
     notes = (*held.notes, *_left_out(held, judged), *_doubts(judged), *missing)
     return Result(task.name, replace(report, warnings=(*notes, *report.warnings)), tuple(pictures))
 

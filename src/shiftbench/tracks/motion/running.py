@@ -18,7 +18,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Prepared, Result, Task, Words
+from shiftbench.track import Prepared, Result, RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.answers import Answered
@@ -48,7 +48,7 @@ class _Setting:
 
     prepared: Prepared
     task: Task
-    words: Words
+    chosen: RunOptions
     store: Store
     folder: Path
     fits: tuple[Fitted, ...]
@@ -60,24 +60,34 @@ class _Setting:
 
 
 def run(
-    prepared: Prepared, task: Task, words: Words, *, folder: Path, cores: int, progress: Progress | None
-) -> list[Result]:
-    """Fit the methods of the preset, answer for every evaluated request, and assess by the error that is the task's.
+    prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
+    progress: Progress | None,
+) -> list[Result]:  # fmt: skip
+    """Fit the methods of the preset, answer for every evaluated request, and assess by the error of each task.
 
-    `folder` gets `model/`, `plans/` (what methods said, so that the second error costs no second prediction) and
+    `folder` gets `model/`, `plans/` (predictions, so that the second error costs no second one) and
     `submissions/` (every system's answers in the official form).
 
     Raises:
         ShiftbenchError: whatever is wrong with the data, the settings or a test set.
     """
-    say = progress or silent
+    return [
+        result
+        for task in tasks
+        for result in _run_task(prepared, task, options, folder=folder, cores=cores, say=progress or silent)
+    ]
+
+
+def _run_task(
+    prepared: Prepared, task: Task, chosen: RunOptions, *, folder: Path, cores: int, say: Progress
+) -> list[Result]:
     store = Store.open(prepared.folder)
-    entries = presets.methods(words.preset, chosen=words.methods, members=words.members, seed=words.seed)
-    judged = [*_splits(store), *_test_sets(words.test_sets, store)]
+    entries = presets.methods(chosen.preset, chosen=chosen.methods, members=chosen.members, seed=chosen.seed)
+    judged = [*_splits(store), *_test_sets(chosen.test_sets, store)]
     train, dev = (_part(store, name) for name in ("train", "dev_in"))
     _claim(folder, entries)
     fits = tuple(fitted(entries, (train, dev), folder / "model", cores=cores, say=say))
-    setting = _Setting(prepared, task, words, store, folder, fits, cores, say)
+    setting = _Setting(prepared, task, chosen, store, folder, fits, cores, say)
     results = [_main(setting, judged)]
     if any(fit.method != presets.VECTOR for fit in fits):
         results.append(Result(f"{task.name}-planning", _planning_report(setting, judged), printed=False))
@@ -156,13 +166,13 @@ def _main(setting: _Setting, judged: Sequence[_Judged]) -> Result:
                 pictures += _pictures(systems, scored[1], each, setting.task)
             except ShiftbenchError as error:
                 notes.append(f"{each.asked.name}: no pictures of requests: {error}")
-    assessment = setting.words.assessment(Assessment())
+    assessment = setting.chosen.assessment(Assessment())
     options = scoring.options(
         setting.task.name,
         title=f"Motion, {setting.task.title}: {setting.prepared.origin}",
         task=setting.task.name,
         rule=assessment.rule,
-        intervals=assessment.intervals(setting.words.seed, setting.cores),
+        intervals=assessment.intervals(setting.chosen.seed, setting.cores),
         recipe=_recipe(setting, judged, recipes),
     )
     report = build(splits, options, progress=partial(setting.say, f"assess {setting.task.title}"))
@@ -186,7 +196,7 @@ def _pictures(systems: Sequence[Answered], scored: Sequence[Scored], judged: _Ju
 
 def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
     """One report of very many systems: each assessed alone, since nobody reads thousands of pairs."""
-    assessment, name = setting.words.assessment(Assessment()), setting.task.name
+    assessment, name = setting.chosen.assessment(Assessment()), setting.task.name
     title = f"Motion, {setting.task.title}, {PLANNING}: {setting.prepared.origin}"
     parts, recipes = [], dict[str, Any]()
     for each in judged:
@@ -194,7 +204,7 @@ def _planning_report(setting: _Setting, judged: Sequence[_Judged]) -> Report:
             recipes[system.name] = dict(system.recipe)
             options = scoring.options(
                 name, title=title, task=name, rule=assessment.rule,
-                intervals=replace(assessment.intervals(setting.words.seed, setting.cores), kind="normal"),
+                intervals=replace(assessment.intervals(setting.chosen.seed, setting.cores), kind="normal"),
                 recipe=_recipe(setting, judged, {}),
             )  # fmt: skip
             parts.append(build([_split([system], each, name)], options))
@@ -225,7 +235,7 @@ def _together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
 
 
 def _recipe(setting: _Setting, judged: Sequence[_Judged], systems: Mapping[str, Any]) -> dict[str, Any]:
-    manifest, words = setting.store.manifest, setting.words
+    manifest, chosen = setting.store.manifest, setting.chosen
     whole = len(setting.fits) == len(presets.METHODS)
     further = {
         each.asked.name: {"requests": len(each.truth), "sha256": each.asked.key, "clusters": each.truth.resampled}
@@ -237,7 +247,7 @@ def _recipe(setting: _Setting, judged: Sequence[_Judged], systems: Mapping[str, 
             "name": schema.TRACK,
             "origin": setting.prepared.origin,
             "experiment": manifest["begun"]["experiment"],
-            "preset": words.preset_of(whole),
+            "preset": chosen.preset_of(whole),
         },
         "manifest": manifest["requests"]["sha256"],
         "partition": {"counts": dict(setting.prepared.counts), "unused": dict(setting.prepared.unused)},
@@ -246,7 +256,7 @@ def _recipe(setting: _Setting, judged: Sequence[_Judged], systems: Mapping[str, 
         "clusters": sorted({each.truth.resampled for each in judged}),
         **({"test_sets": further} if further else {}),
         "systems": dict(systems),
-        "seed": words.seed,
+        "seed": chosen.seed,
     }
 
 
