@@ -28,8 +28,8 @@ import numpy as np
 from shiftbench import files
 from shiftbench.check import Flags, Vector
 from shiftbench.intervals import FEWEST, Bootstrap, Settings, bootstrap
+from shiftbench.metric import METRICS
 from shiftbench.ranking import Index, Ranking
-from shiftbench.report.content import METRICS
 from shiftbench.resampling import (
     DIFFERENCE,
     Detection,

@@ -13,7 +13,8 @@ from shiftbench import detection, intervals, retention, scored
 from shiftbench.assessed import rank_correlation
 from shiftbench.assessment import Options, assess, build, squared
 from shiftbench.errors import ArrayError, ShiftbenchWarning, UnknownNameError
-from shiftbench.report.content import METRICS, Report
+from shiftbench.metric import METRICS
+from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.scored import Records
 

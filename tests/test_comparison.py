@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shiftbench import comparison, scored
 from shiftbench.assessment import Options, build
 from shiftbench.intervals import Settings
-from shiftbench.report.content import METRICS
+from shiftbench.metric import METRICS
 from shiftbench.report.grid import grids
 from shiftbench.report.verdict import verdict
 from shiftbench.scored import Records

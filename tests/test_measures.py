@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from shiftbench import measures
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
 from shiftbench.measures import MEASURES, Measure, headline, measures_for, register, uncertainty
@@ -238,8 +238,7 @@ def test_headline_measures_are_those_of_the_papers(gaussian, categorical):
 @pytest.fixture
 def own(monkeypatch):
     def make(function):
-        monkeypatch.setattr(measures, "_registered", {**measures._registered})
-        monkeypatch.setattr(measures, "MEASURES", measures._registered)
+        monkeypatch.setattr(MEASURES, "_held", dict(MEASURES))
         return register(Measure("own", "Own", "total", "mean(sd_m)", "test", {Gaussian: function}))
 
     return make
@@ -253,7 +252,7 @@ def test_a_registered_measure_is_found_by_its_name(own, gaussian):
 
 def test_a_name_is_registered_once():
     with pytest.raises(SettingsError, match=r"expected a new name, found 'epkl'"):
-        register(MEASURES["epkl"])
+        register(replace(MEASURES["epkl"], title="Another"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from shiftbench import published
 from shiftbench.errors import UnknownNameError
-from shiftbench.report.content import METRICS
+from shiftbench.metric import METRICS
 
 NUMBER = r"^-?\d+(\.\d+)?$"
 
@@ -78,12 +78,14 @@ def test_every_flag_metric_and_reading_that_is_used_is_explained_and_no_other():
     assert {name for text in rows["readings"] for name in text.split(";")} == set(published.sources()["reading"])
 
 
-def test_directions_agree_with_those_of_reports():
+def test_directions_are_those_of_the_registry_which_alone_says_them():
     directions = dict(published.metrics().select("metric", "better").iter_rows())
+    written = dict(published._read("metrics.csv").select("metric", "better").iter_rows())
     shared_names = directions.keys() & METRICS.keys()
     assert {"rmse", "r_auc", "f1_auc", "roc_auc", "accuracy"} <= shared_names
-    for name in shared_names:
-        assert directions[name] == METRICS[name].better, name
+    assert directions == written | {name: METRICS[name].better for name in shared_names}
+    assert {name for name, better in written.items() if better is None} == shared_names
+    assert set(directions.values()) == {"min", "max", "none"}
 
 
 def test_the_data_stay_small():

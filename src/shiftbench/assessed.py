@@ -16,9 +16,9 @@ from shiftbench.check import Flags, Vector
 from shiftbench.detection import pr_auc, roc_area
 from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
 from shiftbench.intervals import FEWEST, NO_VARIATION, Bootstrap
+from shiftbench.metric import METRICS
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.ranking import Index, Ranking
-from shiftbench.report.content import METRICS, Part, Score, Slice, System
 from shiftbench.resampling import (
     Confusion,
     Detection,
@@ -35,12 +35,11 @@ from shiftbench.resampling import (
     scale_between,
 )
 from shiftbench.retention import RetentionScores, Rule
+from shiftbench.score import Part, Score, Slice, System
 from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
 
-# Errors of classes are 0 or 1, and their likelihoods are probabilities, not densities.
-OF_CLASSES = {"mean_error": (0.0, 1.0), "r_auc": (0.0, 1.0), "nll": (0.0, math.inf)}
 OF_ACCEPTABLE = ("f1_auc", "f1_auc_normalised", "f1_at_95")  # scores of errors in two kinds
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
@@ -141,10 +140,8 @@ class Assessed:
 
     def _basis(self, metric: str, units: int, effective: float = math.nan) -> Basis:
         own, classes = METRICS[metric], self._of_classes
-        least, most = OF_CLASSES.get(metric, (own.least, own.most)) if classes else (own.least, own.most)
-        # A ROC-AUC is the mean over one side of the share of the other side that a record beats.
-        share = metric in ("acceptable", "accuracy", "roc_auc") or (classes and metric == "mean_error")
-        return Basis(units, scale_between(least, most), effective if share else math.nan)
+        share = own.share or (classes and metric == "mean_error")
+        return Basis(units, scale_between(*own.range(classes=classes)), effective if share else math.nan)
 
     @cached_property
     def _of_classes(self) -> bool:
@@ -398,9 +395,7 @@ def _retention_values(points: RetentionScores) -> dict[str, float]:
 def _shift_ratio(system: Scored, points: Mapping[str, RetentionScores]) -> float:
     """The error on shifted over that on in-domain records, RMSE or mean error; NaN unless both are positive."""
     above, below = points["shifted"].mean_error, points["in"].mean_error
-    if not (above > 0 and below > 0):
-        return float("nan")
-    return float(np.sqrt(above) / np.sqrt(below)) if system.root else above / below
+    return retention.shift_ratio(above, below, root=system.root)
 
 
 def _holding(value: float, ends: Ends) -> Ends:

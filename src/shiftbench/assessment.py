@@ -17,9 +17,10 @@ from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
 from shiftbench.pairing import shared_records
-from shiftbench.report.content import SUBSETS, Count, Report, System
+from shiftbench.report.content import Report
 from shiftbench.resampling import Resampler
 from shiftbench.retention import Rule
+from shiftbench.score import SUBSETS, Count, System
 from shiftbench.scored import Records, Scored, listed
 from shiftbench.slicing import Gathering
 

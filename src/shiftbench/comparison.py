@@ -13,12 +13,11 @@ from shiftbench.assessed import Label
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.intervals import Bootstrap
+from shiftbench.metric import METRICS
 from shiftbench.multiplicity import holm, step_down
-from shiftbench.report.content import METRICS, Comparison, Rank
+from shiftbench.score import Comparison, Rank
 
 Numbers = tuple[float, float, float, float]  # difference, low, high, p
-
-COMPARED = ("rmse", "accuracy", "mean_error", "r_auc", "f1_auc", "roc_auc")
 
 
 def ranks(better: Flags) -> list[int]:
@@ -79,7 +78,8 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
         for label, pairs in each.differences().items():
             differences.setdefault(label, {}).update(pairs)
     metrics = {metric for _, _, metric in differences}
-    wanted = [name for name in COMPARED if name != "mean_error" or not metrics & {"rmse", "accuracy"}]
+    better_said = metrics & {"rmse", "accuracy"}  # what a mean error is of these tasks
+    wanted = {name for name in metrics if METRICS[name].compared and not (name == "mean_error" and better_said)}
     level, replicates = tested[0].result.level, _replicates(tested)
     enough = _enough(split, replicates, level)
     by_holm = replicates is None or sum(len(each.pairs) for each in tested) / (replicates + 1) < 1.0 - level

@@ -9,8 +9,8 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.detection import roc_points
 from shiftbench.ranking import Ranking
-from shiftbench.report.content import Curve
 from shiftbench.retention import Rule, acceptable, error_curve, f1_curve
+from shiftbench.score import Curve
 from shiftbench.scored import Records, Scored
 
 POINTS = 201

@@ -11,8 +11,21 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import DegenerateScoreWarning
+from shiftbench.metric import Metric
 from shiftbench.ranking import Ranking
 from shiftbench.retention import checked_rule
+
+METRICS = (
+    Metric(
+        # The mean over one side of the share of the other side that a record beats.
+        "roc_auc", "ROC-AUC (shift)", "max", "percent", "P(u_shifted > u_in) + P(u_shifted = u_in) / 2",
+        "Hendrycks & Gimpel 2017", uses_uncertainty=True, most=1.0, share=True, compared=True,
+    ),
+    Metric(
+        "pr_auc", "PR-AUC (shift)", "max", "percent", "average precision of finding shifted records",
+        "Davis & Goadrich 2006", uses_uncertainty=True, most=1.0,
+    ),
+)  # fmt: skip
 
 
 def roc_auc(uncertainty: Any, shifted: Any) -> float:

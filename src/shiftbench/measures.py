@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,8 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, Categorical, Ensemble, Gaussian
-from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
+from shiftbench.errors import ArrayError
+from shiftbench.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,8 @@ class Measure:
         return type(ensemble) in self.functions
 
 
-_registered: dict[str, Measure] = {}
-MEASURES: Mapping[str, Measure] = MappingProxyType(_registered)
-
-
-def register(measure: Measure) -> Measure:
-    """Make a measure known by its name, to `uncertainty` and to everything above it.
-
-    Raises:
-        SettingsError: if the name is taken.
-    """
-    if measure.name in _registered:
-        raise SettingsError(f"measure: expected a new name, found {measure.name!r}, which is taken. Choose another.")
-    _registered[measure.name] = measure
-    return measure
+MEASURES = Registry("measure", Measure, "shiftbench.measures", homes=("shiftbench.measures:_OWN",))
+register = MEASURES.register
 
 
 def uncertainty(ensemble: Ensemble, name: str) -> Vector:
@@ -59,8 +47,6 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
         UnknownNameError: no measure of this name; the message names the nearest.
         ArrayError: the measure is not defined for this kind of ensemble, or did not give N finite numbers.
     """
-    if name not in MEASURES:
-        raise UnknownNameError("measure", name, MEASURES)
     measure = MEASURES[name]
     if not measure.fits(ensemble):
         fitting = ", ".join(entry.name for entry in MEASURES.values() if entry.fits(ensemble))
@@ -201,7 +187,7 @@ def _nonnegative(values: Vector) -> Vector:
 _SHIFTS = "Malinin et al. 2021, Section 3.3, and the published weather code"
 _GALES = "Malinin & Gales 2021"
 
-for _measure in (
+_OWN = (
     Measure("total_variance", "Total variance", "total", "mean(v_m) + var(mu_m)", _SHIFTS, {Gaussian: _total_variance}),
     Measure("data_variance", "Data variance", "data", "mean(v_m)", _SHIFTS, {Gaussian: _data_variance}),
     Measure(
@@ -256,5 +242,4 @@ for _measure in (
         _GALES,
         {Categorical: _reverse_mutual_information},
     ),
-):
-    register(_measure)
+)

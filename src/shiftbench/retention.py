@@ -25,10 +25,48 @@ import numpy as np
 from shiftbench import check
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
+from shiftbench.metric import Metric
 from shiftbench.ranking import Ranking
 
 Rule = Literal["published", "exact", "mixed"]
 RULES: tuple[Rule, ...] = ("published", "exact", "mixed")
+
+_APPENDIX = "Shifts 1.0, Appendix A"
+_SHARES = (0.0, 1.0)
+
+MEAN_ERROR = Metric(
+    "mean_error", "Mean error", "min", "error", "mean of the errors: the end of the error-retention curve", _APPENDIX,
+    of_classes=_SHARES, compared=True,
+)  # fmt: skip
+ACCEPTABLE = Metric(
+    "acceptable", "Acceptable", "max", "percent", "share of errors up to the threshold", _APPENDIX, most=1.0, share=True
+)
+SHIFT_RATIO = Metric(
+    "shift_ratio", "Error, shifted / in-domain", "min", "plain", "ratio of the RMSE, or mean errors, of both sides",
+    "this package", ranked=False,
+)  # fmt: skip
+METRICS = (
+    Metric(
+        "r_auc", "R-AUC", "min", "error", "area under the error-retention curve", _APPENDIX,
+        uses_uncertainty=True, of_classes=_SHARES, compared=True,
+    ),
+    Metric(
+        "f1_auc", "F1-AUC", "max", "fraction", "area under the F1-retention curve", _APPENDIX,
+        uses_uncertainty=True, most=1.0, compared=True,
+    ),
+    Metric(
+        "f1_auc_normalised", "F1-AUC (normalised)", "max", "fraction", "(F1-AUC - random) / (optimal - random)",
+        "this package", uses_uncertainty=True, least=-math.inf, most=1.0,
+    ),
+    Metric(
+        "f1_at_95", "F1@95%", "max", "percent", "F1-retention curve where 95 % are retained", _APPENDIX,
+        uses_uncertainty=True, most=1.0,
+    ),
+    Metric(  # the opposite of the best order loses as much as that gains
+        "rejection_ratio", "Rejection ratio", "max", "percent", "(R-AUC - random) / (optimal - random)",
+        "Malinin 2019, Section 5", uses_uncertainty=True, least=-1.0, most=1.0,
+    ),
+)  # fmt: skip
 
 
 def checked_rule(rule: str) -> Rule:
@@ -272,6 +310,13 @@ def _rejection(errors: Vector, area: float) -> float:
         _degenerate("rejection ratio is undefined: all errors are equal, so every order is optimal")
         return math.nan
     return settled((area - random) / span)
+
+
+def shift_ratio(shifted: float, inside: float, *, root: bool = False) -> float:
+    """The mean error on shifted over that on in-domain records, or of their roots; NaN unless both are > 0."""
+    if not (shifted > 0 and inside > 0):
+        return math.nan
+    return float(np.sqrt(shifted) / np.sqrt(inside)) if root else shifted / inside
 
 
 def _degenerate(message: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,8 @@ from shiftbench.errors import ArrayError
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import regression as regression_of
 from shiftbench.ranking import Index
-from shiftbench.report.content import System
+from shiftbench.score import Role, System
 
-Role = Literal["ensemble", "single", "baseline", "model"]
 Labels = npt.NDArray[np.str_]
 MOST_NAMED = 5
 

@@ -20,7 +20,8 @@ from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.ranking import Index
 from shiftbench.record_columns import described, differences
-from shiftbench.scored import Records, Role, Scored
+from shiftbench.score import Role
+from shiftbench.scored import Records, Scored
 from shiftbench.slicing import own_slicing
 from shiftbench.tables import problem
 

@@ -20,7 +20,7 @@ from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
 
 if TYPE_CHECKING:
-    from shiftbench.report.content import Leak
+    from shiftbench.score import Leak
 
 pytest.importorskip("catboost")
 

@@ -11,8 +11,9 @@ import pytest
 
 from shiftbench import predictions, settings
 from shiftbench import run as runner
-from shiftbench.report.content import Report, Slice
+from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
+from shiftbench.score import Slice
 
 N = 1_800
 

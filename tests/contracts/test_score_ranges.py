@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from shiftbench import scored
-from shiftbench.assessed import OF_CLASSES
 from shiftbench.assessment import Options, build
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.intervals import KINDS, Settings
-from shiftbench.report.content import METRICS, Report, Score, System
+from shiftbench.metric import METRICS
+from shiftbench.report.content import Report
+from shiftbench.score import Score, System
 from shiftbench.scored import Records, Scored
 
 WITHOUT = {"ece", "pr_auc"}  # points alone: nothing of them is resampled
@@ -66,8 +67,7 @@ def reports(kind: str, places: np.ndarray, *, clustered: bool) -> Iterator[Repor
 
 
 def limits(score: Score) -> tuple[float, float]:
-    own = METRICS[score.metric]
-    return OF_CLASSES.get(score.metric, (own.least, own.most)) if score.system == "classes" else (own.least, own.most)
+    return METRICS[score.metric].range(classes=score.system == "classes")
 
 
 @pytest.mark.parametrize("clustered", [False, True], ids=["records", "clusters"])

@@ -8,17 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from shiftbench.report.content import (
-    Comparison,
-    Count,
-    Curve,
-    Part,
-    Rank,
-    Report,
-    Score,
-    Slice,
-    System,
-)
+from shiftbench.report.content import Report
+from shiftbench.score import Comparison, Count, Curve, Part, Rank, Score, Slice, System
 
 HOSTILE = (
     "<script>alert('x')</script>",

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from shiftbench.report.content import Comparison, Count, Report, Score, System
+from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
+from shiftbench.score import Comparison, Count, Score, System
 
 from .factory import empty, errors_only, many, regression, with_test_set
 

@@ -16,11 +16,28 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, class_probabilities
 from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.metric import Metric
 
 Indices = npt.NDArray[np.int64]
 
 # An index beyond this is a code or an id, not the number of a class.
 MOST_CLASSES = 10_000
+
+METRICS = (
+    Metric(
+        "accuracy", "Accuracy", "max", "percent", "share of records whose most probable class is the target",
+        "Shifts 1.0, Section 3", most=1.0, share=True, compared=True,
+    ),
+    Metric(
+        "macro_f1", "Macro-F1", "max", "percent", "mean over classes of 2 TP / (2 TP + FP + FN)",
+        "Shifts 1.0, Appendix C.3", most=1.0,
+    ),
+    Metric("brier", "Brier score", "min", "plain", "mean of sum_c (p_c - [c = y])²", "Brier 1950", most=2.0),
+    Metric(
+        "ece", "Calibration error (ECE)", "min", "percent", "mean of |accuracy - confidence| of a record's bin",
+        "Guo et al. 2017", most=1.0,
+    ),
+)  # fmt: skip
 
 
 class Reliability(NamedTuple):

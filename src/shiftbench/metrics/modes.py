@@ -15,6 +15,7 @@ import numpy.typing as npt
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
+from shiftbench.metric import Metric
 
 Floats = npt.NDArray[np.floating[Any]]
 Index = npt.NDArray[np.intp]
@@ -30,6 +31,23 @@ FARTHEST_M = 1e8
 # Numbers in a block of modes: temporaries of this size stay in the cache.
 _BLOCK_VALUES = 1 << 16
 _MOST_LISTED = 3
+
+_EQUATIONS = "Shifts 1.0, Equations 7 and 8"
+_OVER_MODES = {
+    "min": "least {} of the modes",
+    "avg": "plain mean of the {} of the modes",
+    "top1": "{} of the mode with the highest weight",
+    "weighted": "mean of the {} of the modes by their weights",
+}
+
+METRICS = (
+    Metric("cnll", "cNLL", "min", "plain", "-log sum_d c_d exp(-sum_t |s_t - s_dt|² / 2)", "Shifts 1.0, Equation 15"),
+    *(
+        Metric(f"{over}_{what.lower()}", f"{over}{what}", "min", "target", formula.format(what), _EQUATIONS)
+        for what in ("ADE", "FDE")
+        for over, formula in _OVER_MODES.items()
+    ),
+)
 
 
 class Displacements(NamedTuple):

@@ -7,6 +7,7 @@ or not.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -16,12 +17,26 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Gaussian
 from shiftbench.errors import ArrayError, DegenerateScoreWarning
+from shiftbench.metric import Metric
 from shiftbench.metrics import normal
 
 # Numbers in a block of records: the many steps of a distribution function stay in the cache.
 _BLOCK_VALUES = 1 << 14
 # Halvings of a bracket, down to the precision of float64.
 _BISECTIONS = 52
+
+METRICS = (
+    Metric(
+        "rmse", "RMSE", "min", "target", "root of the mean of (y - answer)²", "Shifts 1.0, Section 3", compared=True
+    ),
+    Metric("mae", "MAE", "min", "target", "mean of |y - answer|", "Shifts 1.0, Section 3"),
+    Metric("mape", "MAPE", "min", "percent", "mean of |y - answer| / |y|", "Shifts 2.0, Section 4"),
+    Metric(
+        "nll", "NLL", "min", "plain", "mean of -log p(y), the mixture's density or probability",
+        "Gneiting & Raftery 2007", least=-math.inf, of_classes=(0.0, math.inf),
+    ),
+    Metric("crps", "CRPS", "min", "target", "mean of E|X - y| - E|X - X'| / 2", "Grimit et al. 2006"),
+)  # fmt: skip
 
 
 # --- point predictions ------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from shiftbench.errors import TableError
-from shiftbench.report.content import Curve, Report, Score, System
+from shiftbench.report.content import Report
 from shiftbench.report.view import best, clean
+from shiftbench.score import Curve, Score, System
 
 SINGLE = " (single)"
 BOLD = (

@@ -6,10 +6,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shiftbench.report.content import METRICS, SUBSETS, Score
+from shiftbench.metric import METRICS
 from shiftbench.report.digits import MISSING, Digits, digits_of, half_width
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.view import finite, split_title
+from shiftbench.score import SUBSETS, Score
 
 # Units as `shiftbench.published` writes them: how they are shown, and what turns a score into them.
 UNITS = {

@@ -13,6 +13,7 @@ from importlib import resources
 import polars as pl
 
 from shiftbench.errors import UnknownNameError
+from shiftbench.metric import METRICS
 
 
 def results(**where: str | None) -> pl.DataFrame:
@@ -55,7 +56,9 @@ def tracks() -> tuple[str, ...]:
 
 def metrics() -> pl.DataFrame:
     """What each `metric` means (`name`), which direction is `better` (min, max, none), and a `note`."""
-    return _read("metrics.csv")
+    frame = _read("metrics.csv")
+    better = [METRICS[name].better if name in METRICS else own for name, own in frame.select("metric", "better").rows()]
+    return frame.with_columns(better=pl.Series(better))
 
 
 def sources() -> pl.DataFrame:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.report.content import SUBSETS, Report
+from shiftbench.report.content import Report
 from shiftbench.report.digits import SUPERSCRIPTS
 from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
 from shiftbench.report.view import answered
+from shiftbench.score import SUBSETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from shiftbench.report.content import Metric, Report
+from shiftbench.metric import Metric
+from shiftbench.report.content import Report
 from shiftbench.report.view import finite, metric_unit
 
 MISSING = "–"

@@ -9,7 +9,8 @@ from itertools import groupby
 
 from shiftbench.intervals import FEWEST
 from shiftbench.measures import MEASURES
-from shiftbench.report.content import METRICS, SUBSETS, Metric, Part, Report, Score, Slice, System
+from shiftbench.metric import METRICS, Metric
+from shiftbench.report.content import Report
 from shiftbench.report.digits import (
     MISSING,
     Digits,
@@ -34,6 +35,7 @@ from shiftbench.report.view import (
     subsets_of,
     testable,
 )
+from shiftbench.score import SUBSETS, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
 ARROWS = {"min": "↓", "max": "↑"}

@@ -8,8 +8,9 @@ import math
 import re
 from collections.abc import Sequence
 
+from shiftbench.metric import METRICS
 from shiftbench.report import picture
-from shiftbench.report.content import METRICS, Report
+from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
 from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture

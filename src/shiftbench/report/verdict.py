@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shiftbench.intervals import FEWEST
-from shiftbench.report.content import METRICS, Count, Metric, Report, Score, System
+from shiftbench.metric import METRICS, Metric
+from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits, p_text
 from shiftbench.report.view import (
     WHERE,
@@ -24,6 +25,7 @@ from shiftbench.report.view import (
     metric_title,
     split_title,
 )
+from shiftbench.score import Count, Score, System
 
 MOST_OTHERS = 4  # systems beside the leading one that get sentences of their own
 MOST_NAMED = 3  # systems in one list

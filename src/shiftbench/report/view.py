@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from shiftbench.measures import MEASURES
-from shiftbench.report.content import METRICS, SUBSETS, Comparison, Metric, Report, Score, System
+from shiftbench.metric import METRICS, Metric
+from shiftbench.report.content import Report
+from shiftbench.score import SUBSETS, Comparison, Score, System
 
 LEVEL = 0.95  # of intervals and tests, where the recipe names none
 

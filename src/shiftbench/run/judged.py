@@ -20,7 +20,8 @@ from shiftbench.methods import MethodModule
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
 from shiftbench.run.data import infinite_target, with_target
-from shiftbench.scored import Records, Role, Scored
+from shiftbench.score import Role
+from shiftbench.scored import Records, Scored
 from shiftbench.scored_table import cluster_codes, meet
 from shiftbench.settings import Settings
 from shiftbench.slicing import Slicing

@@ -24,8 +24,8 @@ from shiftbench.partition import Partition
 from shiftbench.partition.hashing import below, keyed_hash
 from shiftbench.partition.sampling import whole_groups
 from shiftbench.partition.settings import SPLITS
-from shiftbench.report.content import Leak
 from shiftbench.run.shared_clusters import shared
+from shiftbench.score import Leak
 from shiftbench.settings import Settings
 
 NOTABLE = 0.01  # of the in-domain records of a split

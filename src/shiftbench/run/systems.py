@@ -20,7 +20,8 @@ from shiftbench.progress import Progress
 from shiftbench.run.division import Divided
 from shiftbench.run.judged import Judged
 from shiftbench.run.shared_clusters import kept_whole
-from shiftbench.scored import Role, Scored
+from shiftbench.score import Role
+from shiftbench.scored import Scored
 from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
 

@@ -19,7 +19,8 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intervals import Settings
 from shiftbench.paper.text import csv
-from shiftbench.report.content import Report, Slice
+from shiftbench.report.content import Report
+from shiftbench.score import Slice
 from shiftbench.scored import Records
 from shiftbench.tracks.power import paper
 from shiftbench.tracks.power.paper import comparison

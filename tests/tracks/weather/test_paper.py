@@ -20,7 +20,8 @@ from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intervals import Settings
 from shiftbench.paper.text import csv, render
 from shiftbench.report import finding
-from shiftbench.report.content import Rank, Report
+from shiftbench.report.content import Report
+from shiftbench.score import Rank
 from shiftbench.scored import Records
 from shiftbench.tracks.weather import paper
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, training_sets

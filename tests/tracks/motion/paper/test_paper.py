@@ -13,7 +13,8 @@ from rich.console import Console
 
 from shiftbench import published
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.report.content import METRICS, Rank
+from shiftbench.metric import METRICS
+from shiftbench.score import Rank
 from shiftbench.tracks.motion import paper
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import Slot, error_of, of

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from shiftbench.check import Vector
 from shiftbench.methods.trajectories.situations import Situations
-from shiftbench.report.content import System
-from shiftbench.scored import Records, Role, Scored
+from shiftbench.score import Role, System
+from shiftbench.scored import Records, Scored
 from shiftbench.tracks.motion.baselines import planning
 from shiftbench.tracks.motion.maps.vector_features import KNOWN, STATE
 from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST

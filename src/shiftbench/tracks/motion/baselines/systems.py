@@ -16,7 +16,7 @@ from typing import Any
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.trajectories.situations import Situations
 from shiftbench.progress import Progress
-from shiftbench.scored import Role
+from shiftbench.score import Role
 from shiftbench.tracks.motion.baselines import plan_files
 from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
 from shiftbench.tracks.motion.baselines.plan_files import Said

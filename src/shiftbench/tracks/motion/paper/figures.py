@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from shiftbench.metric import METRICS
 from shiftbench.paper import drawing
 from shiftbench.paper.table import UNITS
 from shiftbench.report import canvas
-from shiftbench.report.content import METRICS, Report
+from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, GREY, MARKERS, short
 from shiftbench.report.view import finite, split_title

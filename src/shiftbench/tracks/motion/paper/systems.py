@@ -16,8 +16,9 @@ import polars as pl
 
 from shiftbench.paper import run
 from shiftbench.paper.printed import values
-from shiftbench.report.content import Report, Score, System
+from shiftbench.report.content import Report
 from shiftbench.report.view import clean
+from shiftbench.score import Score, System
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
 
 TRACK = "motion"

@@ -11,8 +11,9 @@ from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.paper.run import BOLD, leaders, origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
-from shiftbench.report.content import Report, Score
+from shiftbench.report.content import Report
 from shiftbench.report.view import split_title
+from shiftbench.score import Score
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
     FIRST,

@@ -15,8 +15,8 @@ from shiftbench import check, scored
 from shiftbench.assessment import Options
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import PredictionsError, UnknownNameError
+from shiftbench.metric import METRICS
 from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
-from shiftbench.report.content import METRICS
 from shiftbench.scored import Records, Scored
 from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame, shown
 from shiftbench.tracks.motion.submissions.submitted import Submission

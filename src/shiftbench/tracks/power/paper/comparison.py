@@ -8,11 +8,12 @@ from functools import cache
 from itertools import combinations
 
 from shiftbench import published
+from shiftbench.metric import METRICS
 from shiftbench.paper.run import origins
 from shiftbench.paper.table import UNITS, Row, Table
-from shiftbench.report.content import METRICS, Score
 from shiftbench.report.digits import digits_of
 from shiftbench.report.view import duel, finite, split_title
+from shiftbench.score import Score
 from shiftbench.tracks.power.paper.systems import MODELS, REAL, SOURCE, SPLIT_NAMES, Run
 from shiftbench.tracks.power.schema import TRACK
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shiftbench.metric import METRICS
 from shiftbench.paper import drawing
 from shiftbench.paper.table import UNITS, Cell, Table
 from shiftbench.report import canvas
-from shiftbench.report.content import METRICS, Report
+from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, DASHES, GREY, MARKERS, short
 from shiftbench.report.view import split_title

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shiftbench.metric import METRICS
 from shiftbench.paper import drawing
 from shiftbench.paper.table import Cell, Row, Table
 from shiftbench.report import canvas
-from shiftbench.report.content import METRICS, Report
+from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS

@@ -10,8 +10,9 @@ import polars as pl
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.paper import run
 from shiftbench.paper.printed import values
-from shiftbench.report.content import Report, Score
+from shiftbench.report.content import Report
 from shiftbench.report.view import clean
+from shiftbench.score import Score
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 from shiftbench.tracks.weather.schema import TRACK
 

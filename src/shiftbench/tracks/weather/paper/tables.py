@@ -12,9 +12,10 @@ from shiftbench import published
 from shiftbench.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.paper.run import BOLD, leaders, origins
 from shiftbench.paper.table import Cell, Column, Printed, Row, Table
-from shiftbench.report.content import Report, Score
+from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING
 from shiftbench.report.view import SPLITS
+from shiftbench.score import Score
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, RANDOM, READINGS, Layout, Reading, training_sets
 from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, Run, Slot, of, printed, turned
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS

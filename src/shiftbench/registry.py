@@ -1,0 +1,132 @@
+"""Values of one kind by name: our own, those that somebody registers, and those of other packages' entry points."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from threading import RLock
+from typing import Any, TypeVar
+
+from shiftbench.errors import SettingsError, ShiftbenchWarning, UnknownNameError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T]):
+    """A read-only mapping from names to values that know their `name`; nothing is imported before the first lookup.
+
+    Looking up one name loads our own values and, of other packages, that one alone; iterating loads all. An entry point
+    that does not load, or whose name is taken, is left out with a warning that names all of them.
+
+    Args:
+        kind: what a value is called in messages: "metric".
+        value: its type.
+        group: the entry points of other packages: "shiftbench.metrics". An entry point's name is that of its value.
+        homes: where our own values are, as "module:attribute", each a value or several; their order is that of the
+            mapping.
+    """
+
+    def __init__(self, kind: str, value: type[T], group: str, *, homes: Sequence[str] = ()) -> None:
+        self.kind, self.value, self.group = kind, value, group
+        self._homes = list(homes)
+        self._held: dict[str, T] = {}
+        self._offered: dict[str, Any] | None = None  # entry points not loaded so far, by name; None before a look
+        self._lock = RLock()
+
+    def register(self, value: T) -> T:
+        """Make a value known by its name.
+
+        Raises:
+            SettingsError: if the name is taken.
+        """
+        self._load_homes()
+        self._add(value)
+        return value
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self:
+            raise UnknownNameError(self.kind, name, self)
+        return self._held[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._load_homes()
+        if name not in self._held:
+            self._load_offered(name)
+        return name in self._held
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of this name, or else the default."""
+        return self._held[name] if name in self else default
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_homes()
+        self._load_offered()
+        return iter(tuple(self._held))
+
+    def __len__(self) -> int:
+        return len(tuple(iter(self)))
+
+    def _add(self, value: T) -> None:
+        name: str = value.name  # type: ignore[attr-defined]
+        if self._held.setdefault(name, value) is not value:
+            raise SettingsError(
+                f"{self.kind}: expected a new name, found {name!r}, which is taken. Choose another name."
+            )
+
+    def _load_homes(self) -> None:
+        with self._lock:
+            while self._homes:
+                module, _, attribute = self._homes.pop(0).partition(":")
+                found = getattr(importlib.import_module(module), attribute)
+                for value in (found,) if isinstance(found, self.value) else found:
+                    self._add(value)
+
+    def _load_offered(self, name: object = None) -> None:
+        """Load the entry point of this name, or all of them, and warn of those that cannot be had."""
+        with self._lock:
+            problems: list[str] = []
+            if self._offered is None:
+                self._offered = {}
+                problems += self._look()
+            for each in tuple(self._offered) if name is None else (name,):
+                if (point := self._offered.pop(str(each), None)) is not None:
+                    problems += self._loaded(point)
+        if problems:
+            warnings.warn(
+                ShiftbenchWarning(
+                    f"{self.group}: expected entry points that load, each a {self.kind} of a new name, found "
+                    f"{'; '.join(problems)}. Everything else works without; correct or uninstall the package."
+                ),
+                stacklevel=4,
+            )
+
+    def _look(self) -> Iterator[str]:
+        """Find the entry points of the group; the problems are names that come twice."""
+        from importlib.metadata import entry_points  # slow to import
+
+        assert self._offered is not None
+        for point in entry_points(group=self.group):
+            if point.name in self._held or point.name in self._offered:
+                yield f"{_described(point)}: the name is taken"
+            else:
+                self._offered[point.name] = point
+
+    def _loaded(self, point: Any) -> Iterator[str]:
+        """Add the value of an entry point; the problem, if there is one."""
+        try:
+            found = point.load()
+        except (Exception, SystemExit) as error:  # whatever somebody else's module does when it is imported
+            yield f"{_described(point)}: {type(error).__name__}: {error}"
+            return
+        if not isinstance(found, self.value):
+            yield f"{_described(point)}: a {type(found).__name__} instead of a {self.value.__name__}"
+        elif found.name != point.name:  # type: ignore[attr-defined]
+            yield f"{_described(point)}: its {self.kind} is called {found.name!r}"  # type: ignore[attr-defined]
+        elif self._held.setdefault(point.name, found) is not found:
+            yield f"{_described(point)}: the name is taken"
+
+
+def _described(point: Any) -> str:
+    package = f" of {point.dist.name}" if point.dist is not None else ""
+    return f"{point.name} = {point.value}{package}"

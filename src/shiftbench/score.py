@@ -1,0 +1,147 @@
+"""What is found about systems, as plain values: scores, curves, slices, comparisons. A report collects them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["ensemble", "single", "baseline", "model"]
+
+SUBSETS = {"in": "In-domain", "shifted": "Shifted", "full": "Full"}
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of the tables: an ensemble, its single models, a baseline, or a model somebody else made."""
+
+    name: str
+    role: Role
+    measure: str = ""  # the uncertainty behind its headline scores
+    measures: tuple[str, ...] = ()
+    about: str = ""
+    caution: str = ""  # what makes its scores doubtful, in a sentence for the verdict
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number: of a system, on a split ("dev", "eval", "all") and subset ("in", "shifted", "full")."""
+
+    system: str
+    split: str
+    subset: str
+    metric: str
+    value: float
+    n: int
+    measure: str = ""
+    std: float | None = None  # over single models
+    each: tuple[float, ...] = ()  # of the single models, in their order
+    low: float | None = None  # confidence interval
+    high: float | None = None
+    no_interval: str = ""  # why there is none, where one was wanted: "too few clusters"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line to draw. x and y are thinned to a few hundred points; scores never come from these.
+
+    kind: "error_retention", "f1_retention" (x = retention 0…1), "roc" (x = false positive rate),
+    "coverage" (x = nominal, y = observed), "reliability" (x = confidence, y = accuracy),
+    "error_by_uncertainty" (x = mean uncertainty of a bin, y = mean error), "density" (x = uncertainty, y = density).
+    order: "uncertainty", "random" or "optimal".
+    """
+
+    system: str
+    split: str
+    subset: str
+    kind: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    measure: str = ""
+    order: str = "uncertainty"
+    log_x: bool = False
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The scores of the records that share a value of a column, with the interval of the mean error."""
+
+    system: str
+    split: str
+    column: str
+    group: str
+    n: int
+    shifted_share: float | None
+    mean_error: float
+    low: float | None
+    high: float | None
+    r_auc: float
+    acceptable: float | None = None
+    no_interval: str = ""  # as of a score
+
+
+@dataclass(frozen=True)
+class Part:
+    """One additive part of an R-AUC; the parts of a system and split sum to its R-AUC on the full subset."""
+
+    system: str
+    split: str
+    name: str  # "level_in", "level_shift", "ranking_in", "ranking_shifted", "ranking_between"
+    value: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A paired comparison on the same records: difference = a - b of a metric, with interval and p-values."""
+
+    split: str
+    subset: str
+    metric: str
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    no_interval: str = ""  # as of a score; then there is no p-value either
+    n: int | None = None  # the records that both systems have an answer for
+    adjusted_by: str = "Holm"  # or "Romano-Wolf", where there are too many pairs for the replicates of Holm's method
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A system's rank by a metric: 1 + the number of systems that an adjusted paired test finds better."""
+
+    split: str
+    subset: str
+    metric: str
+    system: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many records, and clusters where there are any, a subset of a split has."""
+
+    split: str
+    subset: str
+    records: int
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class Leak:
+    """In-domain records of a split whose cluster train has, too, and how much better scores are for it.
+
+    clusters: the columns. records: so many share theirs, `of` all in-domain records. factor: the loss on clusters never
+    seen over that on clusters seen, as estimated, with its interval; None where it was not, and `why`.
+    """
+
+    split: str
+    clusters: str
+    records: int
+    of: int
+    factor: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""

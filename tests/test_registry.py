@@ -1,0 +1,158 @@
+"""Registries: our own values, registered ones, and those of other packages, which are made up here."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+
+import pytest
+
+from shiftbench.errors import SettingsError, ShiftbenchWarning, UnknownNameError
+from shiftbench.registry import Registry
+
+GROUP = "shiftbench.tests"
+
+
+@dataclass(frozen=True)
+class Thing:
+    name: str
+    worth: int = 0
+
+
+OWN = (Thing("first", 1), Thing("second", 2))
+
+
+@pytest.fixture
+def things():
+    return Registry("thing", Thing, GROUP, homes=(f"{__name__}:OWN",))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Installs a package of one module, whose entry points are name → reference."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(points: dict[str, str], *, group: str = GROUP, source: str = "", name: str = "elsewhere") -> None:
+        text = "from tests.test_registry import Thing\n" if group == GROUP else ""
+        (tmp_path / f"{name}.py").write_text(text + source)
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = [f"{key} = {reference}" for key, reference in points.items()]
+        (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines]) + "\n")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+
+    yield install
+    sys.modules.pop("elsewhere", None)
+
+
+def test_values_are_found_by_name_in_the_order_of_their_homes(things):
+    assert things["second"].worth == 2
+    assert list(things) == ["first", "second"]
+    assert len(things) == 2
+    assert things.get("third") is None
+    assert things.get("first") is OWN[0]
+    assert "third" not in things
+
+
+def test_a_registered_value_is_the_last(things):
+    own = things.register(Thing("third"))
+    assert list(things.values()) == [*OWN, own]
+    assert things.register(own) is own, "the same value again is no other one"
+
+
+def test_a_name_is_registered_once_even_before_the_first_lookup(things):
+    with pytest.raises(SettingsError, match="thing: expected a new name, found 'first', which is taken"):
+        things.register(Thing("first"))
+
+
+def test_an_unknown_name_is_told_the_nearest(things):
+    with pytest.raises(UnknownNameError, match=r"Unknown thing 'fist'\. Did you mean 'first'"):
+        things["fist"]
+
+
+def test_a_registry_is_not_open_to_writing(things):
+    with pytest.raises(TypeError, match="assignment"):
+        things["third"] = Thing("third")
+
+
+def test_nothing_of_another_package_is_imported_before_it_is_looked_up(things, package):
+    package({"theirs": "elsewhere:THEIRS"}, source="THEIRS = Thing('theirs', 7)")
+    assert things["first"].worth == 1
+    assert "elsewhere" not in sys.modules
+    assert things["theirs"].worth == 7
+    assert list(things) == ["first", "second", "theirs"]
+
+
+def test_a_module_that_registers_what_its_entry_point_names_registers_it_once(package, monkeypatch):
+    shared = Registry("thing", Thing, GROUP)
+    monkeypatch.setitem(globals(), "shared", shared)
+    package(
+        {"theirs": "elsewhere:THEIRS"},
+        source="from tests import test_registry\nTHEIRS = test_registry.shared.register(Thing('theirs', 7))",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [thing.worth for thing in shared.values()] == [7]
+
+
+BROKEN = {
+    "absent": ("nowhere_at_all:X", "absent = nowhere_at_all:X of elsewhere: ModuleNotFoundError"),
+    "missing": ("elsewhere:X", "missing = elsewhere:X of elsewhere: AttributeError"),
+    "number": ("elsewhere:NUMBER", "a int instead of a Thing"),
+    "renamed": ("elsewhere:THEIRS", "its thing is called 'theirs'"),
+    "first": ("elsewhere:FIRST", "first = elsewhere:FIRST of elsewhere: the name is taken"),
+}
+SOURCE = "NUMBER = 3\nTHEIRS = Thing('theirs')\nFIRST = Thing('first', 9)"
+
+
+def test_all_entry_points_that_cannot_be_had_are_named_in_one_warning_and_the_rest_works(things, package):
+    package(
+        {name: reference for name, (reference, _) in BROKEN.items()} | {"theirs": "elsewhere:THEIRS"}, source=SOURCE
+    )
+    with pytest.warns(ShiftbenchWarning, match=f"^{GROUP}: expected entry points that load") as caught:
+        assert list(things) == ["first", "second", "theirs"]
+    assert len(caught) == 1
+    assert all(problem in str(caught[0].message) for _, problem in BROKEN.values())
+    assert things["first"].worth == 1, "ours, which was there before"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(things) == 3, "no second warning"
+
+
+def test_a_package_that_ends_the_process_when_it_is_imported_is_a_warning_too(things, package):
+    package({"theirs": "elsewhere:THEIRS"}, source="import sys; sys.exit('no licence')")
+    with pytest.warns(ShiftbenchWarning, match="SystemExit: no licence"):
+        assert len(things) == 2
+
+
+@pytest.mark.parametrize(
+    ("group", "source", "look_up"),
+    [
+        (
+            "shiftbench.metrics",
+            "from shiftbench.metric import Metric\nTHEIRS = Metric('theirs', 'Theirs', 'min', 'plain', 'x', 'y')",
+            "from shiftbench.metric import METRICS as known",
+        ),
+        (
+            "shiftbench.measures",
+            "from shiftbench.ensembles import Gaussian\nfrom shiftbench.measures import Measure\n"
+            "THEIRS = Measure('theirs', 'Theirs', 'total', 'x', 'y', {Gaussian: lambda e: e.variance[0]})",
+            "from shiftbench import MEASURES as known",
+        ),
+    ],
+)
+def test_metrics_and_measures_of_installed_packages_are_known(package, tmp_path, group, source, look_up):
+    package({"theirs": "elsewhere:THEIRS", "gone": "nowhere_at_all:X"}, group=group, source=source)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{look_up}\n"
+        "assert 'elsewhere' not in sys.modules\nprint(known['theirs'].title, list(known)[-1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["Theirs", "theirs"], done.stderr
+    assert done.stderr.count("ShiftbenchWarning") == 1
+    assert "gone = nowhere_at_all:X of elsewhere" in done.stderr
