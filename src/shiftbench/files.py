@@ -17,19 +17,21 @@ from typing import Any
 from shiftbench.errors import TableError
 
 _BEFORE_MOVE: dict[Path, Callable[[Path], object]] = {}  # by absolute path
+_STAGED: dict[Path, Path] = {}  # where temporary files are made, by the absolute path of the folder they end in
 
 MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; move it there if the block succeeds, remove it if not.
+    """Yield a temporary path beside `path` (see `staged`); move it there if the block succeeds, remove it if not.
 
     The move is atomic on one file system, so readers see the old file or the new one, never a part.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    folder = _STAGED.get(target.parent.absolute(), target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=folder)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -60,6 +62,16 @@ def before_move(path: Path, act: Callable[[Path], object]) -> Iterator[None]:
         yield
     finally:
         del _BEFORE_MOVE[path.absolute()]
+
+
+@contextmanager
+def staged(folder: Path, staging: Path) -> Iterator[None]:
+    """While the block runs, `replacing` makes its temporary files for `folder` in `staging` (on the same disk)."""
+    _STAGED[folder.absolute()] = staging
+    try:
+        yield
+    finally:
+        del _STAGED[folder.absolute()]
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:

@@ -106,8 +106,16 @@ def predict_table(
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
+    with single_file.replacing(path, FORMAT, overwrite=overwrite, inputs=[table]):
+        predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
+        predicted.save(path)
+    return predicted
+
+
+def _predicted(
+    model: Path, table: Path, *, id_column: str | None, cores: int, progress: Progress | None
+) -> Predictions:
     say = progress or silent
-    single_file.require_file(path, FORMAT, overwrite=overwrite, inputs=[table])
     method = methods.fitted(model)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):
@@ -126,7 +134,7 @@ def predict_table(
         ensemble = method.load().predict(frame, folder=model, cores=cores)
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
-    predicted = Predictions(
+    return Predictions(
         ids.to_numpy(),
         ensemble,
         {
@@ -138,5 +146,3 @@ def predict_table(
         },
         fingerprints.of_table(frame, ids, target, task=task),
     )
-    predicted.save(path)
-    return predicted
