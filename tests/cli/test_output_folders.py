@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from shiftbench import files, plots, settings
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import combination
 from shiftbench.report import Report
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
@@ -276,6 +276,31 @@ def test_a_run_outlives_one_that_is_refused_in_its_place(shiftbench: Shiftbench)
     said = shiftbench("partition", "r/t.parquet", "--group", "region", "--shifted", "hils", "--out", "p", "--overwrite")
     assert said.code == 2
     assert Path("p/manifest.json").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "fit"])
+def test_a_command_that_is_refused_late_keeps_what_was_fitted_and_nothing_else(
+    shiftbench: Shiftbench, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """After the partition was made, a method cannot learn from it; or the second one cannot, after the first."""
+    chosen = COMMANDS[command]
+    words = (*chosen[: chosen.index("--method")], "--members", 1, "--out", "r")
+
+    def fails(*_: object, **__: object) -> None:
+        raise TableError("nothing to learn from")
+
+    before = tree(Path())
+    with monkeypatch.context() as patched:
+        patched.setattr("shiftbench.methods.member_files.inputs", fails)
+        said = shiftbench(*words, "--method", "boosting")
+        assert (said.code, "nothing to learn from" in said.err, "goes on" in said.err) == (2, True, False), said.err
+        assert tree(Path()) == before
+        if command == "run":
+            said = shiftbench(*words, "--method", "mean,boosting", *QUICK)
+            assert (said.code, "kept in .r.making; the same command goes on" in said.err) == (2, True), said.err
+    if command == "run":
+        assert shiftbench(*words, "--method", "mean,boosting", *QUICK).code == 0
+        assert names(Path()) == ["a.csv", "parts", "r", "s.toml", "t.parquet"]
 
 
 def test_settings_of_somebody_else_are_not_overwritten_by_those_of_an_example(shiftbench: Shiftbench) -> None:

@@ -111,6 +111,34 @@ def test_what_resumes_finds_what_was_left_where_it_failed(earlier: Path, error: 
     assert names(Path()) == ["r"]
 
 
+@pytest.mark.parametrize("killed_before", [False, True])
+def test_what_refuses_its_input_before_it_made_anything_of_worth_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_before: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told: list[str] = []
+
+    def make_and_raise(error: BaseException, more: tuple[str, ...]) -> None:
+        with writing(Path("r"), "run", resumes=True, costless=("run.toml", "part/*"), tell=told.append) as place:
+            for name in ("run.toml", "part/deep/a.txt", *more):
+                write((place / name).parent, "made", Path(name).name)
+            (place / "model").mkdir(exist_ok=True)
+            raise error
+
+    def act(error: BaseException, *more: str) -> None:
+        with pytest.raises(type(error), match="why"):
+            make_and_raise(error, more)
+
+    if killed_before:
+        act(KeyboardInterrupt("why"))
+        assert names(Path()) == [".r.making", ".r.shiftbench"]
+    act(TableError("why"))
+    assert (names(Path()), len(told)) == ([], int(killed_before))
+    act(TableError("why"), "model/member.txt")
+    assert told[-1] == "note: what was made so far is kept in .r.making; the same command goes on"
+    assert (tmp_path / ".r.making/model/member.txt").read_text() == "made"
+
+
 def test_overwriting_with_other_settings_begins_anew(earlier: Path) -> None:
     assert broken_off(earlier, overwrite=True) == {}
     with writing(earlier, "assess", overwrite=True, resumes=True, settings="others") as place:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from shiftbench.track import Example, Prepared, Result, Track, Words, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
+NOTED = ("run.toml", "run.json", "settings.json")  # what was chosen for a run, and for a method
+COSTLESS = (MARKER, *NOTED, *(f"*/{name}" for name in NOTED), "partition/*", "*/partition/*")  # of a run's folder
 
 
 def example(
@@ -136,6 +138,7 @@ def run_track(
             resumes=True,
             inputs=inputs,
             settings=(wanted, task, experiment),
+            costless=COSTLESS,
             tell=note,
         ) as place,
         _nothing_if_refused(place),

@@ -18,10 +18,10 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
-INPUTS = "inputs.npz"  # what members learn from, while they do
+INPUTS = ".inputs.npz.training.part"  # what members learn from, while they do: after a kill a part of a file
 DIGEST_ROWS = 1 << 14  # whose bytes are copied at a time
 # What fits leave in a folder; files of others under these names are never touched.
-OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json", INPUTS)
+OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json")
 
 
 def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = False) -> Path:
@@ -36,7 +36,7 @@ def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrit
     wanted = json.loads(json.dumps({"format": FORMAT, **record}, allow_nan=False))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for left in [path for pattern in OURS for path in place.glob(f".{pattern}.*.part")]:
+        for left in [path for pattern in (*OURS, "inputs.npz") for path in place.glob(f".{pattern}.*.part")]:
             if output.PART.fullmatch(left.name):  # of a process that was killed while it wrote
                 left.unlink(missing_ok=True)
         if overwrite or not (place / RECORD).exists():

@@ -27,7 +27,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # of errors that name no file
 @aborts.left
 def writing(
     folder: Path, made_by: str, *, overwrite: bool = False, resumes: bool = False, finishes: bool = True,
-    inputs: Sequence[Path] = (), settings: object = None, tell: Tell = lambda _: None,
+    inputs: Sequence[Path] = (), settings: object = None, costless: Sequence[str] = (), tell: Tell = lambda _: None,
 ) -> Iterator[Path]:  # fmt: skip
     """Yield a temporary folder to write to; it replaces `folder` when the block succeeds.
 
@@ -43,6 +43,8 @@ def writing(
         finishes: whether the result is complete when the block ends; if not, it is kept for a block that completes it.
         inputs: files and folders that the block reads; none may lie in a folder that is replaced.
         settings: the command's settings, identified by their `repr`.
+        costless: patterns of files that are made in no time: with `resumes`, they alone are not kept if the block
+            refuses its input.
         tell: called with messages for the user.
 
     Raises:
@@ -62,7 +64,7 @@ def writing(
                 yield making
             output.finish(swaps=finishes)
         except BaseException as error:
-            output.give_up(error, resumes=resumes)
+            output.give_up(error, resumes=resumes, costless=costless)
             raise
 
 

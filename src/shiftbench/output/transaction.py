@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shiftbench.errors import SettingsError, ShiftbenchError
@@ -210,16 +211,26 @@ class Transaction:
             self.tell(f"note: {named(left)} was added to the earlier result, and stays in {earlier}")
         self.journal.clear()
 
-    def give_up(self, error: BaseException, *, resumes: bool) -> None:
-        """After an error, keep the earlier result and whatever a later run can resume from."""
+    def give_up(self, error: BaseException, *, resumes: bool, costless: Sequence[str]) -> None:
+        """After an error, keep the earlier result and what a later run can resume from, if it is not costless."""
         place, state = self.place, self.journal.state
         if state.step in (steps.SWAPPING, steps.REMOVING):
             return
-        refused = isinstance(error, ShiftbenchError) and state.earlier == steps.TAKEN_OVER
-        if not resumes or refused or _empty(place.making):
+        refused = isinstance(error, ShiftbenchError)
+        if not resumes or _empty(place.making) or (refused and not self._is_worth_keeping(costless)):
             self._discard()
         else:
             self.tell(f"note: what was made so far is kept in {place.told(place.making)}; the same command goes on")
+
+    def _is_worth_keeping(self, costless: Sequence[str]) -> bool:
+        """Whether the unfinished result holds more than files of these names and what is in the earlier result."""
+        if self.journal.state.earlier == steps.TAKEN_OVER:
+            return False
+        return any(
+            path.is_symlink()
+            or not (path.is_dir() or PART.fullmatch(path.name) or any(fnmatchcase(name, each) for each in costless))
+            for name, path in contents(self.place.making)
+        )
 
     def _discard(self) -> None:
         """Remove the unfinished result, if the journal records one."""
