@@ -119,7 +119,7 @@ def _predicted(
     method = methods.fitted(model)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):
-        warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=2)
+        warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=3)
     column = tables.id_column(frame, id_column)
     ids = tables.ids(frame, column, where=table.name)
     every, known = frame.height, methods.answered(frame, folder=model)
@@ -127,7 +127,7 @@ def _predicted(
         told = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
         if not known.any():
             raise TableError(f"{told}, so there is nothing to predict. Name another table.")
-        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=2)
+        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=3)
         frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
     with fitted_folder.using(model):
