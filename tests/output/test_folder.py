@@ -170,6 +170,24 @@ def test_a_folder_of_others_is_refused_by_the_names_of_what_is_in_it(
     assert tree(Path()) == before
 
 
+def test_a_folder_of_others_is_refused_without_a_look_into_its_folders(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the root of a disk, with folders that take hours or may not be read."""
+    write(Path("mine/deep"), "mine")
+    write(Path("mine"), "mine", "b.txt")
+    listed = os.scandir
+
+    def scandir(path: Path) -> object:
+        if Path(path).name == "deep":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(SettingsError, match=r"mine: expected a new folder, .* found another, with 'b.txt', 'deep' in"):
+        make(Path("mine"), "new", overwrite=True)
+
+
 def test_a_result_of_another_command_is_refused(earlier: Path) -> None:
     before = tree(Path())
     with (

@@ -16,7 +16,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
-from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, require_valid, same, sweep
+from shiftbench.output.mark import MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same, sweep
 from shiftbench.output.merge import conflicts, move, remove
 from shiftbench.output.place import ADVICE, Place, named
 from shiftbench.output.staging import discard
@@ -113,7 +113,7 @@ class Transaction:
         if mark is None:
             raise SettingsError(
                 f"{given}: expected a new folder, or one that `shiftbench {self.made_by}` made (with {MARK} in it), "
-                f"found another, with {named(name for name, _ in contents(self.place.path))} in it. Choose a new "
+                f"found another, with {named(entry.name for entry in first(self.place.path))} in it. Choose a new "
                 "--out, or move it away (a result of version 0.6 or earlier has no such file); nothing was removed."
             )
         if mark.made_by != self.made_by:
@@ -290,4 +290,4 @@ def _empty(folder: Path) -> bool:
     """Whether a folder is absent, or holds only this package's own temporary files."""
     if not folder.is_dir():
         return True
-    return not os.path.lexists(folder / MARK) and not any(True for _ in contents(folder))
+    return not os.path.lexists(folder / MARK) and not first(folder)
