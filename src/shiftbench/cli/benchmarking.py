@@ -188,10 +188,12 @@ def _require_apart(folder: Path, data: Path) -> None:
 
 def _require_there(paths: dict[str, Path]) -> None:
     """Rather now than after an hour of work."""
+    from shiftbench import files
+
     missing = [
-        f"{path}: expected {what}, found nothing there. Check the path."
+        f"{path}: expected {what}, found {files.irregular(path) or 'nothing there'}. Check the path."
         for what, path in paths.items()
-        if not path.exists()
+        if not path.exists() or files.irregular(path)
     ]
     if missing:
         raise TableError(*missing)
@@ -236,7 +238,7 @@ def _mark(folder: Path, track: Track, data: str) -> None:
     path = folder / MARKER
     if path.exists():
         try:
-            found = tomllib.loads(path.read_text("utf-8"))
+            found = tomllib.loads(files.read_text(path))
         except (ValueError, RecursionError) as error:
             raise SettingsError(
                 f"{path}: expected what an earlier run noted of its data, found: {error}. Choose another --out, or "

@@ -79,7 +79,7 @@ def _require_known(folder: Path, paths: Sequence[Path]) -> None:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -92,7 +92,7 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
     """
     path = Path(folder) / RECORD
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(files.read_text(path))
     except FileNotFoundError:
         raise SettingsError(
             f"{folder}: expected the folder of a fitted method, found no {RECORD}. Fit first."

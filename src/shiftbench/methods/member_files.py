@@ -59,7 +59,7 @@ class MemberFiles:
     def note(self, member: int) -> dict[str, Any]:
         """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
         try:
-            value = json.loads(self._note(member).read_text(encoding="utf-8"))
+            value = json.loads(files.read_text(self._note(member)))
         except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}

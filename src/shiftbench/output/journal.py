@@ -22,6 +22,8 @@ SIZE = 512  # bytes, written by one call over the old content: after a kill the 
 IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING = "idle", "taking over", "making", "swapping", "removing"
 ONE_FILE = "one file"
 STEPS = (IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING, ONE_FILE)
+# What may stand there instead: a link, which is not followed, a folder, a socket, a named pipe or a device.
+NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EEXIST)
 NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
 
 
@@ -95,7 +97,7 @@ def journal(path: Path, given: Path, *, of: str = "folder") -> Iterator[Journal]
                 f"{given}: expected a {of} that nobody else writes to, found another process writing to it. Wait "
                 "for it to end, or choose another --out."
             ) from None
-        if error.errno in (errno.ELOOP, errno.EISDIR):  # a link, which is not followed, or a folder
+        if error.errno in NO_FILE:
             raise _taken(path) from None
         raise SettingsError(
             f"{given}: expected a place that can be written to, found: {error.strerror} ({path}). Choose another --out."

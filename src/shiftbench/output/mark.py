@@ -85,7 +85,7 @@ def read_mark(folder: Path) -> Mark | None:
     try:
         if path.is_symlink():
             return None
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(files.read_text(path))
         if value["format"] != FORMAT:
             return None
         return Mark(str(value["made_by"]), _entries(value["files"]), _entries(value.get("coming", {})))

@@ -175,7 +175,7 @@ class _Noted:
 def _noted(note: Path) -> _Noted | None:
     """What is noted of a file, if it is a note of ours."""
     try:
-        value = json.loads(note.read_bytes())
+        value = json.loads(files.read_text(note))
         if note.is_symlink() or value["format"] != FORMAT:
             return None
         earlier = value.get("earlier")
