@@ -118,6 +118,7 @@ def test_one_way_of_writing_dates_is_enough_for_a_label() -> None:
         (["1.234,5"], "with a decimal point"),
         (["12%"], "per cent"),
         (["$12.50"], "currency"),
+        ([f"\u2212{number}.5" for number in range(60)], "negative numbers with a hyphen"),  # as typeset text has it
     ],
 )
 def test_what_is_not_a_number_among_numbers_is_refused_with_rows(odd: list[str], said: str) -> None:
