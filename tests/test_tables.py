@@ -245,6 +245,30 @@ def test_points_among_decimal_commas_are_refused_with_their_rows(tmp_path: Path,
     assert kept.rows() == [(1.5, "v1.2"), (None, "01.02.2021")]
 
 
+@pytest.mark.parametrize("columns", [None, ["b"]])
+def test_a_decimal_comma_far_down_makes_points_no_decimal_signs(tmp_path: Path, columns: list[str] | None) -> None:
+    path = written(tmp_path, "a;b;c\n" + "1;1.234;x\n" * 400 + "1,5;2.345;x\n")
+    said = "column 'b': expected numbers with a decimal comma, as elsewhere in this file, found '1.234' (401 such"
+    assert said in problems(path, columns=columns)
+    path = written(tmp_path, "a;b;c\n" + "1;7;x\n" * 400 + "1,5;8;x\n")
+    assert tables.read_table(path)["a"].to_list() == [1.0] * 400 + [1.5]
+    path = written(tmp_path, "a;b;c\n" + "1;1.234;x\n" * 400 + "1;2.345;x,y\n")  # a comma in text says nothing
+    assert tables.read_table(path, columns=columns)["b"].to_list() == [1.234] * 400 + [2.345]
+
+
+@pytest.mark.parametrize("late", [0, 400])
+def test_commas_that_may_separate_thousands_are_told(tmp_path: Path, late: int) -> None:
+    path = written(tmp_path, "a;b\n" + "7;8\n" * late + "7;1,200\n")
+    with tables.reading_notes() as notes:
+        assert tables.read_table(path)["b"][-1] == 1.2
+    told = "column 'b': '1,200' was read as 1.200, with a decimal comma, like all numbers with a comma"
+    assert [note.startswith(f"{told} (1 such, row {late + 1})") for note in notes] == [True]
+    for settled in ("0,200", "1,2", "1200,123"):
+        with tables.reading_notes() as notes:
+            tables.read_table(written(tmp_path, "a;b\n" + "7;8\n" * late + f"7;1,200\n7;{settled}\n"))
+        assert notes == []
+
+
 def test_invalid_utf8_far_down_is_found_with_its_line(tmp_path: Path) -> None:
     body = "".join(f"{i},word{i}\n" for i in range(200_000)).encode()
     message = problems(written(tmp_path, b"a,b\n" + body + b"1,\xff\n"))
@@ -420,6 +444,20 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
         ("no json at all\n", "line 1"),
         ('{"a": 1}\n{"a": 1e400}\n', "line 2: expected a JSON object, found: 1e400, which is larger than any float"),
         ('{"a": 1}\n{"a": ' + "1" * 60 + "}\n", "line 2: expected a JSON object, found: a whole number of 60 digits"),
+        ('{"a": 1}\r{"a": 2}\r', "line 1: expected lines that end in LF or CRLF, found CR alone. Convert"),
+        (
+            '{"a": 1}\r\n{"a": 1}\r{"a": 2}\r\n',
+            "line 2: expected lines that end in LF or CRLF, found CR alone. Convert",
+        ),
+        ('{"a": 1}\n{"a": x}\n', "line 2: expected a JSON object, found: Expecting value at character 7."),
+        (
+            '{"a": 1.5}\n\n{"a": null}\n{"a": true}\n{"a": 2}\n',
+            "key 'a': expected values of one type, found a number in line 1 and true or false in line 4. Write them",
+        ),
+        (
+            '{"t": 1, "a": {"b": [true]}}\n{"t": "x", "a": {"b": [2]}}\n',
+            "key 'a.b[]': expected values of one type, found true or false in line 1 and a number in line 2. Write",
+        ),
     ],
 )
 def test_bad_json_lines_are_named_by_line(tmp_path: Path, data: str, said: str) -> None:

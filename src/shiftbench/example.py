@@ -94,7 +94,7 @@ def replaceable(path: str | Path) -> bool:
     """Whether the settings beside the table are gone, or just as `write` writes them, with any rows and seed."""
     target, settings = paths(path)
     try:
-        return settings.read_bytes() == _settings(target).encode() and not settings.is_symlink()
+        return files.read_bytes(settings) == _settings(target).encode() and not settings.is_symlink()
     except FileNotFoundError:
         return not settings.is_symlink()
 

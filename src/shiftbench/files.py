@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,19 +18,24 @@ from typing import Any
 from shiftbench.errors import TableError
 
 _BEFORE_MOVE: dict[Path, Callable[[Path], object]] = {}  # by absolute path
+_STAGED: dict[Path, Path] = {}  # where temporary files are made, by the absolute path of the folder they end in
 
+KINDS = {  # of what is neither a file nor a folder: reading it may wait for ever, or never end
+    stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
 MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; move it there if the block succeeds, remove it if not.
+    """Yield a temporary path beside `path` (see `staged`); move it there if the block succeeds, remove it if not.
 
     The move is atomic on one file system, so readers see the old file or the new one, never a part.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    folder = _STAGED.get(target.parent.absolute(), target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=folder)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -60,6 +66,16 @@ def before_move(path: Path, act: Callable[[Path], object]) -> Iterator[None]:
         yield
     finally:
         del _BEFORE_MOVE[path.absolute()]
+
+
+@contextmanager
+def staged(folder: Path, staging: Path) -> Iterator[None]:
+    """While the block runs, `replacing` makes its temporary files for `folder` in `staging` (on the same disk)."""
+    _STAGED[folder.absolute()] = staging
+    try:
+        yield
+    finally:
+        del _STAGED[folder.absolute()]
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -99,8 +115,47 @@ def require_room(path: Path, size: int, *, what: str) -> None:
         )
 
 
+def irregular(path: str | os.PathLike[str]) -> str:
+    """What stands at a path, behind links, if that is neither a file nor a folder, such as "a named pipe"; else ""."""
+    try:
+        return KINDS.get(stat.S_IFMT(Path(path).stat().st_mode), "")
+    except (OSError, ValueError):  # nothing is there, or can be, which whoever opens it will say
+        return ""
+
+
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse what is neither a file nor a folder, before it is opened.
+
+    Raises:
+        OSError: naming what it is.
+    """
+    if kind := irregular(path):
+        raise OSError(errno.EINVAL, f"{kind} is no regular file: write it to one first", str(path))
+
+
+def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: if it cannot be read, or is a named pipe, a socket or a device.
+    """
+    require_regular(path)
+    return Path(path).read_text(encoding)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file; what is raised is as for `read_text`."""
+    require_regular(path)
+    return Path(path).read_bytes()
+
+
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """The SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: as `read_text`.
+    """
+    require_regular(path)
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

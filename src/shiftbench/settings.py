@@ -272,7 +272,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     file = Path(path)
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        values = tomllib.loads(files.read_text(file, "utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
     except RecursionError:

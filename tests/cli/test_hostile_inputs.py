@@ -69,6 +69,25 @@ def test_finite_but_extreme_uncertainties_are_scored_or_refused(
     assert "Warning" not in said.err
 
 
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("y", "column 'y': expected numbers within ±5e+74, whose squared errors can be added up, found"),
+        ("x", "column 'x': expected finite numbers within ±3.4e38, found"),
+    ],
+)
+def test_numbers_too_large_to_be_squared_are_refused_without_a_warning_of_numpy(
+    shiftbench: Shiftbench, tmp_path: Path, column: str, said: str
+) -> None:
+    weather_like(400).with_columns(pl.col(column) * 4e299).write_parquet(tmp_path / "t.parquet")
+    words = ("--group", "region", "--shifted", "hills", "--drop", "kind", "--members", 1, "--out", "out")
+    refused = shiftbench("run", "t.parquet", "--target", "y", *words)
+    assert refused.code == 2
+    assert said in refused.err
+    assert "encountered" not in refused.err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_damaged_members_of_archives_are_told(tmp_path: Path, packing: int) -> None:
     plain, path = io.BytesIO(), tmp_path / "t.npz"

@@ -116,6 +116,23 @@ def test_a_table_without_targets_is_predicted_without_fingerprints(shiftbench: S
     did(shiftbench("predict", "run/model/boosting", "new.csv", "--out", "p.parquet"))
     assert predictions.load(ran / "p.parquet").fingerprints is None
     did(shiftbench("assess", "p.parquet", "--truth", "t.csv", "--target", "y", *QUICK, "--out", "a"))
+    unchecked = (
+        "p.parquet: the predictions have no fingerprints of their targets, and ids are the row numbers of t.csv: "
+        "whether they belong to these rows was not checked"
+    )
+    assert unchecked in Report.load(ran / "a/report.json").warnings
+    did(shiftbench("predict", "run/model/boosting", "t.csv", "--out", "checked.parquet"))
+    did(shiftbench("assess", "checked.parquet", "--truth", "t.csv", "--target", "y", *QUICK, "--out", "b"))
+    assert not any("was not checked" in note for note in Report.load(ran / "b/report.json").warnings)
+
+
+def test_predictions_of_another_task_than_the_one_named_are_refused(shiftbench: Shiftbench, ran: Path) -> None:
+    words = ("assess", "run/predictions/boosting.parquet", "--truth", "t.csv", "--target", "y", *QUICK)
+    said = shiftbench(*words, "--task", "classification", "--out", "a")
+    found = "expected predictions of a classification, found those of a regression. Drop --task."
+    assert (said.code, said.err) == (2, f"error: boosting.parquet: {found}\n")
+    assert not (ran / "a").exists()
+    did(shiftbench(*words, "--task", "regression", "--out", "a"))
 
 
 def test_a_folder_of_partitions_without_an_id_column_keeps_the_row_numbers(shiftbench: Shiftbench, ran: Path) -> None:

@@ -118,6 +118,7 @@ def test_one_way_of_writing_dates_is_enough_for_a_label() -> None:
         (["1.234,5"], "with a decimal point"),
         (["12%"], "per cent"),
         (["$12.50"], "currency"),
+        ([f"\u2212{number}.5" for number in range(60)], "negative numbers with a hyphen"),  # as typeset text has it
     ],
 )
 def test_what_is_not_a_number_among_numbers_is_refused_with_rows(odd: list[str], said: str) -> None:
@@ -157,6 +158,25 @@ def test_numbers_as_text_in_parquet_are_refused(tmp_path: Path) -> None:
     found, _ = read(pl.DataFrame({"x": [*(f"{row}.5" for row in range(99)), "n/a"]}), tmp_path / "t.parquet")
     with pytest.raises(TableError, match=r"found them as text \('0.5'; no numbers in row 100\). Store them as numbers"):
         tables.require_uniform(found, ["x"], where="t.parquet")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("others", ["2020-01-02T05:00:00+02:00", "3 January 2020 5:00 pm+0200"])
+def test_times_without_an_offset_among_others_are_told(tmp_path: Path, suffix: str, others: str) -> None:
+    times = ["2020-01-01T00:00:00Z", "2020-01-01T07:00:00", None, others, "2020-01-05"]
+    found, notes = read(pl.DataFrame({"t": times, "x": [1, 2, 3, 4, 5]}), tmp_path / f"t{suffix}")
+    assert found["t"][1] == dt.datetime(2020, 1, 1, 7)
+    said = "column 't': 2 of 4 times have no offset from UTC, as the others have, and were read as UTC (rows 2, 5)"
+    assert notes.count(said) == 1
+    for alike in ("Z", ""):
+        times = [f"2020-01-0{day}T07:00:00{alike}" for day in range(1, 6)]
+        assert not read(pl.DataFrame({"t": times}), tmp_path / f"t{suffix}")[1]
+
+
+def test_midnights_of_which_some_have_an_offset_are_told(tmp_path: Path) -> None:
+    found, notes = read(pl.DataFrame({"t": ["2020-01-01T00:00:00Z", "2020-01-02T00:00:00"]}), tmp_path / "t.jsonl")
+    assert found["t"].to_list() == [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]
+    assert any("1 of 2 times have no offset from UTC" in note for note in notes)
 
 
 def test_times_of_day_in_a_label_are_told() -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from shiftbench import files, plots, settings
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import combination
 from shiftbench.report import Report
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
@@ -42,7 +42,8 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def inputs(shiftbench: Shiftbench) -> Path:
     """A file to assess, a table, partitions of it, and settings, in the current folder."""
-    errors_table().write_csv("a.csv")
+    for name in ("a.csv", "b.csv"):
+        errors_table().write_csv(name)
     weather_like().write_parquet("t.parquet")
     Path("s.toml").write_text('table = "t.parquet"\ntarget = "y"\n[partition]\ngroup = "region"\nshifted = ["hills"]\n')
     assert shiftbench("partition", "t.parquet", *PARTITION, "--out", "parts").code == 0
@@ -51,7 +52,7 @@ def inputs(shiftbench: Shiftbench) -> Path:
 
 COMMANDS: dict[str, tuple[object, ...]] = {
     "assess": ("assess", "a.csv", *QUICK),
-    "compare": ("compare", "a.csv", "a.csv", "--name", "a,b", *QUICK),
+    "compare": ("compare", "a.csv", "b.csv", *QUICK),
     "partition": ("partition", "t.parquet", *PARTITION),
     "fit": ("fit", "parts", "--target", "y", "--method", "mean"),
     "run": ("run", "--config", "s.toml", "--method", "mean", *QUICK),
@@ -139,7 +140,7 @@ def test_what_was_killed_costs_nothing_and_the_same_command_goes_on(
         assert before.items() <= tree(Path()).items() or Path(".r.earlier").exists()
     said = shiftbench(*words)
     assert said.code == 0, said.err
-    assert names(Path()) == ["a.csv", "parts", "r", "s.toml", "t.parquet"]
+    assert names(Path()) == ["a.csv", "b.csv", "parts", "r", "s.toml", "t.parquet"]
 
 
 @pytest.mark.parametrize("command", ["assess", "partition", "fit"])
@@ -276,6 +277,31 @@ def test_a_run_outlives_one_that_is_refused_in_its_place(shiftbench: Shiftbench)
     said = shiftbench("partition", "r/t.parquet", "--group", "region", "--shifted", "hils", "--out", "p", "--overwrite")
     assert said.code == 2
     assert Path("p/manifest.json").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "fit"])
+def test_a_command_that_is_refused_late_keeps_what_was_fitted_and_nothing_else(
+    shiftbench: Shiftbench, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """After the partition was made, a method cannot learn from it; or the second one cannot, after the first."""
+    chosen = COMMANDS[command]
+    words = (*chosen[: chosen.index("--method")], "--members", 1, "--out", "r")
+
+    def fails(*_: object, **__: object) -> None:
+        raise TableError("nothing to learn from")
+
+    before = tree(Path())
+    with monkeypatch.context() as patched:
+        patched.setattr("shiftbench.methods.member_files.inputs", fails)
+        said = shiftbench(*words, "--method", "boosting")
+        assert (said.code, "nothing to learn from" in said.err, "goes on" in said.err) == (2, True, False), said.err
+        assert tree(Path()) == before
+        if command == "run":
+            said = shiftbench(*words, "--method", "mean,boosting", *QUICK)
+            assert (said.code, "kept in .r.making; the same command goes on" in said.err) == (2, True), said.err
+    if command == "run":
+        assert shiftbench(*words, "--method", "mean,boosting", *QUICK).code == 0
+        assert names(Path()) == ["a.csv", "b.csv", "parts", "r", "s.toml", "t.parquet"]
 
 
 def test_settings_of_somebody_else_are_not_overwritten_by_those_of_an_example(shiftbench: Shiftbench) -> None:

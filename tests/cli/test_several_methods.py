@@ -140,3 +140,21 @@ def test_a_class_that_train_lacks_gets_probability_zero_and_a_note(
     assert said.code == 0, said.err
     report = Report.load(tmp_path / "shiftbench-t-kind/report/report.json")
     assert any(text.startswith("class 'storm' never occurs in train") for text in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--preset", "quick"), "note: the methods of s.toml give way to --preset\n"),
+        (("--method", "mean"), "note: the methods of s.toml give way to --method\n"),
+        ((), ""),
+    ],
+)
+@pytest.mark.parametrize("methods", ['[method]\nname = "boosting"', '[[methods]]\nname = "boosting"'])
+def test_methods_of_a_settings_file_that_give_way_are_told(
+    shiftbench: Shiftbench, tmp_path: Path, methods: str, words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "s.toml").write_text(f'table = "gone.csv"\ntarget = "y"\n{methods}\n')
+    said = shiftbench("run", "--config", "s.toml", *words)
+    assert said.code == 2
+    assert said.err.startswith(f"{told}error: gone.csv: expected a table, found none")

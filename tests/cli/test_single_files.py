@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from shiftbench import files
-from tests.output.killing import every_kill
+from shiftbench.tables import single_file
+from tests.output.killing import every_kill, kill, killed_later
 from tests.tracks.motion.made_parts import tree
 
 COMMANDS = {
@@ -98,34 +99,89 @@ def test_predictions_take_the_place_of_predictions_only(shiftbench, tmp_path):
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "t.parquet").read_bytes()
 
 
+FEW = ("tables", "power", "--task", "synthetic", "--metric", "rmse", "--model", "MC dropout", "--subset")
+KILLED = {
+    "table.csv": (COMMANDS["table.csv"], ("example", "table", "--rows", "500")),
+    "printed.csv": ((*FEW, "in"), (*FEW, "shifted")),
+    "weather.csv": (("example", "weather", "--rows", "1000"), ("example", "weather", "--rows", "1001")),
+    "p.parquet": (("predict", "../model", "../t.parquet"), ("predict", "../model", "../other.parquet")),
+}
+
+
+@pytest.fixture
+def fitted(shiftbench, tmp_path, monkeypatch):
+    """Fitted means, with two tables to predict, in the folder above the current one."""
+    assert shiftbench("example", "table", "--rows", "500", "--out", "t.parquet").code == 0
+    assert shiftbench("partition", "t.parquet", "--config", "t.toml", "--out", "parts").code == 0
+    assert shiftbench("fit", "parts", "--config", "t.toml", "--method", "mean", "--out", "model").code == 0
+    pl.read_parquet("t.parquet").head(450).write_parquet("other.parquet")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
 @pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["new", "overwriting"])
-def test_a_kill_at_any_call_leaves_a_whole_file_and_the_same_command_goes_on(
-    shiftbench, tmp_path, monkeypatch, overwrite
-):
+@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.usefixtures("fitted")
+def test_a_kill_at_any_call_leaves_a_whole_file_and_the_same_command_goes_on(shiftbench, monkeypatch, overwrite, name):
     """A file made with other arguments, so that the new one differs from it, is replaced if there is one."""
     monkeypatch.setattr("os.fsync", lambda _: None)
-    name = "table.csv"
-    words, other = (*COMMANDS[name], "--out", name), ("example", "table", "--rows", "500")
+    words, other = ((*each, "--out", name) for each in KILLED[name])
+    here = Path.cwd()
     assert shiftbench(*words).code == 0
-    result = tree(tmp_path)
+    result = tree(here)
 
     def begin() -> Path:
-        for path in tmp_path.iterdir():
-            path.unlink()
+        for path in here.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         if overwrite:
-            assert shiftbench(*other, "--out", name).code == 0
-        return tmp_path
+            assert shiftbench(*other).code == 0
+        return here
 
     begin()
-    before = tree(tmp_path).get(name)
+    before = tree(here).get(name)
+    assert before != result[name]
     kills = 0
     for kills, _ in every_kill(lambda: shiftbench(*words, *overwrite), begin):  # noqa: B007
-        assert tree(tmp_path).get(name) in (before, result[name])
+        assert tree(here).get(name) in (before, result[name])
         again = shiftbench(*words, *overwrite)
-        finished = tree(tmp_path) | result == tree(tmp_path)
-        assert finished, again.err
+        assert tree(here) == result, again.err
+        assert {path.name for path in here.iterdir()} == set(result), "nothing else is left"
         assert again.code == 0 or (not overwrite and "expected a new file, found one" in again.err), again.err
     assert kills > 5
+
+
+def test_what_a_killed_command_has_left_is_told_from_files_of_others(shiftbench, tmp_path):
+    """The parts of killed commands lie in a folder of their own; what others keep there or beside it stays."""
+    words = (*COMMANDS["table.csv"], "--out", "table.csv")
+    beside, making = tmp_path / ".table.csv.abcdefgh.part", tmp_path / ".table.csv.making"
+    beside.write_text("mine")
+    making.mkdir()
+    (making / ".table.csv.abcdefgh.part").write_text("mine")
+    refused = shiftbench(*words)
+    assert (refused.code, "error: .table.csv.making: expected nothing there" in refused.err) == (2, True), refused.err
+    assert (making / ".table.csv.abcdefgh.part").read_text() == "mine"
+    shutil.rmtree(making)
+    with killed_later(tmp_path), single_file.replacing(Path("table.csv"), "x", overwrite=False):
+        files.write_text("table.csv", "half")
+        assert making.is_dir()
+        kill()
+    (making / "thesis.txt").write_text("mine")
+    refused = shiftbench(*words)
+    assert (refused.code, "error: .table.csv.making: expected nothing but temporary files" in refused.err) == (2, True)
+    (making / "thesis.txt").rename(tmp_path / "thesis.txt")
+    Path("table.csv").unlink()
+    said = shiftbench(*words)
+    assert said.code == 0, said.err
+    assert sorted(tree(tmp_path)) == [
+        ".table.csv.abcdefgh.part", ".table.csv.shiftbench.json", "table.csv", "table.toml", "thesis.txt",
+    ]  # fmt: skip
+
+
+def test_one_process_at_a_time_writes_a_file(shiftbench, tmp_path):
+    with single_file.replacing(Path("table.csv"), "x", overwrite=False):
+        refused = shiftbench(*COMMANDS["table.csv"], "--out", "table.csv")
+        assert (refused.code, "table.csv: expected a file that nobody else writes to" in refused.err) == (2, True)
+    assert tree(tmp_path) == {}
 
 
 @pytest.mark.parametrize(

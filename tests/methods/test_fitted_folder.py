@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from shiftbench import output
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import fitted_folder, stacked_fit
+from shiftbench.methods import fitted_folder, member_files, stacked_fit
 from shiftbench.methods.member_files import MOST_TOLD, MemberFiles
+from tests.output.killing import kill, killed_later
 
 
 def using(act: Callable[[], object]) -> None:
@@ -45,3 +48,33 @@ def test_a_record_of_endless_members_is_refused_at_once(tmp_path: Path) -> None:
     assert len(caught.value.problems) == MOST_TOLD
     with pytest.raises(SettingsError, match=r"member_00\.pt: expected trained weights"):
         stacked_fit.load(tmp_path, {"settings": {"members": 10**400, "seed": 0}})
+
+
+def test_inputs_of_a_training_that_was_killed_while_they_were_removed_do_not_stay(tmp_path: Path) -> None:
+    """No later fit writes or removes them, once all members are trained."""
+    mine = tmp_path / "fit" / "inputs.npz"
+    fitted_folder.claim(tmp_path / "fit", {"method": "x"})
+    mine.write_text("mine")
+    before = names(tmp_path / "fit")
+    with killed_later(tmp_path), member_files.inputs(tmp_path / "fit", {"a": np.arange(3)}):
+        assert member_files.read_inputs(tmp_path / "fit")["a"].tolist() == [0, 1, 2]
+        kill()
+    assert len(names(tmp_path / "fit")) == len(before) + 1
+    fitted_folder.claim(tmp_path / "fit", {"method": "x"})
+    assert names(tmp_path / "fit") == before
+    assert mine.read_text() == "mine"
+
+
+def test_inputs_of_a_killed_training_are_no_part_of_a_result(tmp_path: Path) -> None:
+    for killed in (True, False):
+        with killed_later(tmp_path), output.writing(tmp_path / "r", "fit", resumes=True) as place:
+            fitted_folder.claim(place, {"method": "x"})
+            if killed:
+                with member_files.inputs(place, {"a": np.arange(3)}):
+                    kill()
+    assert names(tmp_path / "r") == [".shiftbench.json", "settings.json"]
+    assert names(tmp_path) == ["r"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

@@ -111,6 +111,34 @@ def test_what_resumes_finds_what_was_left_where_it_failed(earlier: Path, error: 
     assert names(Path()) == ["r"]
 
 
+@pytest.mark.parametrize("killed_before", [False, True])
+def test_what_refuses_its_input_before_it_made_anything_of_worth_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_before: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told: list[str] = []
+
+    def make_and_raise(error: BaseException, more: tuple[str, ...]) -> None:
+        with writing(Path("r"), "run", resumes=True, costless=("run.toml", "part/*"), tell=told.append) as place:
+            for name in ("run.toml", "part/deep/a.txt", *more):
+                write((place / name).parent, "made", Path(name).name)
+            (place / "model").mkdir(exist_ok=True)
+            raise error
+
+    def act(error: BaseException, *more: str) -> None:
+        with pytest.raises(type(error), match="why"):
+            make_and_raise(error, more)
+
+    if killed_before:
+        act(KeyboardInterrupt("why"))
+        assert names(Path()) == [".r.making", ".r.shiftbench"]
+    act(TableError("why"))
+    assert (names(Path()), len(told)) == ([], int(killed_before))
+    act(TableError("why"), "model/member.txt")
+    assert told[-1] == "note: what was made so far is kept in .r.making; the same command goes on"
+    assert (tmp_path / ".r.making/model/member.txt").read_text() == "made"
+
+
 def test_overwriting_with_other_settings_begins_anew(earlier: Path) -> None:
     assert broken_off(earlier, overwrite=True) == {}
     with writing(earlier, "assess", overwrite=True, resumes=True, settings="others") as place:
@@ -140,6 +168,24 @@ def test_a_folder_of_others_is_refused_by_the_names_of_what_is_in_it(
     with pytest.raises(SettingsError, match=r"mine: .*'manifest.json', 'report.json', 'run.toml' and 2 more in it"):
         make(Path("mine"), "new", overwrite=overwrite, resumes=resumes)
     assert tree(Path()) == before
+
+
+def test_a_folder_of_others_is_refused_without_a_look_into_its_folders(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the root of a disk, with folders that take hours or may not be read."""
+    write(Path("mine/deep"), "mine")
+    write(Path("mine"), "mine", "b.txt")
+    listed = os.scandir
+
+    def scandir(path: Path) -> object:
+        if Path(path).name == "deep":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(SettingsError, match=r"mine: expected a new folder, .* found another, with 'b.txt', 'deep' in"):
+        make(Path("mine"), "new", overwrite=True)
 
 
 def test_a_result_of_another_command_is_refused(earlier: Path) -> None:

@@ -197,6 +197,30 @@ def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, number
     assert f"The uncertainty of net (entropy) {reading}" in uncertain(metric, *numbers)
 
 
+@pytest.mark.parametrize(
+    ("inside", "shifted", "alone"),
+    [
+        ((0.1, -0.1, 0.3), (0.5, 0.4, 0.6), "; in-domain alone it cannot be told apart from a random order."),
+        ((0.5, 0.4, 0.6), (0.1, -0.1, 0.3), "; on shifted data alone it cannot be told apart from a random order."),
+        (
+            (0.1, -0.1, 0.3),
+            (0.1, -0.2, 0.4),
+            "; in-domain and on shifted data alone it cannot be told apart from a random order.",
+        ),
+        ((0.5, 0.4, 0.6), (0.3, 0.1, 0.4), ""),
+    ],
+)
+def test_an_uncertainty_that_ranks_nothing_on_one_side_is_told(inside, shifted, alone):
+    sides = {"full": (0.4, 0.3, 0.5), "in": inside, "shifted": shifted}
+    ratios = [
+        Score("net", "eval", side, "rejection_ratio", value, 200, "entropy", low=low, high=high)
+        for side, (value, low, high) in sides.items()
+    ]
+    told = " ".join(verdict(made(inside=(2.0, 1.9, 2.1), shifted=(3.0, 2.8, 3.2), extra=tuple(ratios))))
+    assert f"(0 % is a random order, 100 % the best there is){alone or '.'}" in told
+    assert ("alone it cannot be told apart" in told) is bool(alone)
+
+
 def test_nothing_is_said_about_shift_where_nothing_is_shifted():
     told = verdict(errors_only())
     assert "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift." in told

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from shiftbench.track import Example, Prepared, Result, RunOptions, Track, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
+NOTED = ("run.toml", "run.json", "settings.json")  # what was chosen for a run, and for a method
+COSTLESS = (MARKER, *NOTED, *(f"*/{name}" for name in NOTED), "partition/*", "*/partition/*")  # of a run's folder
 
 
 def example(
@@ -135,6 +137,7 @@ def run_track(
             resumes=True,
             inputs=inputs,
             settings=(wanted, task, experiment),
+            costless=COSTLESS,
             tell=note,
         ) as place,
         _nothing_if_refused(place),
@@ -183,10 +186,12 @@ def _require_apart(folder: Path, data: Path) -> None:
 
 def _require_there(paths: dict[str, Path]) -> None:
     """Rather now than after an hour of work."""
+    from shiftbench import files
+
     missing = [
-        f"{path}: expected {what}, found nothing there. Check the path."
+        f"{path}: expected {what}, found {files.irregular(path) or 'nothing there'}. Check the path."
         for what, path in paths.items()
-        if not path.exists()
+        if not path.exists() or files.irregular(path)
     ]
     if missing:
         raise TableError(*missing)
@@ -231,7 +236,7 @@ def _mark(folder: Path, track: Track, data: str) -> None:
     path = folder / MARKER
     if path.exists():
         try:
-            found = tomllib.loads(path.read_text("utf-8"))
+            found = tomllib.loads(files.read_text(path))
         except (ValueError, RecursionError) as error:
             raise SettingsError(
                 f"{path}: expected what an earlier run noted of its data, found: {error}. Choose another --out, or "

@@ -150,7 +150,10 @@ def run(
         note(f"note: the methods of {config} give way to {'--preset' if preset else '--method'}")
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
-    with writing(folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen, tell=note) as place:
+    with writing(
+        folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen,
+        costless=benchmarking.COSTLESS, tell=note,
+    ) as place:  # fmt: skip
         with progress_bar() as progress:
             outcome = runner.run(chosen, place, cores=cores_or_all(cores), progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
@@ -255,7 +258,16 @@ def fit(
     model = out or folder.parent / f"{folder.name}-{name}"
     inputs = [folder, *([config] if config else [])]
     with (
-        writing(model, "fit", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen, tell=note) as place,
+        writing(
+            model,
+            "fit",
+            overwrite=overwrite,
+            resumes=True,
+            inputs=inputs,
+            settings=chosen,
+            costless=benchmarking.COSTLESS,
+            tell=note,
+        ) as place,
         progress_bar() as progress,
     ):
         runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), progress=progress)

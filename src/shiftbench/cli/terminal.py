@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiftbench import aborts
-from shiftbench.errors import ShiftbenchError
+from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def cores_or_all(cores: int) -> int:
 @aborts.left
 def progress_bar() -> Iterator[Progress]:
     """A progress bar on stderr, a line a stage. Where stderr is no terminal, a line every half minute, so that a log
-    tells that work goes on. Warnings become lines above it.
+    tells that work goes on. Our warnings become lines above it; those of libraries are for developers, who ask for them
+    with `python -W`.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -67,6 +68,9 @@ def progress_bar() -> Iterator[Progress]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars, warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", ShiftbenchWarning)
         warnings.showwarning = lambda message, *_args, **_named: console.print(f"warning: {message}", markup=False)
         rows: dict[str, TaskID] = {}
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import child
 from shiftbench.executor.child import Tell
@@ -49,7 +50,7 @@ def array_task(folder: Path, number: int) -> None:
     """
     path = folder / JOB
     try:
-        read = json.loads(path.read_text("utf-8"))
+        read = json.loads(files.read_text(path))
         tasks, job = int(read["tasks"]), Job(read["work"], read["argument"], read["items"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise SettingsError(f"{path}: expected the job of a Slurm array, found: {error}. Write it again.") from None

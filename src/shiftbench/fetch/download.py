@@ -156,7 +156,7 @@ def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
 def _noted(part: Path) -> Origin | None:
     """What the note beside a part says; None if there is no note of ours."""
     try:
-        origin = Origin(**json.loads(_note(part).read_text("utf-8")))
+        origin = Origin(**json.loads(files.read_text(_note(part))))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     texts = (origin.etag, origin.last_modified)

@@ -40,7 +40,7 @@ def read(folder: Path) -> dict[str, Entry]:
     """
     path = folder / RECORD
     try:
-        entries = json.loads(path.read_text("utf-8"))
+        entries = json.loads(files.read_text(path))
         return {str(name): Entry(**entry) for name, entry in entries.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from shiftbench import tables
+from shiftbench import files, tables
 from shiftbench.errors import TableError
 from shiftbench.fetch import container
 from shiftbench.tables import problem
@@ -180,8 +180,8 @@ def _is(file: Path, endings: tuple[str, ...]) -> bool:
 def _tables(place: Path, naming: Naming) -> Iterator[Source]:
     if place.is_dir():
         # The archives come last, so that what was unpacked from them goes first.
-        files = (file for file in place.rglob("*") if file.is_file())
-        for file in sorted(files, key=lambda file: (_is(file, TARS + ZIPS), file)):
+        held = (file for file in place.rglob("*") if file.is_file())
+        for file in sorted(held, key=lambda file: (_is(file, TARS + ZIPS), file)):
             if not any(part.startswith(".") for part in file.relative_to(place).parts):
                 yield from _of_file(file, naming)
     elif place.is_file():
@@ -251,6 +251,8 @@ def _partition(found: Sequence[Source], name: str) -> Source:
 def _contents(place: Path) -> str:
     if not place.exists():
         return "nothing there"
+    if kind := files.irregular(place):
+        return kind
     if place.is_file():
         packed = _is(place, TARS + ZIPS)
         return f"{'an archive without such CSVs' if packed else 'a file'} called {place.name!r}"

@@ -49,7 +49,7 @@ def write(folder: Path, found: float) -> None:
 def read(folder: Path) -> float | None:
     """The factor of the fit in `folder`; nothing if there is none that is whole and of this fit."""
     try:
-        value = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        value = json.loads(files.read_text(folder / FILE))
     except (OSError, ValueError, RecursionError):
         return None
     found = value.get("factor") if isinstance(value, dict) and value.get("fit") == _fit(folder) else None

@@ -18,10 +18,10 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
-INPUTS = "inputs.npz"  # what members learn from, while they do
+INPUTS = ".inputs.npz.training.part"  # what members learn from, while they do: after a kill a part of a file
 DIGEST_ROWS = 1 << 14  # whose bytes are copied at a time
 # What fits leave in a folder; files of others under these names are never touched.
-OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json", INPUTS)
+OURS = (RECORD, "member_*.cbm", "member_*.pt", "member_*.ckpt", "member_*.json", "calibration.json")
 
 
 def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrite: bool = False) -> Path:
@@ -36,7 +36,7 @@ def claim(folder: str | os.PathLike[str], record: Mapping[str, Any], *, overwrit
     wanted = json.loads(json.dumps({"format": FORMAT, **record}, allow_nan=False))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for left in [path for pattern in OURS for path in place.glob(f".{pattern}.*.part")]:
+        for left in [path for pattern in (*OURS, "inputs.npz") for path in place.glob(f".{pattern}.*.part")]:
             if output.PART.fullmatch(left.name):  # of a process that was killed while it wrote
                 left.unlink(missing_ok=True)
         if overwrite or not (place / RECORD).exists():
@@ -79,7 +79,7 @@ def _require_known(folder: Path, paths: Sequence[Path]) -> None:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -92,7 +92,7 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
     """
     path = Path(folder) / RECORD
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(files.read_text(path))
     except FileNotFoundError:
         raise SettingsError(
             f"{folder}: expected the folder of a fitted method, found no {RECORD}. Fit first."

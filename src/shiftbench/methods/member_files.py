@@ -59,7 +59,7 @@ class MemberFiles:
     def note(self, member: int) -> dict[str, Any]:
         """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
         try:
-            value = json.loads(self._note(member).read_text(encoding="utf-8"))
+            value = json.loads(files.read_text(self._note(member)))
         except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
@@ -105,15 +105,16 @@ def inputs(folder: Path, data: Arrays) -> Iterator[str]:
     """
     path = folder / fitted_folder.INPUTS
     try:
-        with files.replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **data)
-    except OSError as error:
-        size = sum(array.nbytes for array in data.values())
-        raise SettingsError(
-            f"{folder}: expected room for {size:,} bytes of inputs while training, found: {error}. "
-            "Make room, or choose another folder."
-        ) from None
-    try:
+        path.unlink(missing_ok=True)  # of a process that was killed
+        try:
+            with path.open("xb") as file:
+                np.savez(file, allow_pickle=False, **data)
+        except OSError as error:
+            size = sum(array.nbytes for array in data.values())
+            raise SettingsError(
+                f"{folder}: expected room for {size:,} bytes of inputs while training, found: {error}. "
+                "Make room, or choose another folder."
+            ) from None
         yield str(folder)
     finally:
         path.unlink(missing_ok=True)

@@ -4,7 +4,9 @@ from shiftbench.output.folder import adding, require_outside, writing
 from shiftbench.output.lock import alone
 from shiftbench.output.mark import MARK, PART, Mark, read_mark
 from shiftbench.output.place import final, folder_of
+from shiftbench.output.staging import staging
 
 __all__ = [
-    "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_outside", "writing",
+    "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_outside", "staging",
+    "writing",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from shiftbench import aborts
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.mark import read_mark
-from shiftbench.output.place import Place, at_work
+from shiftbench.output.place import Place, at_work, parents
 from shiftbench.output.transaction import Tell, Transaction
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # of errors that name no file
@@ -27,7 +27,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # of errors that name no file
 @aborts.left
 def writing(
     folder: Path, made_by: str, *, overwrite: bool = False, resumes: bool = False, finishes: bool = True,
-    inputs: Sequence[Path] = (), settings: object = None, tell: Tell = lambda _: None,
+    inputs: Sequence[Path] = (), settings: object = None, costless: Sequence[str] = (), tell: Tell = lambda _: None,
 ) -> Iterator[Path]:  # fmt: skip
     """Yield a temporary folder to write to; it replaces `folder` when the block succeeds.
 
@@ -43,6 +43,8 @@ def writing(
         finishes: whether the result is complete when the block ends; if not, it is kept for a block that completes it.
         inputs: files and folders that the block reads; none may lie in a folder that is replaced.
         settings: the command's settings, identified by their `repr`.
+        costless: patterns of files that are made in no time: with `resumes`, they alone are not kept if the block
+            refuses its input.
         tell: called with messages for the user.
 
     Raises:
@@ -52,7 +54,7 @@ def writing(
     place = Place.of(folder)
     for path in inputs if overwrite else ():
         require_outside(path, folder)
-    with _parents(place.path), steps.journal(place.journal, folder) as journal:
+    with parents(place.path), steps.journal(place.journal, folder) as journal:
         output = Transaction(place, made_by, journal, tell)
         output.recover()
         output.begin(overwrite=overwrite, resumes=resumes, inputs=_digest(inputs, settings))
@@ -62,7 +64,7 @@ def writing(
                 yield making
             output.finish(swaps=finishes)
         except BaseException as error:
-            output.give_up(error, resumes=resumes)
+            output.give_up(error, resumes=resumes, costless=costless)
             raise
 
 
@@ -81,11 +83,11 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
     root = _root(Place.of(folder).path)
     place = replace(Place.of(root), given=folder)
     inner = str(folder.resolve().relative_to(root))
-    with _parents(root), steps.journal(place.journal, folder) as journal:
+    with parents(root), steps.journal(place.journal, folder) as journal:
         output = Transaction(place, made_by, journal, lambda _: None)
         output.recover()
         output.require_valid_mark()
-        output.require_free(place.adding)
+        place.require_free(place.adding)
         journal.write(adding=True)
         try:
             making = place.told(place.adding / inner)
@@ -109,19 +111,6 @@ def _root(path: Path) -> Path:
         if mark and any(name.startswith(f"{path.relative_to(each).as_posix()}/") for name in mark.files):
             return path if read_mark(path) else each
     return path
-
-
-@contextmanager
-def _parents(path: Path) -> Iterator[None]:
-    """Create missing parent folders; those that are still empty afterwards are removed again."""
-    missing = [above for above in path.parents if not above.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        for above in missing:
-            with suppress(OSError):  # it is not empty
-                above.rmdir()
 
 
 @contextmanager

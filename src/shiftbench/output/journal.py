@@ -18,9 +18,12 @@ FORMAT = "shiftbench output folder in the making 1"
 SIZE = 512  # bytes, written by one call over the old content: after a kill the file holds the old or the new state
 
 # Nothing is under way; the earlier result is being taken over; the new one is being made; it is whole, and takes the
-# place of the earlier one; it has done so, and the earlier one is being removed.
+# place of the earlier one; it has done so, and the earlier one is being removed. Or: a single file is being written.
 IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING = "idle", "taking over", "making", "swapping", "removing"
-STEPS = (IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING)
+ONE_FILE = "one file"
+STEPS = (IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING, ONE_FILE)
+# What may stand there instead: a link, which is not followed, a folder, a socket, a named pipe or a device.
+NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EEXIST)
 NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
 
 
@@ -66,8 +69,13 @@ class Journal:
 
 
 @contextmanager
-def journal(path: Path, folder: Path) -> Iterator[Journal]:
-    """Open and lock the journal of a folder; afterwards it is removed unless a step is pending.
+def journal(path: Path, given: Path, *, of: str = "folder") -> Iterator[Journal]:
+    """Open and lock the journal of an output folder or file; afterwards it is removed unless a step is pending.
+
+    Args:
+        path: the journal.
+        given: the folder or file, as the user gave it.
+        of: which of the two it is, for messages.
 
     Raises:
         SettingsError: if another process holds it, or the file is not a journal.
@@ -86,14 +94,13 @@ def journal(path: Path, folder: Path) -> Iterator[Journal]:
             raise
         if isinstance(error, BlockingIOError):
             raise SettingsError(
-                f"{folder}: expected a folder that nobody else writes to, found another process writing to it. Wait "
+                f"{given}: expected a {of} that nobody else writes to, found another process writing to it. Wait "
                 "for it to end, or choose another --out."
             ) from None
-        if error.errno in (errno.ELOOP, errno.EISDIR):  # a link, which is not followed, or a folder
+        if error.errno in NO_FILE:
             raise _taken(path) from None
         raise SettingsError(
-            f"{folder}: expected a place that can be written to, found: {error.strerror} ({path}). Choose another "
-            "--out."
+            f"{given}: expected a place that can be written to, found: {error.strerror} ({path}). Choose another --out."
         ) from None
 
 
@@ -113,6 +120,6 @@ def _read(file: IO[bytes], path: Path) -> State:
 
 def _taken(path: Path) -> SettingsError:
     return SettingsError(
-        f"{path}: expected nothing there, since the lock of the output folder has that name, found something else. "
+        f"{path}: expected nothing there, since the lock of the output has that name, found something else. "
         "Move it away, or choose another --out; nothing was removed."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ def locked(path: Path) -> Iterator[IO[bytes]]:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         with os.fdopen(handle, "r+b", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):  # reading it might never end
+                raise OSError(errno.EEXIST, "something that is no file is in the place of a lock", str(path))
             try:
                 _lock(handle)
             except OSError as error:

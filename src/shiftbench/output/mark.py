@@ -85,7 +85,7 @@ def read_mark(folder: Path) -> Mark | None:
     try:
         if path.is_symlink():
             return None
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(files.read_text(path))
         if value["format"] != FORMAT:
             return None
         return Mark(str(value["made_by"]), _entries(value["files"]), _entries(value.get("coming", {})))
@@ -129,17 +129,25 @@ def contents(folder: Path) -> Iterator[tuple[str, Path]]:
     stack = [(folder, "")]
     while stack:
         here, prefix = stack.pop()
-        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(here), key=lambda entry: entry.name) if prefix else first(folder)
         if not entries and prefix:
             yield prefix.removesuffix("/"), here
         for entry in entries:
             name, path = prefix + entry.name, Path(entry.path)
-            if name in OWN or (name.startswith(f".{MARK}.") and PART.fullmatch(name)):
-                continue
             if entry.is_dir(follow_symlinks=False):
                 stack.append((path, f"{name}/"))
             else:
                 yield name, path
+
+
+def first(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies directly in a folder, by name, without this package's temporary files."""
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    return [
+        entry
+        for entry in entries
+        if entry.name not in OWN and not (entry.name.startswith(f".{MARK}.") and PART.fullmatch(entry.name))
+    ]
 
 
 def same(one: Path, other: Path) -> bool:

@@ -6,12 +6,15 @@ Files are written to a temporary folder and moved, so a path stored inside one o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import SettingsError
+
+MOST_NAMED = 3
+ADVICE = "Move it away, or choose another --out; nothing was removed."
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,34 @@ class Place:
     def told(self, path: Path) -> Path:
         """A path in the form in which the user gave the folder: absolute or relative."""
         return path if self.given.is_absolute() else Path(os.path.relpath(path))
+
+    def require_free(self, path: Path) -> None:
+        """Refuse if one of the temporary names is already in use."""
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
+            raise SettingsError(
+                f"{self.told(path)}: expected nothing there, since a result stands there while it is made or "
+                f"replaced, found something. {ADVICE}"
+            )
+
+
+def named(names: Iterable[str]) -> str:
+    """The first few names of many, for messages."""
+    found = sorted(names)
+    more = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
+    return ", ".join(map(repr, found[:MOST_NAMED])) + more
+
+
+@contextmanager
+def parents(path: Path) -> Iterator[None]:
+    """Create missing parent folders; those that are still empty afterwards are removed again."""
+    missing = [above for above in path.parents if not above.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for above in missing:
+            with suppress(OSError):  # it is not empty
+                above.rmdir()
 
 
 _AT_WORK: dict[Path, Place] = {}  # temporary folder → its final place

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
-from shiftbench.output.mark import MARK, PART, Mark, contents, listing, read_mark, require_valid, same, sweep
+from shiftbench.output.mark import MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same, sweep
 from shiftbench.output.merge import conflicts, move, remove
-from shiftbench.output.place import Place
+from shiftbench.output.place import ADVICE, Place, named
+from shiftbench.output.staging import discard
 
 Tell = Callable[[str], None]
-MOST_NAMED = 3
-ADVICE = "Move it away, or choose another --out; nothing was removed."
 
 
 @dataclass
@@ -39,6 +39,7 @@ class Transaction:
         """Complete or undo the step that a killed command was in; work that can be resumed is kept."""
         step, place = self.journal.state.step, self.place
         self.discard_added()
+        discard(place, self.journal)
         if step == steps.TAKING_OVER:
             self._discard()
         elif step == steps.REMOVING:
@@ -56,7 +57,7 @@ class Transaction:
             elif place.earlier.exists():
                 raise SettingsError(
                     f"{place.given}: expected nothing there, since a command was killed while it replaced the result, "
-                    f"found {_named(name for name, _ in contents(place.path))} in it. Move it away, and the same "
+                    f"found {named(name for name, _ in contents(place.path))} in it. Move it away, and the same "
                     f"command goes on; the new result is in {place.making}, the earlier one in {place.earlier}."
                 )
             else:
@@ -85,9 +86,9 @@ class Transaction:
             )
         kept = self._kept(overwrite=overwrite, resumes=resumes, goes_on=goes_on) if there else []
         if not self.place.merges:
-            self.require_free(self.place.earlier)
+            self.place.require_free(self.place.earlier)
         if state.step == steps.IDLE:
-            self.require_free(self.place.making)
+            self.place.require_free(self.place.making)
         if goes_on:
             _tidy(self.place.making, kept)
             self._take_over(name for name in kept if not os.path.lexists(self.place.making / name))
@@ -112,7 +113,7 @@ class Transaction:
         if mark is None:
             raise SettingsError(
                 f"{given}: expected a new folder, or one that `shiftbench {self.made_by}` made (with {MARK} in it), "
-                f"found another, with {_named(name for name, _ in contents(self.place.path))} in it. Choose a new "
+                f"found another, with {named(entry.name for entry in first(self.place.path))} in it. Choose a new "
                 "--out, or move it away (a result of version 0.6 or earlier has no such file); nothing was removed."
             )
         if mark.made_by != self.made_by:
@@ -130,21 +131,13 @@ class Transaction:
         if refused:
             raise SettingsError(
                 f"{given}: expected nothing but what `shiftbench {self.made_by}` wrote, as it wrote it, found "
-                f"{_named(refused)} in it, added or changed since. {ADVICE}"
+                f"{named(refused)} in it, added or changed since. {ADVICE}"
             )
         return foreign
 
     def require_valid_mark(self) -> None:
         """Refuse if the folder has an invalid mark."""
         require_valid(self.place.path, self.place.told(self.place.path))
-
-    def require_free(self, path: Path) -> None:
-        """Refuse if a temporary name beside the folder is already in use."""
-        if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
-            raise SettingsError(
-                f"{self.place.told(path)}: expected nothing there, since a result stands there while it is made or "
-                f"replaced, found something. {ADVICE}"
-            )
 
     def _take_over(self, names: Iterable[str]) -> None:
         """Bring files of the earlier result into the new one, as hard links where the file system has them."""
@@ -175,13 +168,13 @@ class Transaction:
         kept = {name for name in foreign if same(place.path / name, place.making / name)}
         if lost := [name for name in foreign if name not in kept]:
             raise SettingsError(
-                f"{place.given}: expected nothing but what was there at the beginning, found {_named(lost)} in it, "
+                f"{place.given}: expected nothing but what was there at the beginning, found {named(lost)} in it, "
                 f"added or changed since. {ADVICE}"
             )
         _tidy(place.making, kept)
         made = listing(place.making, without=kept)
         if place.merges and (blocked := conflicts(place.path, place.making, made)):
-            raise SettingsError(f"{place.given}: expected room for the result, found {_named(blocked)} in it. {ADVICE}")
+            raise SettingsError(f"{place.given}: expected room for the result, found {named(blocked)} in it. {ADVICE}")
         Mark(self.made_by, made).write(place.making)
         self.journal.write(step=steps.SWAPPING)
         if place.merges:
@@ -215,19 +208,29 @@ class Transaction:
             self.tell(f"note: the earlier result could not be removed from {earlier}: {error}; the next run goes on")
             return
         if left:
-            self.tell(f"note: {_named(left)} was added to the earlier result, and stays in {earlier}")
+            self.tell(f"note: {named(left)} was added to the earlier result, and stays in {earlier}")
         self.journal.clear()
 
-    def give_up(self, error: BaseException, *, resumes: bool) -> None:
-        """After an error, keep the earlier result and whatever a later run can resume from."""
+    def give_up(self, error: BaseException, *, resumes: bool, costless: Sequence[str]) -> None:
+        """After an error, keep the earlier result and what a later run can resume from, if it is not costless."""
         place, state = self.place, self.journal.state
         if state.step in (steps.SWAPPING, steps.REMOVING):
             return
-        refused = isinstance(error, ShiftbenchError) and state.earlier == steps.TAKEN_OVER
-        if not resumes or refused or _empty(place.making):
+        refused = isinstance(error, ShiftbenchError)
+        if not resumes or _empty(place.making) or (refused and not self._is_worth_keeping(costless)):
             self._discard()
         else:
             self.tell(f"note: what was made so far is kept in {place.told(place.making)}; the same command goes on")
+
+    def _is_worth_keeping(self, costless: Sequence[str]) -> bool:
+        """Whether the unfinished result holds more than files of these names and what is in the earlier result."""
+        if self.journal.state.earlier == steps.TAKEN_OVER:
+            return False
+        return any(
+            path.is_symlink()
+            or not (path.is_dir() or PART.fullmatch(path.name) or any(fnmatchcase(name, each) for each in costless))
+            for name, path in contents(self.place.making)
+        )
 
     def _discard(self) -> None:
         """Remove the unfinished result, if the journal records one."""
@@ -245,7 +248,7 @@ class Transaction:
         if blocked := conflicts(place.path, place.adding, new):
             raise SettingsError(
                 f"{place.given}: expected nothing under the names of new files but what an earlier command wrote, as "
-                f"it wrote it, found {_named(blocked)}, added or changed since (or by version 0.6 or earlier). {ADVICE}"
+                f"it wrote it, found {named(blocked)}, added or changed since (or by version 0.6 or earlier). {ADVICE}"
             )
         inner = {str(Path(name).parent) for name in new} - {folder}
         stale = [name for name in old.files if prunes and str(Path(name).parent) in inner] if old else []
@@ -287,10 +290,4 @@ def _empty(folder: Path) -> bool:
     """Whether a folder is absent, or holds only this package's own temporary files."""
     if not folder.is_dir():
         return True
-    return not os.path.lexists(folder / MARK) and not any(True for _ in contents(folder))
-
-
-def _named(names: Iterable[str]) -> str:
-    found = sorted(names)
-    more = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
-    return ", ".join(map(repr, found[:MOST_NAMED])) + more
+    return not os.path.lexists(folder / MARK) and not first(folder)

@@ -180,7 +180,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     """
     path = Path(folder) / MANIFEST
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(files.read_text(path))
     except FileNotFoundError:
         raise PartitionError(f"{path}: expected a manifest, found no such file. Write the partition again.") from None
     except (OSError, ValueError, RecursionError) as error:

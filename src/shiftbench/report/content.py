@@ -117,7 +117,7 @@ class Report:
             TableError: naming the file, if it cannot be read or is no report of this format.
         """
         try:
-            value = json.loads(Path(path).read_text(encoding="utf-8"))
+            value = json.loads(files.read_text(path))
             if problems := sorted(set(_unwritable(value))):
                 raise TableError(*problems)
             return cls.from_json(value)

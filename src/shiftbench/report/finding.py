@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.report.content import Report
 
@@ -30,7 +31,7 @@ def load(paths: Sequence[str | Path]) -> list[Report]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
+    if path.is_file() or files.irregular(path):  # which `load` refuses by name
         return [path]
     for place in PLACES:
         if found := sorted(path.glob(place)):

@@ -21,6 +21,7 @@ from shiftbench.run.given import Given
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
 
+LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
 MOST_CLASSES = 50  # more are no classes unless each has five rows or more
 
 
@@ -148,15 +149,21 @@ def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> t
 
 
 def infinite_target(frame: pl.DataFrame, target: str, *, where: str, ids: pl.Series | None = None) -> list[str]:
-    """A sentence if a regression's target [N] holds infinity, which no score could make anything of.
+    """A sentence if a regression's target [N] holds infinity, or numbers whose squared errors could not be added up.
 
     It names rows, or the ids [N] of records where the rows are not those of one file.
     """
-    bad = pl.Series(np.isinf(tables.numbers(frame, target, where=where)))
+    values = tables.numbers(frame, target, where=where)
+    bad = pl.Series(np.isinf(values))
+    wanted, found = "finite numbers", "inf"
+    if not bad.any():
+        bad = pl.Series(np.abs(values) > LARGEST_TARGET)
+        wanted = f"numbers within ±{LARGEST_TARGET:g}, whose squared errors can be added up"
+        found = f"{values[bad.arg_true()[0]]:g}" if bad.any() else ""
     if not bad.any():
         return []
-    found = problem.rows(bad) if ids is None else f"{bad.sum():,} records (first: id {ids.filter(bad)[0]})"
-    return [f"{where}: column {target!r}: expected finite numbers, found inf in {found}. Drop these."]
+    places = problem.rows(bad) if ids is None else f"{bad.sum():,} records (first: id {ids.filter(bad)[0]})"
+    return [f"{where}: column {target!r}: expected {wanted}, found {found} in {places}. Drop these."]
 
 
 def _table_hash(table: Path) -> str:

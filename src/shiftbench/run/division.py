@@ -141,10 +141,12 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
     named = [part for name in roles for part in keys.parts(name, train.columns)] + list(settings.clusters)
     chosen = features.choose(train, target=settings.target, exclude=named, drop=settings.drop, keep=settings.keep)
     task = settings.task or "regression"
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers so large are refused by `infinite`
+        found = features.leaks(train, target=settings.target, features=chosen, task=task)
     messages = tuple(
         f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "
         f"prediction is made, leave it out with --drop {leak.column}; if it is, go on with --allow-leaks."
-        for leak in features.leaks(train, target=settings.target, features=chosen, task=task)
+        for leak in found
     )
     if messages and not settings.allow_leaks:
         raise TableError(*messages)

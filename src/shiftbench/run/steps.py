@@ -106,12 +106,20 @@ def predict_table(
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
+    with single_file.replacing(path, FORMAT, overwrite=overwrite, inputs=[table]):
+        predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
+        predicted.save(path)
+    return predicted
+
+
+def _predicted(
+    model: Path, table: Path, *, id_column: str | None, cores: int, progress: Progress | None
+) -> Predictions:
     say = progress or silent
-    single_file.require_file(path, FORMAT, overwrite=overwrite, inputs=[table])
     method = methods.fitted(model)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):
-        warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=2)
+        warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=3)
     column = tables.id_column(frame, id_column)
     ids = tables.ids(frame, column, where=table.name)
     every, known = frame.height, methods.answered(frame, folder=model)
@@ -119,14 +127,14 @@ def predict_table(
         told = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
         if not known.any():
             raise TableError(f"{told}, so there is nothing to predict. Name another table.")
-        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=2)
+        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=3)
         frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
     with fitted_folder.using(model):
         ensemble = method.load().predict(frame, folder=model, cores=cores)
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
-    predicted = Predictions(
+    return Predictions(
         ids.to_numpy(),
         ensemble,
         {
@@ -138,5 +146,3 @@ def predict_table(
         },
         fingerprints.of_table(frame, ids, target, task=task),
     )
-    predicted.save(path)
-    return predicted

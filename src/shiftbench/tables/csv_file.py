@@ -7,15 +7,15 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import ShiftbenchWarning, TableError
+from shiftbench.errors import ShiftbenchWarning, TableError, TableWarning
 from shiftbench.tables import columns, dtypes, problem
-from shiftbench.tables.layout import Layout, bad_text, layout
+from shiftbench.tables.layout import Layout, bad_text, layout, may_be_thousands, shows_decimal_comma
 from shiftbench.tables.source import Bytes, require_rows_fit, source
 
 LAST_BYTES = 2**16  # that are looked at for how the last line ends
@@ -33,8 +33,14 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     columns.require_names(found.names, names or (), where=str(file))
     # The last column comes along: only it tells whether a row is short.
     wanted = None if names is None else [name for name in found.names if name in (*names, found.names[-1])]
+    # Any column may show that the decimal sign is a comma, and after the sample, too.
+    if open_sign := found.separator != "," and not found.decimal_comma and raw.find(b",") >= 0:
+        wanted = None
     try:
         frame = _parse(data, found, wanted)
+        if open_sign and _shows_decimal_comma(frame):
+            found = replace(found, decimal_comma=True, floats=[])
+            frame = _parse(data, found, wanted)
     except problem.POLARS as error:
         faults = _faults(file, raw, found)
         said = f"{file}: expected CSV, found: {problem.first_line(error)}. Check quotes."
@@ -49,7 +55,14 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     typed = dtypes.typed(frame, decimal_comma=found.decimal_comma)
     if found.decimal_comma:
         _require_one_decimal_sign(file, frame, typed)
+        _tell_of_thousands(frame, typed)
     return typed
+
+
+def _shows_decimal_comma(frame: pl.DataFrame) -> bool:
+    texts = pl.col(pl.String)
+    with_comma = frame.select(texts.str.contains(",", literal=True).any())
+    return any(shows_decimal_comma(frame[column.name]) for column in with_comma if column.item())
 
 
 def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFrame) -> None:
@@ -72,6 +85,24 @@ def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFra
             )
     if problems:
         raise TableError(*problem.few(problems))
+
+
+def _tell_of_thousands(frame: pl.DataFrame, typed: pl.DataFrame) -> None:
+    """Warn if every comma in a file of decimal commas could as well separate thousands: 1,234 may be 1234."""
+    numbers = [column for column in frame.select(pl.col(pl.String)) if typed[column.name].dtype == pl.Float64]
+    shown = [column for column in numbers if column.str.contains(",", literal=True).any()]
+    if not shown or not all(map(may_be_thousands, shown)):
+        return
+    with_comma = shown[0].str.contains(",", literal=True).fill_null(value=False)
+    first = shown[0].filter(with_comma)[0].strip()
+    warnings.warn(
+        TableWarning(
+            f"column {shown[0].name!r}: {first!r} was read as {first.replace(',', '.')}, with a decimal comma, like "
+            f"all numbers with a comma ({with_comma.sum():,} such, {problem.rows(with_comma)}); if the commas separate "
+            "thousands, write the numbers without them"
+        ),
+        stacklevel=4,
+    )
 
 
 def _parse(data: Path | bytes, found: Layout, names: list[str] | None) -> pl.DataFrame:

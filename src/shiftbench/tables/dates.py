@@ -30,6 +30,7 @@ CERTAIN = (  # which number is what does not depend on other values
     r"^" + _NAME + r"\.? *(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:, *| +)(?P<year>\d{4})" + _TIME,
     r"^(?P<day>\d{1,2})(?:st|nd|rd|th)?[-. ]*" + _NAME + r"[-., ]*(?P<year>\d{4})" + _TIME,
 )
+OFFSET = r":\d{2}(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})$"  # from UTC, behind a time of day
 FEW = 50
 DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
 SIGNS = {"/": "/", ".": r"\.", "-": "-"}
@@ -76,6 +77,12 @@ def dates(texts: pl.Series) -> pl.Series:
     found = moments(texts)
     whole = (found.dt.truncate("1d") == found).all()
     return (found.cast(pl.Date) if whole else found).rename(texts.name)
+
+
+def without_offset(texts: pl.Series) -> pl.Series:
+    """Which texts [N] of a column of times say no offset from UTC, if others do; none of them if all or none do."""
+    said = texts.str.contains(OFFSET)
+    return ~said.fill_null(value=True) if said.any() else pl.repeat(False, len(texts), eager=True)
 
 
 def contradict(texts: pl.Series) -> bool:

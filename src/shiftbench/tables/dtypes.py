@@ -57,11 +57,11 @@ def without_missing(text: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True)
 class _Read:
-    """A column, how often which words of it were taken as missing, and what is to be told of its dates."""
+    """A column, how often which words of it were taken as missing, and what is to be told of its dates and times."""
 
     column: pl.Series
     words: dict[str, int] = field(default_factory=dict)
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def _retyped(frame: pl.DataFrame, parsers: tuple[Parser, ...], *, comma: bool = False) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def _retyped(frame: pl.DataFrame, parsers: tuple[Parser, ...], *, comma: bool = 
     else:
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             read = list(pool.map(partial(_first_that_fits, parsers=parsers), texts))
-    for note in (_words_note(read), *(each.note for each in read)):
+    for note in (_words_note(read), *(note for each in read for note in each.notes)):
         if note:
             warnings.warn(TableWarning(note), stacklevel=4)
     new = {each.column.name: each.column for each in read}
@@ -138,15 +138,16 @@ def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> _Read:
         # Most columns hold neither spaces nor words for "missing", and need no cleaning.
         parsed = _complete(text, fitting)
         if parsed is not None:
-            return _Read(parsed)
-        parsed = _complete(without_missing(text), fitting)
+            return _Read(parsed, notes=_offsets_notes(text, parsed))
+        clean = without_missing(text)
+        parsed = _complete(clean, fitting)
         if parsed is not None:
-            return _Read(parsed, _words(text))
+            return _Read(parsed, _words(text), _offsets_notes(clean, parsed))
     if _all_like_dates(first):
         clean = without_missing(text)
         read = dates.dates(clean)
         if read.null_count() == clean.null_count():
-            return _Read(read, _words(text), _dates_note(clean, read))
+            return _Read(read, _words(text), (_dates_note(clean, read), *_offsets_notes(clean, read)))
     return _Read(text.set(text == "", None) if (text == "").any() else text)
 
 
@@ -192,6 +193,17 @@ def _dates_note(clean: pl.Series, parsed: pl.Series) -> str:
     kind = "times" if parsed.dtype == pl.Datetime else "dates"
     return (
         f"column {clean.name!r}: {len(different):,} different {kind} were read from text such as {shown}{order}{bare}"
+    )
+
+
+def _offsets_notes(clean: pl.Series, parsed: pl.Series) -> tuple[str, ...]:
+    """That some times of a column have no offset from UTC and others have one, if so."""
+    if not parsed.dtype.is_temporal() or not (bare := dates.without_offset(clean)).any():
+        return ()
+    known = len(clean) - clean.null_count()
+    return (
+        f"column {clean.name!r}: {int(bare.sum()):,} of {known:,} times have no offset from UTC, as the others have, "
+        f"and were read as UTC ({problem.rows(bare)})",
     )
 
 

@@ -22,6 +22,10 @@ KEY = r'"(?:[^"\\]|\\.)*"\s*:'
 STRING = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*\\?(?:"|(?=\n)|\Z)')
 DEEPEST = 32  # levels of nesting; what polars takes to find the types of a table grows with their cube
 LONGEST_INTEGER = 38  # digits, for polars
+TYPES = {
+    bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object",
+}  # fmt: skip
+CONVERT = "Convert the line ends."
 BLOCK = 1 << 24  # bytes looked at together
 _STEPS = np.zeros(256, dtype=np.int8)
 _STEPS[list(b"{[")], _STEPS[list(b"}]")] = 1, -1
@@ -41,7 +45,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except problem.POLARS as error:
         found = f"{file}: expected JSON lines, found: {problem.first_line(error)}."
-        raise TableError(*(_bad_lines(file, data) or [found])) from None
+        raise TableError(*(_bad_lines(file, data) or _conflicts(file, data) or [found])) from None
     if repeated := _repeated_keys(file, data):
         raise TableError(*repeated)
     columns.require_names(frame.columns, names or (), where=str(file))
@@ -91,18 +95,54 @@ def _blocks(data: bytes) -> Iterator[bytes]:
 
 def _bad_lines(file: Path, data: bytes) -> list[str]:
     problems = []
-    for number, line in enumerate(data.splitlines(), start=1):
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if len(line.splitlines()) > 1:
+            problems.append(f"{file}: line {number}: expected lines that end in LF or CRLF, found CR alone. {CONVERT}")
+            continue
         if (depth := _depth(line)) > DEEPEST:
             problems.append(f"{file}: line {number}: expected at most {DEEPEST} levels of nesting, found {depth:,}.")
             continue
         try:
             value = json.loads(line, parse_constant=_refuse, parse_float=_float, parse_int=_int) if line.strip() else {}
         except (ValueError, RecursionError) as error:
-            problems.append(f"{file}: line {number}: expected a JSON object, found: {error}. Write missing as null.")
+            said = error.msg if isinstance(error, json.JSONDecodeError) else error
+            place = f" at character {error.pos + 1:,}" if isinstance(error, json.JSONDecodeError) else ""
+            problems.append(
+                f"{file}: line {number}: expected a JSON object, found: {said}{place}. Write missing as null."
+            )
         else:
             if not isinstance(value, dict):
                 problems.append(f"{file}: line {number}: expected a JSON object, found {type(value).__name__}.")
     return problem.few(problems)
+
+
+def _conflicts(file: Path, data: bytes) -> list[str]:
+    """A problem for each key with values of types that no column can hold together, with the first line of each."""
+    first: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        for key, kind in _kinds(json.loads(line)) if line.strip() else ():
+            first.setdefault(key, {}).setdefault(kind, number)
+    return problem.few(
+        [
+            f"{file}: key {key!r}: expected values of one type, found "
+            f"{' and '.join(f'{kind} in line {number:,}' for kind, number in kinds.items())}. Write them alike."
+            for key, kinds in first.items()
+            if len(kinds) > 1 and "text" not in kinds  # beside text, all else becomes text
+        ]
+    )
+
+
+def _kinds(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The keys of an object, those of objects and lists in it included, and of what type the value of each is."""
+    inner: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        inner = [(f"{key}.{name}" if key else name, each) for name, each in value.items()]
+    elif isinstance(value, list):
+        inner = [(f"{key}[]", each) for each in value]
+    for name, each in inner:
+        if each is not None:
+            yield name, TYPES[type(each)]
+            yield from _kinds(each, name)
 
 
 def _refuse(constant: str) -> None:

@@ -20,6 +20,8 @@ from shiftbench.tables.source import Bytes
 HEAD_BYTES = 2**20
 SAMPLE_LINES = 250
 SEPARATORS = ",;\t|"
+COMMA_NUMBER = r"^[+-]?[\d.]*(,\d+)?([eE][+-]?\d+)?$"  # with points of thousands, or for some decimal sign
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # so that a comma may separate thousands as well
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,12 @@ def layout(file: Path, raw: Bytes) -> Layout:
     _check_names(file, names)
     fields = zip(*(row for row in rows if len(row) == len(names)), strict=True)
     sample = dict(zip(names, fields, strict=False))
-    comma = separator != "," and any(_has_decimal_comma(values) for values in sample.values())
-    # With decimal commas polars takes points for decimal signs too: such numbers must be seen as text first.
-    plain = not comma or raw.find(b".") < 0
+    columns = [pl.Series(values) for values in sample.values() if separator != "," and any("," in v for v in values)]
+    comma = any(map(shows_decimal_comma, columns))
+    # With decimal commas polars takes points for decimal signs too: such numbers must be seen as text first, and so
+    # must those whose commas may be no decimal signs.
+    settled = comma and any(shows_decimal_comma(column) and not may_be_thousands(column) for column in columns)
+    plain = not comma or (settled and raw.find(b".") < 0)
     floats = [name for name, values in sample.items() if plain and _is_plain_float(values, "," if comma else ".")]
     return Layout(names, separator, comma, floats)
 
@@ -108,10 +113,21 @@ def _check_names(file: Path, names: list[str]) -> None:
         raise TableError(*problems)
 
 
-def _has_decimal_comma(sample: Sequence[str]) -> bool:
-    values = dtypes.without_missing(pl.Series(sample)).drop_nulls()
-    number = r"^[+-]?[\d.]*(,\d+)?([eE][+-]?\d+)?$"  # with points of thousands, or for some decimal sign
-    return bool(values.str.contains(number).all() and values.str.contains(",", literal=True).any())
+def shows_decimal_comma(texts: pl.Series) -> bool:
+    """Whether all values of a column are numbers and some have a comma; the first few decide for most text."""
+    if not _are_numbers(texts.head(SAMPLE_LINES)):
+        return False
+    return bool(texts.str.contains(",", literal=True).any()) and _are_numbers(texts)
+
+
+def may_be_thousands(numbers: pl.Series) -> bool:
+    """Whether every comma in numbers [N] may separate thousands; True where there is none."""
+    with_comma = dtypes.without_missing(numbers.filter(numbers.str.contains(",", literal=True)))
+    return bool(with_comma.str.contains(THOUSANDS).all())
+
+
+def _are_numbers(texts: pl.Series) -> bool:
+    return bool(dtypes.without_missing(texts).drop_nulls().str.contains(COMMA_NUMBER).all())
 
 
 def _is_plain_float(sample: Sequence[str], point: str) -> bool:

@@ -5,8 +5,9 @@ Used as categories they would mislead: every number would be a category, and one
 - dates: at least MOSTLY_DATES of the rows, or of the distinct values, look like dates, and not all can be parsed (see
   `dates`);
 - numbers: at least MOSTLY_NUMBERS of the rows, or of the distinct values, are numbers (also with thousands separators,
-  a decimal comma, a currency or percent sign), and more than FEW_CATEGORIES of them are distinct; unless there are more
-  than FEW_WORDS other values, as among the codes 401, 250.83, V27, or numbers have leading zeros, as 007.
+  a decimal comma, a currency or percent sign, or a typeset minus), and more than FEW_CATEGORIES of them are distinct;
+  unless there are more than FEW_WORDS other values, as among the codes 401, 250.83, V27, or numbers have leading zeros,
+  as 007.
 
 So 1, 2, A and sizes such as 38, 40, XL remain categories.
 """
@@ -35,6 +36,7 @@ DECORATED = {  # what else is a number, and what to do about it
     r"^[+-]?[€$£¥] ?[\d,.]*\d$|^[+-]?[\d,.]*\d ?[€$£¥%]$": (
         "Write numbers without signs of currency or per cent, as 1234.5."
     ),
+    r"^[\u2212\u2013](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$": "Write negative numbers with a hyphen, as -1234.5.",
 }
 
 

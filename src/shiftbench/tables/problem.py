@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench import aborts
+from shiftbench import aborts, files
 from shiftbench.errors import TableError
 
 MOST_LISTED = 5
@@ -28,7 +28,9 @@ UNREADABLE = (
 
 @contextmanager
 def reading(file: Path, kind: str) -> Iterator[None]:
-    """Whatever a library raises in this block, as a TableError that names the file."""
+    """Whatever a library raises in this block, as a TableError that names the file; it must not be a named pipe."""
+    if kind := files.irregular(file):
+        raise TableError(f"{file}: expected a regular file, found {kind}. Write it to a file first.")
     try:
         with aborts.reading(file):
             yield

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench import files
 from shiftbench.errors import TableError, TableWarning
 from shiftbench.tables import columns as column_names
 from shiftbench.tables import dtypes, problem
@@ -102,7 +103,7 @@ def _format(file: Path) -> str:
 
 def _held(file: Path) -> str:
     """What the first bytes of a file say that it holds: a format, a packing, or else text."""
-    if not file.is_file():
+    if not file.is_file() and not files.irregular(file):
         near = difflib.get_close_matches(file.name, _siblings(file), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
         raise TableError(f"{file}: expected a file, found {'a folder' if file.is_dir() else 'none'}. {hint}")

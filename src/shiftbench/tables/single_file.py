@@ -3,19 +3,21 @@
 A Parquet file says in its metadata what made it. No text can say that of itself, so a hidden file beside it, its note,
 does, which holds its size and its SHA-256. The note is written before the file is moved into place and lists the
 earlier file, too, until the command ends: after a kill either file is known to be ours, and the same command goes on.
+Parts of files are made in a folder of their own beside it, so that the next command knows what a killed one has left.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shiftbench import files
+from shiftbench import aborts, files
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.output import staging
 from shiftbench.output.mark import Entry, read_mark
 from shiftbench.tables.reading import read_metadata
 
@@ -24,7 +26,7 @@ FORMAT = "shiftbench output file 1"
 PARQUET = b"PAR1"
 
 
-@contextmanager
+@aborts.left
 def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> Iterator[bool]:
     """While the block runs it may write a file, in the place of an earlier one if that may be overwritten.
 
@@ -38,27 +40,29 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
 
     Raises:
         SettingsError: if there is a folder, a file that may not be overwritten or was not written by this command as
-            it is now, one of the inputs, or a file of an output folder.
+            it is now, one of the inputs, or a file of an output folder; if another process is writing the file.
     """
-    require_file(path, made_by, overwrite=overwrite, inputs=inputs)
-    note = _note(path)
-    before, goes_on = _noted(note), _is_unfinished(path, made_by)
-    earlier = Entry.of(path) if path.exists() else None
+    _require_no_folder(path)
+    with staging(path):
+        require_file(path, made_by, overwrite=overwrite, inputs=inputs)
+        note = _note(path)
+        before, goes_on = _noted(note), _is_unfinished(path, made_by)
+        earlier = Entry.of(path) if path.exists() else None
 
-    def announce(made: Path) -> None:
-        if not _is_parquet(made):
-            _Noted(made_by, Entry.of(made), unfinished=True, earlier=earlier).write(note)
+        def announce(made: Path) -> None:
+            if not _is_parquet(made):
+                _Noted(made_by, Entry.of(made), unfinished=True, earlier=earlier).write(note)
 
-    try:
-        with files.before_move(path, announce):
-            yield overwrite or goes_on
-    except BaseException:
-        with suppress(OSError):  # on a full disk the note stays as it is, and lists either file
-            _undo(path, note, before, earlier)
-        raise
-    if (announced := _noted(note)) and announced.unfinished:
-        with suppress(OSError):  # as above
-            replace(announced, unfinished=False, earlier=None).write(note)
+        try:
+            with files.before_move(path, announce):
+                yield overwrite or goes_on
+        except BaseException:
+            with suppress(OSError):  # on a full disk the note stays as it is, and lists either file
+                _undo(path, note, before, earlier)
+            raise
+        if (announced := _noted(note)) and announced.unfinished:
+            with suppress(OSError):  # as above
+                replace(announced, unfinished=False, earlier=None).write(note)
 
 
 def _undo(path: Path, note: Path, before: _Noted | None, earlier: Entry | None) -> None:
@@ -76,8 +80,7 @@ def _undo(path: Path, note: Path, before: _Noted | None, earlier: Entry | None) 
 
 def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
     """Refuse what `replacing` does, without writing anything."""
-    if path.is_dir():
-        raise SettingsError(f"{path}: expected a name for a file, found a folder. Choose another --out.")
+    _require_no_folder(path)
     note = _note(path)
     if (note.is_symlink() or note.exists()) and _noted(note) is None:
         raise SettingsError(
@@ -94,6 +97,11 @@ def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[
             f"{path}: expected a new file, or one that this command wrote, as it wrote it, found another (or one of "
             "version 0.7 or earlier). Move it away, or choose another --out; nothing was removed."
         )
+
+
+def _require_no_folder(path: Path) -> None:
+    if path.is_dir():
+        raise SettingsError(f"{path}: expected a name for a file, found a folder. Choose another --out.")
 
 
 def _require_alone(path: Path, inputs: Sequence[Path]) -> None:
@@ -167,7 +175,7 @@ class _Noted:
 def _noted(note: Path) -> _Noted | None:
     """What is noted of a file, if it is a note of ours."""
     try:
-        value = json.loads(note.read_bytes())
+        value = json.loads(files.read_text(note))
         if note.is_symlink() or value["format"] != FORMAT:
             return None
         earlier = value.get("earlier")

@@ -8,9 +8,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
+from shiftbench import files
 from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.tracks.power.physics.calibration import (
     AS_PUBLISHED,
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str]) -> Ship:
     """
     source = str(path)
     try:
-        values = tomllib.loads(Path(path).read_text("utf-8"))
+        values = tomllib.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError) as error:  # TOML's own errors, and numbers of endless digits
         raise SettingsError(
             f"{source}: expected a ship as a TOML file, found none that can be read ({error})."

@@ -1,0 +1,67 @@
+"""The folder beside an output file in which its temporary files are made: what a kill leaves is known, and removed.
+
+While a file `t.csv` is written, its parent holds `.t.csv.shiftbench` (lock and journal) and `.t.csv.making`. As with
+output folders, nothing with these names is touched unless the journal records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shiftbench import files
+from shiftbench.errors import SettingsError
+from shiftbench.output import journal as steps
+from shiftbench.output.journal import Journal
+from shiftbench.output.mark import PART
+from shiftbench.output.place import ADVICE, Place, named, parents
+
+
+@contextmanager
+def staging(path: Path) -> Iterator[None]:
+    """While the block runs, `files.replacing` makes what ends beside `path` in a folder that nobody else writes to.
+
+    Raises:
+        SettingsError: if another process is writing the file, an interrupted command has begun a folder of that name,
+            or there is something that is not ours under the names of the folder or its lock.
+    """
+    place = Place(path, path.parent.resolve() / path.name)
+    with parents(place.path), steps.journal(place.journal, path, of="file") as journal:
+        discard(place, journal)
+        if journal.state != steps.State():
+            raise SettingsError(
+                f"{path}: expected a name that no other command is writing to, found that an interrupted `shiftbench "
+                f"{journal.state.made_by}` is to be continued there. Go on with that, or choose another --out."
+            )
+        place.require_free(place.making)
+        journal.write(step=steps.ONE_FILE)
+        try:
+            place.making.mkdir(exist_ok=True)
+            with files.staged(path.parent, place.making):
+                yield
+        finally:
+            discard(place, journal)
+
+
+def discard(place: Place, journal: Journal) -> None:
+    """Remove the temporary files of a command that writes a single file, if the journal records one.
+
+    Raises:
+        SettingsError: naming what is no temporary file of ours, which stays.
+    """
+    if journal.state.step != steps.ONE_FILE:
+        return
+    making = place.making
+    if making.is_dir() and not making.is_symlink():
+        found = sorted(making.iterdir())
+        for path in found:
+            if PART.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+                path.unlink()
+        if left := [path.name for path in found if path.is_symlink() or path.exists()]:
+            raise SettingsError(
+                f"{place.told(making)}: expected nothing but temporary files of shiftbench, found {named(left)}. "
+                f"{ADVICE}"
+            )
+        making.rmdir()
+    journal.clear()
