@@ -16,13 +16,13 @@ from shiftbench.errors import TableError
 from shiftbench.intervals import Settings
 from shiftbench.methods import column, combination, constant
 from shiftbench.pairing import shared_records
+from shiftbench.pipeline import predict_table
 from shiftbench.predictions import Predictions, load
 from shiftbench.report.grid import grids
 from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
 from shiftbench.resampling import Resampler
 from shiftbench.retention import r_auc
-from shiftbench.run import predict_table
 from shiftbench.scored import Records, Singles
 from shiftbench.scored_table import Columns, line_up
 from shiftbench.scored_table import load as load_table

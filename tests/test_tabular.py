@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
+from shiftbench.pipeline import Opened
 from shiftbench.settings import Assessment, Settings
 from shiftbench.tabular import checked, with_options
 from shiftbench.track import RunOptions
@@ -79,7 +80,7 @@ def test_what_a_track_finds_in_test_sets_is_told_by_their_names(tmp_path):
         pl.DataFrame({"x": [value, 5]}).write_csv(tmp_path / f"{name}.csv")
     paths = {name: str(tmp_path / f"{name}.csv") for name in ("zero", "one", "minus", "less")}
     fine = {name: paths[name] for name in ("zero", "one")}
-    assert checked(fine, _positive) == ["test set zero: zero.csv: x is 0."]
+    assert checked(fine, _positive, Opened()) == ["test set zero: zero.csv: x is 0."]
     with pytest.raises(TableError, match=r"test set minus: minus\.csv: expected x of 0 or more, found -1") as caught:
-        checked(paths, _positive)
+        checked(paths, _positive, Opened())
     assert caught.value.problems[1] == "test set less: less.csv: expected x of 0 or more, found -2."

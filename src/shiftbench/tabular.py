@@ -9,12 +9,12 @@ from typing import Protocol
 
 import polars as pl
 
-from shiftbench import run as runner
-from shiftbench import tables
+from shiftbench import pipeline
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress
 from shiftbench.settings import Settings
-from shiftbench.track import Prepared, Result, Run, RunOptions, Task
+from shiftbench.track import Prepared, Run, RunOptions, Task
 
 
 class RunSettings(Protocol):
@@ -41,18 +41,19 @@ def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> Run:
         prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
         progress: Progress | None,
     ) -> list[Result]:  # fmt: skip
-        results = []
+        results, opened = [], pipeline.Opened()
+        notes = checked(options.test_sets, check, opened) if check else []
         for task in tasks:
             chosen = with_options(settings(prepared, task, preset=options.preset, seed=options.seed), options)
-            notes = checked(options.test_sets, check) if check else []
-            report = runner.run(chosen, folder / task.name, cores=cores, progress=progress).report
+            place = folder / task.name
+            report = pipeline.run(chosen, place, cores=cores, progress=progress, opened=opened).report
             results.append(Result(task.name, replace(report, warnings=(*report.warnings, *notes))))
         return results
 
     return run
 
 
-def checked(test_sets: Mapping[str, str], check: CheckTestSet) -> list[str]:
+def checked(test_sets: Mapping[str, str], check: CheckTestSet, opened: pipeline.Opened) -> list[str]:
     """What is odd about the tables that a user names, by name → path.
 
     Raises:
@@ -62,7 +63,7 @@ def checked(test_sets: Mapping[str, str], check: CheckTestSet) -> list[str]:
     problems: list[str] = []
     for name, path in test_sets.items():
         try:
-            found = check(tables.read_table(Path(path)), label=Path(path).name)
+            found = check(opened.table(Path(path))[0], label=Path(path).name)
         except TableError as error:
             problems += [f"test set {name}: {said}" for said in error.problems]
         else:

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from shiftbench import files
 from shiftbench.errors import SettingsError
 from shiftbench.paper.output import Paper
+from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress
-from shiftbench.report.content import Report
-from shiftbench.report.picture import Picture
 from shiftbench.settings import SPLITS, Assessment
 
 LONGEST_NAME = 64  # of a test set: folders and figures are called after it
@@ -92,19 +91,6 @@ class RunOptions:
     def preset_of(self, whole: bool) -> str:
         """The preset as a recipe tells it: `whole` is whether every one of its methods takes part."""
         return self.preset if whole and self.members is None else f"{self.preset}, in part"
-
-
-@dataclass(frozen=True)
-class Result:
-    """A report that a run made, the name of its folder inside the run's, and pictures that only the track can draw.
-
-    printed: whether it belongs on a terminal; one of very many systems does not.
-    """
-
-    name: str
-    report: Report
-    pictures: tuple[Picture, ...] = ()
-    printed: bool = True
 
 
 class Run(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import run as runner
+from shiftbench import pipeline
 from shiftbench.partition import read_manifest, verify
 from shiftbench.tracks.power.example import writing
 from shiftbench.tracks.weather import definition, example, preparation
@@ -54,7 +54,7 @@ def interrupt_fitting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         tables.append(settings.table)  # type: ignore[attr-defined]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run", interrupted)
+    monkeypatch.setattr(pipeline, "run", interrupted)
     return tables
 
 

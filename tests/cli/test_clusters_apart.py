@@ -13,9 +13,9 @@ import pytest
 
 from shiftbench import features
 from shiftbench.partition import Rules, partition
+from shiftbench.pipeline.partitioning import divide
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.run.division import divide
 from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
 
@@ -49,7 +49,7 @@ def report(folder: Path) -> Report:
 
 def found(frame: pl.DataFrame, rules: Rules, target: str = "y") -> tuple[Leak, ...]:
     """The leaks of a partition with the days as clusters."""
-    from shiftbench.run.leak import leaks
+    from shiftbench.pipeline.leak import leaks
 
     parts = partition(frame, rules)
     chosen = features.choose(parts.frame("train"), target=target, exclude=["day", "y", "kind"])

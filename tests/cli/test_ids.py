@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import predictions, settings
-from shiftbench import run as runner
+from shiftbench import pipeline, predictions, settings
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.predictions import Predictions
@@ -42,7 +41,7 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gappy().write_csv(folder / "t.csv")
     how = settings.Assessment(replicates=20, kind="percentile")
     chosen = settings.Settings(str(folder / "t.csv"), "y", members=1, assessment=how)
-    report = runner.run(chosen, folder / "run").report
+    report = pipeline.run(chosen, folder / "run").report
     report.save(folder / "report.json")
     return folder
 

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import predictions, settings
-from shiftbench import run as runner
+from shiftbench import pipeline, predictions, settings
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.score import Slice
@@ -45,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "methods": [{"name": "mean", "title": "flat"}], "slices": ["hour", "rain", "shop", "place"],
         "partition": {"id": "id", "time": "x"}, "assessment": {"replicates": 20},
     })  # fmt: skip
-    runner.run(chosen, folder / "run").report.save(folder / "report.json")
+    pipeline.run(chosen, folder / "run").report.save(folder / "report.json")
     return folder
 
 
@@ -127,5 +126,5 @@ def test_training_that_ended_suspiciously_early_is_told_in_the_verdict(tmp_path:
     chosen = settings.from_dict({
         "table": str(tmp_path / "t.parquet"), "target": "y", "members": 1, "assessment": {"replicates": 20},
     })  # fmt: skip
-    told = verdict(runner.run(chosen, tmp_path / "run").report)
+    told = verdict(pipeline.run(chosen, tmp_path / "run").report)
     assert any("boosting: Training ended suspiciously early: " in sentence for sentence in told), told

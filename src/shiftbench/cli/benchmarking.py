@@ -21,8 +21,9 @@ from shiftbench.errors import SettingsError, ShiftbenchError, TableError, Unknow
 from shiftbench.output import adding, read_mark, writing
 
 if TYPE_CHECKING:
+    from shiftbench.pipeline.study import Result
     from shiftbench.progress import Progress
-    from shiftbench.track import Example, Prepared, Result, RunOptions, Track, WriteExample
+    from shiftbench.track import Example, Prepared, RunOptions, Track, WriteExample
 
 MARKER = "track.toml"  # of a run's folder
 NOTED = ("run.toml", "run.json", "settings.json")  # what was chosen for a run, and for a method

@@ -106,8 +106,7 @@ def run(
     overwrite: o.Overwrite = False,
 ) -> None:
     """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines."""
-    from shiftbench import run as runner
-    from shiftbench import settings
+    from shiftbench import pipeline, settings
     from shiftbench.tracks import TRACKS
 
     if table is not None and str(table) in TRACKS:
@@ -155,7 +154,7 @@ def run(
         costless=benchmarking.COSTLESS, tell=note,
     ) as place:  # fmt: skip
         with progress_bar() as progress:
-            outcome = runner.run(chosen, place, cores=cores_or_all(cores), progress=progress)
+            outcome = pipeline.run(chosen, place, cores=cores_or_all(cores), progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
     show(outcome.report)
     say(f"report: {page}")
@@ -182,15 +181,14 @@ def partition(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Divide a table into train, dev_in, dev_out, eval_in, eval_out; write manifest and leakage report."""
-    from shiftbench import run as runner
-    from shiftbench import settings, tables
+    from shiftbench import pipeline, settings, tables
 
     base = settings.read_checked(config) if config else {}
     given = {
         **_rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
         "seed": seed,
     }
-    rules = runner.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
+    rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
     with (
@@ -205,10 +203,10 @@ def partition(
         target = target or base.get("target")
         tables.require(frame, [*clusters, *([target] if target else [])], where=table.name)
         unseen = list(tables.expand(settings.names(base.get("drop", ())), frame.columns, what="column to drop"))
-        rules = runner.own_ids(runner.kept_apart(rules, clusters=clusters, cut=cut), frame)
+        rules = pipeline.own_ids(pipeline.kept_apart(rules, clusters=clusters, cut=cut), frame)
         ids = tables.native_ids(frame, rules.id, where=table.name)
         unseen += [target] if target else []
-        made = runner.divide(
+        made = pipeline.divide(
             frame, rules, place, ids=ids, source=table, clusters=clusters, unseen=unseen, write_parts=True
         )
     for name, count in made.parts.counts.items():
@@ -240,8 +238,7 @@ def fit(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
-    from shiftbench import run as runner
-    from shiftbench import settings
+    from shiftbench import pipeline, settings
 
     given = {
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
@@ -270,7 +267,7 @@ def fit(
         ) as place,
         progress_bar() as progress,
     ):
-        runner.fit_parts(chosen, folder, place, cores=cores_or_all(cores), progress=progress)
+        pipeline.fit_parts(chosen, folder, place, cores=cores_or_all(cores), progress=progress)
     say(f"fitted to {model}")
 
 
@@ -283,11 +280,11 @@ def predict(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Predict every row of a table; writes one Parquet file with what each member says."""
-    from shiftbench import run as runner
+    from shiftbench import pipeline
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")
     with progress_bar() as progress:
-        predicted = runner.predict_table(
+        predicted = pipeline.predict_table(
             model, table, path, id_column=id_column, cores=cores_or_all(cores), overwrite=overwrite, progress=progress
         )
     say(f"{len(predicted):,} predictions of {predicted.ensemble.members} members written to {path}")

@@ -1,10 +1,12 @@
-"""The main job: a table is partitioned, methods learn from its train part, and a report says how they do elsewhere.
+"""The main job: data are partitioned, methods learn from their train part, and a report says how they do elsewhere.
 
-Every step can be had alone (`partition`, `fit`, `predict`, `assess`); `run` only puts them in a row.
+`study` is the pipeline of every kind of data; `table_study` runs it on tables. Every step can be had alone (`divide`,
+`fit_parts`, `predict_table`).
 """
 
-from shiftbench.run.division import divide, kept_apart, own_ids, rules_of
-from shiftbench.run.steps import fit_parts, predict_table
-from shiftbench.run.whole import Outcome, run
+from shiftbench.pipeline.partitioning import divide, kept_apart, own_ids, rules_of
+from shiftbench.pipeline.steps import fit_parts, predict_table
+from shiftbench.pipeline.table_data import Opened
+from shiftbench.pipeline.table_study import Outcome, run
 
-__all__ = ["Outcome", "divide", "fit_parts", "kept_apart", "own_ids", "predict_table", "rules_of", "run"]
+__all__ = ["Opened", "Outcome", "divide", "fit_parts", "kept_apart", "own_ids", "predict_table", "rules_of", "run"]

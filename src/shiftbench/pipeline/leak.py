@@ -24,7 +24,7 @@ from shiftbench.partition import Partition
 from shiftbench.partition.hashing import below, keyed_hash
 from shiftbench.partition.sampling import whole_groups
 from shiftbench.partition.settings import SPLITS
-from shiftbench.run.shared_clusters import shared
+from shiftbench.pipeline.partitioning import shared
 from shiftbench.score import Leak
 from shiftbench.settings import Settings
 

@@ -15,13 +15,12 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.methods import fitted_folder
 from shiftbench.partition import read_manifest
+from shiftbench.pipeline.existing_partition import roles
+from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
+from shiftbench.pipeline.planning import own_settings, plan
+from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
 from shiftbench.predictions import FORMAT, Predictions
 from shiftbench.progress import Progress, silent
-from shiftbench.run.data import infinite_target, task_of, with_target
-from shiftbench.run.division import choose_features, infinite
-from shiftbench.run.given import roles
-from shiftbench.run.shared_clusters import kept_whole
-from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
 

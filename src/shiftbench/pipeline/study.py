@@ -1,23 +1,25 @@
 """One pipeline for every kind of data: fit, predict, make systems, score, report.
 
-A `Study` says how its kind of data does each step. A data set is opened once, a method fitted and asked once; every task
-(error) is scored from the same systems.
+A `Study` says how its kind of data does each step. A data set is opened once, a method fitted and asked once; every
+task (error) is scored from the same systems.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from shiftbench import files
 from shiftbench.assessment import Options, build
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.scored import Records, Role, Scored
+from shiftbench.score import Role
+from shiftbench.scored import Records, Scored
 
 MODELS = "model"  # the folder of what methods learn
 
@@ -63,28 +65,37 @@ class System(Protocol):
         """How it was made."""
 
 
-Kind = TypeVar("Kind", bound=System)
+SystemKind = TypeVar("SystemKind", bound=System)
 
 
-class EvaluationSet(Protocol[Kind]):
+class EvaluationSet(ABC, Generic[SystemKind]):
     """Records that systems are scored on: the evaluated partitions of a data set, or a further test set."""
 
     @property
+    @abstractmethod
     def splits(self) -> Iterable[str]:
         """Names of the splits that its records fall into."""
 
-    def score(self, systems: Sequence[Kind], split: str, task: str) -> tuple[Records, list[Scored]]:
-        """Errors and uncertainty of systems on a split, by the error of a task."""
+    @abstractmethod
+    def score(
+        self, systems: Sequence[SystemKind], split: str, tasks: Sequence[str]
+    ) -> Mapping[str, tuple[Records, list[Scored]]]:
+        """Errors and uncertainty of systems on a split, by the error of each task."""
 
-    def write(self, system: Kind, folder: Path) -> None:
+    @abstractmethod
+    def write(self, system: SystemKind, folder: Path) -> None:
         """Write what a system predicts below the folder of the run, in the form that others read."""
+
+
+SetKind = TypeVar("SetKind", bound=EvaluationSet[Any])
 
 
 @dataclass(frozen=True)
 class Selection:
     """Which systems a report holds.
 
-    name: added to that of the report. compared: whether systems are compared in pairs; very many are assessed one by one.
+    name: added to that of the report. compared: whether systems are compared in pairs; very many are assessed one by
+    one.
     """
 
     name: str = ""
@@ -104,43 +115,58 @@ class Result:
     printed: bool = True
 
 
-class Study(Protocol[Kind]):
-    """A data set that is open, the methods that learn from it, and the tasks that their systems are judged by.
+class Study(ABC, Generic[SystemKind, SetKind]):
+    """A data set that is open, the methods that learn from it, and the tasks that their systems are judged by."""
 
-    tasks: name → title. planned: in the order of fitting; a method may be made of earlier ones. selections: one report
-    of each for every task.
-    """
+    @property
+    @abstractmethod
+    def tasks(self) -> Mapping[str, str]:
+        """Names of the tasks, with their titles."""
 
-    tasks: Mapping[str, str]
-    planned: Sequence[Planned]
-    evaluated: Sequence[EvaluationSet[Kind]]
-    selections: Sequence[Selection]
+    @property
+    @abstractmethod
+    def planned(self) -> Sequence[Planned]:
+        """The methods in the order of fitting; one may be made of earlier ones."""
 
-    def claim(self, folder: Path) -> None:
-        """Note in the run's folder what is run; refuse one of another run, whose files would be mixed with these."""
+    @property
+    @abstractmethod
+    def evaluation_sets(self) -> Sequence[SetKind]:
+        """The records that systems are scored on."""
 
+    @property
+    def selections(self) -> Sequence[Selection]:
+        """The reports of each task."""
+        return (Selection(),)
+
+    @abstractmethod
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a method into `folder`, or find it fitted there."""
 
+    @abstractmethod
     def systems(
-        self, fitted: Sequence[Fitted], evaluated: EvaluationSet[Kind], selection: Selection, *, folder: Path,
-        cores: int, progress: Progress,
-    ) -> Iterator[Kind]:  # fmt: skip
-        """The systems made of what each method predicts; predictions that `folder` keeps are not made again."""
+        self, fitted: Sequence[Fitted], records: SetKind, selection: Selection, *, folder: Path, cores: int,
+        progress: Progress,
+    ) -> Iterator[SystemKind]:  # fmt: skip
+        """The systems made of what each method predicts; predictions kept in `folder` are not made again."""
 
+    @abstractmethod
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """How the report of a task is made, with its recipe; `recipes` are those of its systems."""
 
     def pictures(
-        self, systems: Sequence[Kind], scored: Sequence[Scored], evaluated: EvaluationSet[Kind], task: str
+        self, _systems: Sequence[SystemKind], _scored: Sequence[Scored], _records: SetKind, _task: str
     ) -> tuple[list[Picture], list[str]]:
         """Pictures of records to look at, and notes on why there are none."""
+        return [], []
 
-    def finished(self, report: Report, task: str) -> Report:
-        """The report with what only the data set knows: notes, leaks."""
+    def finished(self, report: Report, _task: str) -> Report:
+        """The report with what only the data set knows, such as notes and leaks."""
+        return report
 
 
-def run(study: Study[Kind], folder: Path, *, cores: int = 1, progress: Progress | None = None) -> list[Result]:
+def run(
+    study: Study[SystemKind, SetKind], folder: Path, *, cores: int = 1, progress: Progress | None = None
+) -> list[Result]:
     """Fit every method, predict every evaluation set, and report on every task; all is written below `folder`.
 
     An interrupted run continues where it stopped.
@@ -149,78 +175,73 @@ def run(study: Study[Kind], folder: Path, *, cores: int = 1, progress: Progress 
         ShiftbenchError: whatever is wrong with data or settings.
     """
     say = progress or silent
-    study.claim(folder)
     fitted = []
     for planned in study.planned:
         say(f"fit {planned.name}", 0, 1)
         fitted.append(study.fit(planned, folder / MODELS / planned.place, cores=cores, progress=say))
     make = _Reports(study, fitted, folder, cores, say)
-    return [
-        result
-        for selection in study.selections
-        for result in (make.compared(selection) if selection.compared else make.one_by_one(selection))
-    ]
+    made = [make.compared(each) if each.compared else make.one_by_one(each) for each in study.selections]
+    return [results[task] for task in study.tasks for results in made]
 
 
 @dataclass(frozen=True)
-class _Reports[Kind: System]:
+class _Reports(Generic[SystemKind, SetKind]):
     """Makes the reports of fitted methods."""
 
-    study: Study[Kind]
+    study: Study[SystemKind, SetKind]
     fitted: Sequence[Fitted]
     folder: Path
     cores: int
     say: Progress
 
-    def systems(self, evaluated: EvaluationSet[Kind], selection: Selection) -> Iterator[Kind]:
+    def systems(self, records: SetKind, selection: Selection) -> Iterator[SystemKind]:
         return self.study.systems(
-            self.fitted, evaluated, selection, folder=self.folder, cores=self.cores, progress=self.say
+            self.fitted, records, selection, folder=self.folder, cores=self.cores, progress=self.say
         )
 
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any]) -> Options:
         return self.study.options(task, selection, recipes, cores=self.cores)
 
-    def compared(self, selection: Selection) -> list[Result]:
+    def compared(self, selection: Selection) -> dict[str, Result]:
         """A report for each task, in which systems are compared on the same records."""
         splits: dict[str, list[Any]] = {task: [] for task in self.study.tasks}
         pictures: dict[str, list[Picture]] = {task: [] for task in self.study.tasks}
         notes: dict[str, list[str]] = {task: [] for task in self.study.tasks}
         recipes: dict[str, Any] = {}
-        for evaluated in self.study.evaluated:
-            systems = list(self.systems(evaluated, selection))
+        for own in self.study.evaluation_sets:
+            systems = list(self.systems(own, selection))
             recipes |= {system.name: dict(system.recipe) for system in systems}
             for system in systems:
-                evaluated.write(system, self.folder)
-            for split in evaluated.splits:
-                for task in self.study.tasks:
-                    records, scored = evaluated.score(systems, split, task)
+                own.write(system, self.folder)
+            for split in own.splits:
+                for task, (records, scored) in own.score(systems, split, [*self.study.tasks]).items():
                     splits[task].append((records, scored))
-                    drawn, why_not = self.study.pictures(systems, scored, evaluated, task)
+                    drawn, why_not = self.study.pictures(systems, scored, own, task)
                     pictures[task] += drawn
                     notes[task] += why_not
-        results = []
+        results = {}
         for task, title in self.study.tasks.items():
             stage = f"assess {title}".rstrip()
             options = self.options(task, selection, recipes)
             report = self._finished(build(splits[task], options, progress=partial(self.say, stage)), task, notes[task])
-            results.append(Result(task, report, tuple(pictures[task])))
+            results[task] = Result(task, report, tuple(pictures[task]))
         return results
 
-    def one_by_one(self, selection: Selection) -> list[Result]:
+    def one_by_one(self, selection: Selection) -> dict[str, Result]:
         """A report for each task of systems that are not compared, each dropped once it is assessed."""
         parts: dict[str, list[Report]] = {task: [] for task in self.study.tasks}
         recipes: dict[str, Any] = {}
-        for evaluated in self.study.evaluated:
-            for system in self.systems(evaluated, selection):
+        for own in self.study.evaluation_sets:
+            for system in self.systems(own, selection):
                 recipes[system.name] = dict(system.recipe)
-                for split in evaluated.splits:
-                    for task in self.study.tasks:
-                        scored = evaluated.score([system], split, task)
+                for split in own.splits:
+                    for task, scored in own.score([system], split, [*self.study.tasks]).items():
                         parts[task].append(build([scored], self.options(task, selection, {})))
                 self.say(f"assess {selection.name}", len(recipes), len(recipes))
-        return [
-            Result(f"{task}-{selection.name}", together(found, recipes), printed=False) for task, found in parts.items()
-        ]
+        return {
+            task: Result(f"{task}-{selection.name}", together(found, recipes), printed=False)
+            for task, found in parts.items()
+        }
 
     def _finished(self, report: Report, task: str, notes: Sequence[str]) -> Report:
         cautions = {each.planned.name: each.caution for each in self.fitted}

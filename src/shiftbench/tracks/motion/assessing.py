@@ -13,11 +13,12 @@ import numpy as np
 from shiftbench import files
 from shiftbench.assessment import build
 from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress, silent
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.settings import Assessment
-from shiftbench.track import Result, RunOptions, Task
+from shiftbench.track import RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shiftbench.track import Example, Task, Track
-from shiftbench.tracks.motion import assessing, example, running, schema
+from shiftbench.tracks.motion import assessing, example, schema, study
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.paper import PAPER
 from shiftbench.tracks.motion.prepared import orders, preparation, workplace
@@ -22,7 +22,7 @@ TRACK = Track(
     example=Example(example.write, "motion-example", unit="scenes", is_folder=True),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
-    run=running.run,
+    run=study.run,
     paper=PAPER,
     assess=assessing.assess,
     resumes=True,

@@ -13,6 +13,7 @@ from shiftbench.tracks.motion.baselines.answers import Answered, constant_veloci
 from shiftbench.tracks.motion.baselines.presets import every_planner, planners
 from shiftbench.tracks.motion.prepared.live import LiveStore
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
+from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
 from shiftbench.tracks.motion.submissions.truth import truth_of_requests
 from tests.tracks.motion import made_scene
@@ -119,7 +120,7 @@ def test_an_answer_is_the_submission_that_is_written(rng, truth, tmp_path):
 @pytest.mark.parametrize("error", ["cnll", "weighted_ade"])
 def test_scores_and_measures_of_a_system_are_its_own(rng, truth, error):
     found = some(rng, len(truth))
-    records, scored = found.scored(truth, error=error, split="more")
+    records, scored = scoring.records(truth, "more"), found.scored(truth, errors=[error])[error]
     own = getattr(metrics, error)(found.trajectories, found.weights, truth.targets)
     assert scored.errors == pytest.approx(own, rel=1e-9)
     assert (records.n, records.split, records.shifted) == (len(truth), "more", None)

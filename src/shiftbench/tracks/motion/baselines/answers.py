@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from shiftbench.check import Vector
 from shiftbench.methods.trajectories.situations import Situations
 from shiftbench.score import Role, System
-from shiftbench.scored import Records, Scored
+from shiftbench.scored import Scored
 from shiftbench.tracks.motion.baselines import planning
 from shiftbench.tracks.motion.maps.vector_features import KNOWN, STATE
 from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST
-from shiftbench.tracks.motion.submissions.scoring import scored_submission
+from shiftbench.tracks.motion.submissions.scoring import scored_submissions
 from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import Truth
 
@@ -48,16 +48,20 @@ class Answered:
         return replace(self, **parts, others={name: values[rows] for name, values in self.others.items()})
 
     def submission(self, truth: Truth) -> Submission:
-        """The official form, for the requests of a truth, which are ours in our order."""
+        """The official form, for the requests of a truth in the same order."""
         asked = (truth.scene_ids, truth.track_ids)
         return Submission.of(asked, self.trajectories, self.weights, self.uncertainty, is_ood=truth.shifted)
 
-    def scored(self, truth: Truth, *, error: str, split: str) -> tuple[Records, Scored]:
-        """As a system on the records of a truth, whose requests are ours in our order."""
-        records, scored = scored_submission(self.submission(truth), truth, error=error, name=self.name, split=split)
+    def scored(self, truth: Truth, *, errors: Sequence[str]) -> dict[str, Scored]:
+        """Score against ground truth in the same order, by each of several errors."""
+        found = scored_submissions(self.submission(truth), truth, errors=errors, name=self.name)
         system = System(self.name, self.role, self.measure, (self.measure, *self.others), self.about)
-        uncertainty = {self.measure: scored.uncertainty["uncertainty"], **self.others}
-        return records, replace(scored, system=system, uncertainty=uncertainty)
+        return {
+            error: replace(
+                scored, system=system, uncertainty={self.measure: scored.uncertainty["uncertainty"], **self.others}
+            )
+            for error, scored in found.items()
+        }
 
 
 def planned(trajectories: Any, scores: Any, settings: planning.Settings) -> tuple[Any, Vector, Vector]:
@@ -70,7 +74,7 @@ def planned(trajectories: Any, scores: Any, settings: planning.Settings) -> tupl
 
 
 def constant_velocity(requests: Situations) -> Answered:
-    """The baseline that needs no model: on as it was last seen; the faster, the less certain."""
+    """The baseline that needs no model: keep the last observed velocity; the faster, the less certain."""
     parts = [
         _last_velocity(requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"])
         for start in range(0, len(requests), BLOCK)

@@ -5,6 +5,7 @@ The published scripts score trajectories only; here a submission file also gets 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -126,31 +127,48 @@ def scores(submission: Submission, truth: Truth, *, most: int = MOST_MODES) -> d
     return mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets, most=most)
 
 
+def records(truth: Truth, split: str = "all") -> Records:
+    """The requests of a ground truth as records; those of a scene (or recording) are resampled together."""
+    clusters: Index = check.codes("clusters", truth.scene_ids if truth.clusters is None else truth.clusters)
+    return Records(len(truth), split, truth.shifted, clusters, truth.slices)
+
+
+def scored_submissions(
+    submission: Submission, truth: Truth, *, errors: Sequence[str], name: str = "submission"
+) -> dict[str, Scored]:
+    """A submission as a system on the records of its ground truth, by each of several errors.
+
+    Args:
+        submission: what is predicted.
+        truth: where the vehicles went.
+        errors: names in `ERRORS`, whose retention is scored.
+        name: what the system is called.
+
+    Raises:
+        PredictionsError: as `line_up`.
+        UnknownNameError: for an unknown error.
+    """
+    for error in errors:  # before all the work
+        _kind(error)
+    lined = line_up(submission, truth)
+    found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
+    systems = {}
+    for error in errors:
+        # Weights that sum to a little more than 1 could take the error of a perfect prediction below 0.
+        system = scored.given(name, np.maximum(found[error], 0.0), {"uncertainty": lined.uncertainty})
+        means = {key: values for key, values in found.items() if key in METRICS and key != error}  # the mean error
+        systems[error] = replace(system, means=means)
+    return systems
+
+
 def scored_submission(
     submission: Submission, truth: Truth, *, error: str = "cnll", name: str = "submission", split: str = "all"
 ) -> tuple[Records, Scored]:
     """A submission as a system on the records of its ground truth; its report is made with `options(error)`.
 
-    Args:
-        submission: what is predicted.
-        truth: where the vehicles went. The requests of a scene (or recording) are resampled together.
-        error: `cnll` or `weighted_ade`, whose retention is scored.
-        name: what the system is called.
-        split: `dev`, `eval` or `all`.
-
-    Raises:
-        PredictionsError: as `line_up`.
-        UnknownNameError: an error that is none.
+    split: `dev`, `eval` or `all`. Otherwise as `scored_submissions`.
     """
-    _kind(error)  # before all the work
-    lined = line_up(submission, truth)
-    found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
-    # Weights that sum to a little more than 1 could take the error of a perfect prediction below 0.
-    system = scored.given(name, np.maximum(found[error], 0.0), {"uncertainty": lined.uncertainty})
-    clusters: Index = check.codes("clusters", truth.scene_ids if truth.clusters is None else truth.clusters)
-    records = Records(len(truth), split, truth.shifted, clusters, truth.slices)
-    means = {key: values for key, values in found.items() if key in METRICS and key != error}  # that is the mean error
-    return records, replace(system, means=means)
+    return records(truth, split), scored_submissions(submission, truth, errors=[error], name=name)[error]
 
 
 def options(error: str = "cnll", **others: Any) -> Options:

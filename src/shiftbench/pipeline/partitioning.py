@@ -1,4 +1,4 @@
-"""Partition and features of a run, and what is to be known about them."""
+"""Partitions of a table, clusters that they share, and the features that models may see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shiftbench import features, files, keys, tables
 from shiftbench.errors import PartitionError, TableError
 from shiftbench.features import Features
 from shiftbench.partition import IN_DOMAIN, Manifest, Partition, Rules, leakage, partition, write_manifest
-from shiftbench.run.given import Given
+from shiftbench.pipeline.existing_partition import Given
 from shiftbench.settings import Settings
 
 MOST = float(np.finfo(np.float32).max)
@@ -151,3 +151,18 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
     if messages and not settings.allow_leaks:
         raise TableError(*messages)
     return chosen, messages
+
+
+def shared(train: pl.DataFrame, evaluated: pl.DataFrame, clusters: Sequence[str]) -> int:
+    """How many of the records evaluated have a cluster that occurs in train."""
+    known, own = (keys.key(frame, "+".join(clusters)).cast(pl.String) for frame in (train, evaluated))
+    return int(own.is_in(known.unique().implode()).sum())
+
+
+def kept_whole(train: pl.DataFrame, eval_in: pl.DataFrame, clusters: Sequence[str]) -> tuple[str, ...]:
+    """The columns of clusters that folds of train must not cut: these, or none if the partition itself cuts them.
+
+    Folds are to train what eval_in is: where most of its records meet their clusters in train, so do those of a fold.
+    """
+    cut = bool(clusters) and 2 * shared(train, eval_in, clusters) > eval_in.height
+    return () if cut else tuple(clusters)

@@ -1,16 +1,16 @@
-"""The records that systems are judged on: the evaluated partitions of the table, and tables named as test sets."""
+"""Records of tables that systems are scored on: the evaluated partitions, and tables named as test sets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shiftbench import features, files, tables
+from shiftbench import features, tables
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
@@ -19,8 +19,9 @@ from shiftbench.fingerprints import fingerprints
 from shiftbench.methods import MethodModule
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
-from shiftbench.run.data import infinite_target, with_target
-from shiftbench.score import Role
+from shiftbench.pipeline.study import EvaluationSet, Fitted
+from shiftbench.pipeline.table_data import Opened, infinite_target, with_target
+from shiftbench.predictions import Predictions
 from shiftbench.scored import Records, Scored
 from shiftbench.scored_table import cluster_codes, meet
 from shiftbench.settings import Settings
@@ -34,26 +35,54 @@ MOST_DRAWN = 500_000  # records for which every draw of a model is kept; of more
 
 
 @dataclass(frozen=True)
-class Judged:
+class TableSystem:
+    """What a fitted method predicts for the records of an evaluation set.
+
+    answered: [N] which of these records it has an answer for; None where for all.
+    """
+
+    fitted: Fitted
+    ensemble: Gaussian | Categorical
+    answered: Flags | None
+
+    @property
+    def name(self) -> str:
+        """What it is called in the report."""
+        return self.fitted.planned.name
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The method and its complete settings."""
+        return {"method": self.fitted.planned.method, **self.fitted.settings}
+
+
+@dataclass(frozen=True)
+class TableRecords(EvaluationSet[TableSystem]):
     """Records with their ids, the partition of each and the fingerprints of their targets, all [N].
 
-    name: of a test set, or empty for the table's. id_column: of the ids; None where they are row numbers.
+    name: of a test set, or empty for the run's own table. id_column: of the ids; None where they are row numbers.
+    clusters, slicing: how records are grouped in reports.
+    manifest: the hash of the partition that methods were fitted to.
     """
 
     frame: pl.DataFrame
     ids: pl.Series
     partition: pl.Series
     fingerprints: pl.Series
+    target: str
     name: str = ""
     id_column: str | None = None
+    clusters: tuple[str, ...] = ()
+    slicing: Slicing = field(default_factory=Slicing)
+    manifest: str = ""
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, parts: Partition, settings: Settings, *, id_column: str | None) -> Judged:
+    def of(cls, frame: pl.DataFrame, parts: Partition, settings: Settings, *, id_column: str | None) -> TableRecords:
         """The evaluated records of a partitioned table."""
         kept = parts.assignment.is_in(EVALUATED).fill_null(False)
         frame, ids = frame.filter(kept), parts.ids.filter(kept)
         prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
-        return cls(frame, ids, parts.assignment.filter(kept), prints, id_column=id_column)
+        return cls(frame, ids, parts.assignment.filter(kept), prints, settings.target, id_column=id_column)
 
     @property
     def splits(self) -> dict[str, tuple[str, ...]]:
@@ -64,47 +93,64 @@ class Judged:
         return {split: names for split, names in SPLITS.items() if there.intersection(names)}
 
     def predicted(self, module: MethodModule, place: Path, *, cores: int) -> Gaussian | Categorical:
-        """What the system fitted into `place` says about all records.
+        """What the method fitted into `place` predicts for all records.
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
         """
         if not self.name:
             return module.predict(self.frame, folder=place, cores=cores)
-        said = (module.predict(block, folder=place, cores=cores) for block in self.frame.iter_slices(BLOCK))
+        parts = (module.predict(block, folder=place, cores=cores) for block in self.frame.iter_slices(BLOCK))
         if self.frame.height > MOST_DRAWN:
-            said = (part.merged() if isinstance(part, Gaussian) else part for part in said)
-        return concatenated(list(said))
+            parts = (part.merged() if isinstance(part, Gaussian) else part for part in parts)
+        return concatenated(list(parts))
 
-    def records(self, split: str, clusters: Sequence[str], slicing: Slicing) -> Records:
+    def score(
+        self, systems: Sequence[TableSystem], split: str, tasks: Sequence[str]
+    ) -> Mapping[str, tuple[Records, list[Scored]]]:
+        """Errors and uncertainty of systems on a split; a table is scored by the one error of its target."""
+        found = self.records(split), [self._scored(system, split) for system in systems]
+        return dict.fromkeys(tasks, found)
+
+    def records(self, split: str) -> Records:
         """What all systems share on a split; a test set has the clusters and slices whose columns it has."""
         rows = self.frame.filter(self._within(split))
-        if self.name:
-            clusters = clusters if set(clusters) <= set(rows.columns) else ()
-            return Records(
-                rows.height, split, None, cluster_codes(rows, clusters), slicing.labels(rows), calendar=slicing.calendar
-            )
-        shifted = (self.partition.filter(self._within(split)) == SPLITS[split][1]).to_numpy()
-        return Records(
-            rows.height, split, shifted, cluster_codes(rows, clusters), slicing.labels(rows), calendar=slicing.calendar
-        )
+        clusters = self.clusters
+        shifted = None
+        if not self.name:
+            shifted = (self.partition.filter(self._within(split)) == SPLITS[split][1]).to_numpy()
+        elif not set(clusters) <= set(rows.columns):
+            clusters = ()
+        groups, slices = cluster_codes(rows, clusters), self.slicing.labels(rows)
+        return Records(rows.height, split, shifted, groups, slices, calendar=self.slicing.calendar)
 
-    def scored(
-        self, split: str, name: str, ensemble: Gaussian | Categorical, *, target: str, role: Role, about: str
-    ) -> Scored:
-        """Errors and uncertainties on a split of a system that says `ensemble` about all records."""
-        kept = self.within(split)
-        part = ensemble if kept.all() else ensemble.select(np.flatnonzero(kept))
-        return meet(name, part, self.frame[target].filter(kept), role=role, about=about)
+    def _scored(self, system: TableSystem, split: str) -> Scored:
+        kept = self._within(split).to_numpy()
+        part = system.ensemble if kept.all() else system.ensemble.select(np.flatnonzero(kept))
+        planned, targets = system.fitted.planned, self.frame[self.target].filter(kept)
+        found = meet(planned.name, part, targets, role=planned.role, about=system.fitted.about)
+        return found if system.answered is None else found.answering(system.answered[kept])
 
-    def within(self, split: str) -> Flags:
-        """Which of the records [N] are of a split."""
-        return self._within(split).to_numpy()
+    def write(self, system: TableSystem, folder: Path) -> None:
+        """Write the predictions of the records that a system has an answer for."""
+        count = len(self.ids)
+        rows = np.arange(count) if system.answered is None else np.flatnonzero(system.answered)
+        if not len(rows):
+            return
+        shown = system.ensemble if len(rows) == count else system.ensemble.select(rows)
+        recipe = {
+            "method": system.fitted.planned.method, "settings": system.fitted.settings, "target": self.target,
+            "manifest": self.manifest, "id_column": self.id_column, "unanswered": count - len(rows),
+        }  # fmt: skip
+        path = folder / "predictions" / self.name / f"{system.fitted.planned.place}.parquet"
+        Predictions(self.ids.to_numpy()[rows], shown, recipe, self.fingerprints[rows]).save(path)
 
     def _within(self, split: str) -> pl.Series:
         return self.partition.is_in(list(self.splits[split]))
 
 
-def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tuple[list[Judged], list[str]]:
+def test_sets(
+    settings: Settings, train: pl.DataFrame, chosen: Features, opened: Opened
+) -> tuple[list[TableRecords], list[str]]:
     """The test sets that the settings name, and a note for each that lost rows because they have no target.
 
     Raises:
@@ -114,15 +160,15 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
     for name, path in settings.test_sets.items():
         try:
             with tables.reading_notes() as told:
-                judged, lost = _read(name, Path(path), settings, train, chosen)
+                records, lost = _read(name, Path(path), settings, chosen, opened)
         except TableError as error:
-            problems += [f"test set {name}: {said}" for said in error.problems]
+            problems += [f"test set {name}: {problem}" for problem in error.problems]
             continue
-        found.append(judged)
-        notes += [f"test set {name}: {note}" for note in told]
-        if seen := _seen(judged.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
+        found.append(records)
+        notes += [f"test set {name}: {note}" for note in (*opened.table(Path(path))[1], *told)]
+        if seen := _seen(records.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
             notes.append(
-                f"test set {name}: {seen:,} of {judged.frame.height:,} records are in train, with the same features "
+                f"test set {name}: {seen:,} of {records.frame.height:,} records are in train, with the same features "
                 "and target, so that its scores are too good"
             )
         if lost:
@@ -132,8 +178,8 @@ def test_sets(settings: Settings, train: pl.DataFrame, chosen: Features) -> tupl
     return found, notes
 
 
-def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen: Features) -> tuple[Judged, int]:
-    frame, where = tables.read_table(path), path.name
+def _read(name: str, path: Path, settings: Settings, chosen: Features, opened: Opened) -> tuple[TableRecords, int]:
+    (frame, _), where = opened.table(path), path.name
     used = [*chosen.numeric, *chosen.categorical, *chosen.dates]
     tables.require(frame, [settings.target, *used, *settings.baselines], where=where)
     bad = [] if settings.task == "classification" else infinite_target(frame, settings.target, where=where)
@@ -147,7 +193,7 @@ def _read(name: str, path: Path, settings: Settings, train: pl.DataFrame, chosen
     partition = pl.repeat(name, frame.height, eager=True).alias("partition")
     ids = ids.filter(known)
     prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
-    return Judged(frame, ids, partition, prints, name, column), len(known) - frame.height
+    return TableRecords(frame, ids, partition, prints, settings.target, name, column), len(known) - frame.height
 
 
 def _seen(frame: pl.DataFrame, train: pl.DataFrame, columns: list[str]) -> int:
@@ -167,7 +213,7 @@ def _unlike(frame: pl.DataFrame, chosen: Features, where: str) -> list[str]:
             try:
                 features.matrix(frame, _only(kind, name))  # all at once need much memory
             except TableError as error:
-                problems += [f"{where}: {said}" for said in error.problems]
+                problems += [f"{where}: {problem}" for problem in error.problems]
     return problems
 
 
@@ -176,7 +222,7 @@ def _only(kind: str, name: str) -> Features:
     return Features(**of_kind)
 
 
-def hashes(settings: Settings) -> Mapping[str, str]:
+def hashes(settings: Settings, opened: Opened) -> Mapping[str, str]:
     """The SHA-256 of every test set, which must be what the settings say if they say any.
 
     Raises:
@@ -186,7 +232,7 @@ def hashes(settings: Settings) -> Mapping[str, str]:
     found, problems = {}, []
     for name, path in settings.test_sets.items():
         try:
-            found[name] = files.sha256(Path(path))
+            found[name] = opened.sha256(Path(path))
         except OSError as error:
             raise TableError(f"test set {name}: expected a table at {path}, found none ({error.strerror}).") from None
         if settings.test_sets_sha256.get(name, found[name]) != found[name]:

@@ -1,27 +1,29 @@
-"""The table of a run: read, its task settled, rows without a target dropped and counted."""
+"""The table of a run: read once, its task settled, rows without a target dropped and counted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from shiftbench import files, tables
+from shiftbench import files, keys, tables
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods.targets import classes_of, labels
 from shiftbench.partition import PARTITIONS, Manifest, Rules, windows
-from shiftbench.run import columns, given
-from shiftbench.run.division import kept_apart, own_ids, rules_of
-from shiftbench.run.given import Given
+from shiftbench.pipeline import existing_partition
+from shiftbench.pipeline.existing_partition import Given
+from shiftbench.pipeline.partitioning import kept_apart, own_ids, rules_of
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
 
 LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
+LABELS = ("group", "by", "apart")  # rules whose columns are only compared with each other
 MOST_CLASSES = 50  # more are no classes unless each has five rows or more
 
 
@@ -42,21 +44,58 @@ class Data:
     given: Given | None = None
 
 
-def prepare(settings: Settings) -> Data:
+class Opened:
+    """Tables and folders of partitions, each read and hashed once, whatever the number of tasks."""
+
+    def __init__(self) -> None:
+        self._tables: dict[Path, tuple[pl.DataFrame, tuple[str, ...]]] = {}
+        self._partitions: dict[Path, tuple[pl.DataFrame, Given]] = {}
+        self._hashes: dict[Path, str] = {}
+
+    def table(self, path: Path) -> tuple[pl.DataFrame, tuple[str, ...]]:
+        """The rows of a table, and the notes of reading it.
+
+        Raises:
+            TableError: if it cannot be read.
+        """
+        if path not in self._tables:
+            with tables.reading_notes() as notes:
+                frame = tables.read_table(path)
+            self._tables[path] = (frame, tuple(notes))
+        return self._tables[path]
+
+    def partitions(self, folder: Path) -> tuple[pl.DataFrame, Given]:
+        """The records of a folder of partitions, and where each belongs.
+
+        Raises:
+            PartitionError, TableError: as `existing_partition.read`.
+        """
+        if folder not in self._partitions:
+            self._partitions[folder] = existing_partition.read(folder)
+        return self._partitions[folder]
+
+    def sha256(self, path: Path) -> str:
+        """The SHA-256 of a file."""
+        if path not in self._hashes:
+            self._hashes[path] = files.sha256(path)
+        return self._hashes[path]
+
+
+def prepare(settings: Settings, opened: Opened) -> Data:
     """Read the table or the partitions, settle ids and task, drop and count the rows without a target.
 
-    Whatever is wrong with a value is said here, while rows still have the numbers that they have in the file.
+    Invalid values are reported here, while rows still have the numbers that they have in the file.
     """
     where = Path(settings.table).name
-    with tables.reading_notes() as notes:
-        frame, made, digest = _read(settings)
+    frame, made, digest, read = _read(settings, opened)
+    notes = [*read]
     named = [settings.target, *settings.baselines, *settings.clusters]
     tables.require(frame, named, where=where)
     rules = None if made else _rules(settings, frame)
     ids = made.ids if made else tables.native_ids(frame, rules.id if rules else None, where=where)
     task = task_of(frame[settings.target], settings)
     with tables.reading_notes() as told:
-        columns.require_uniform(frame, settings, where=where)
+        _require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
     if task == "regression" and (
         bad := infinite_target(frame, settings.target, where=where, ids=ids if made else None)
@@ -91,19 +130,20 @@ def _check_values(frame: pl.DataFrame, forecasts: Sequence[str], rules: Rules | 
         windows.physical(frame[rules.time])
 
 
-def _read(settings: Settings) -> tuple[pl.DataFrame, Given | None, str]:
-    """The records, where each belongs if the table is a folder of partitions, and the hash of either."""
+def _read(settings: Settings, opened: Opened) -> tuple[pl.DataFrame, Given | None, str, tuple[str, ...]]:
+    """The records, where each belongs if the table is a folder of partitions, the hash of either, and notes."""
     folder = Path(settings.table)
     if not folder.is_dir():
-        digest = _expected(settings, _table_hash(folder))
-        return tables.read_table(folder), None, digest
+        digest = _expected(settings, _table_hash(folder, opened))
+        frame, notes = opened.table(folder)
+        return frame, None, digest, notes
     if said := [name for name, value in settings.partition.items() if value not in (None, (), {}, [])]:
         raise SettingsError(
             f"{folder}: expected no rules of partition with a folder of partitions, found {', '.join(said)}. "
             "Drop these, or name the whole table."
         )
-    frame, made = given.read(folder)
-    return frame, made, _expected(settings, _folder_hash(made.manifest))
+    frame, made = opened.partitions(folder)
+    return frame, made, _expected(settings, _folder_hash(made.manifest)), ()
 
 
 def _folder_hash(manifest: Manifest) -> str:
@@ -166,9 +206,9 @@ def infinite_target(frame: pl.DataFrame, target: str, *, where: str, ids: pl.Ser
     return [f"{where}: column {target!r}: expected {wanted}, found {found} in {places}. Drop these."]
 
 
-def _table_hash(table: Path) -> str:
+def _table_hash(table: Path, opened: Opened) -> str:
     try:
-        return files.sha256(table)
+        return opened.sha256(table)
     except OSError as error:
         raise TableError(f"{table}: expected a table, found none ({error.strerror}).") from None
 
@@ -181,3 +221,40 @@ def _expected(settings: Settings, found: str) -> str:
             "settings to run on this one."
         )
     return found
+
+
+# --- columns of one kind of value ------------------------------------------------------------------------------------
+
+
+def _require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> None:
+    """Check that no column with a role, and no possible feature, is text that is mostly numbers or dates.
+
+    Raises:
+        TableError: naming every such column, with rows counted from 1 and what to do.
+    """
+    rules = settings.partition
+    labels = _there(frame, [*settings.clusters, *(str(rules[role]) for role in LABELS if rules.get(role))])
+    values = _there(frame, [*settings.slices, *([str(rules["time"])] if rules.get("time") else [])])
+    if settings.task is None:
+        values.append(settings.target)
+    settled = {*labels, *values, settings.target, str(rules.get("id") or "id")}
+    patterns = (*settings.drop, *settings.keep)
+    features = [
+        name for name in frame.columns if name not in settled and not any(fnmatchcase(name, each) for each in patterns)
+    ]
+    problems: list[str] = []
+    for names, own_labels, advice in (
+        (values, labels, ""),
+        (features, [], "If these are codes, name the column with --keep; if it is not needed, with --drop."),
+    ):
+        try:
+            tables.require_uniform(frame, names, where=where, labels=own_labels, advice=advice)
+        except TableError as error:
+            problems += error.problems
+    if problems:
+        raise TableError(*problems)
+
+
+def _there(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
+    """The existing columns behind names such as `city` or `city+state`; missing ones are reported elsewhere."""
+    return [part for name in names for part in keys.parts(name, frame.columns) if part in frame.columns]

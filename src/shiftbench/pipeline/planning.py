@@ -1,0 +1,87 @@
+"""The methods of a run on a table: which are fitted, in which order, with which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from shiftbench import files, methods
+from shiftbench.errors import SettingsError
+from shiftbench.methods import presets
+from shiftbench.pipeline.study import Planned
+from shiftbench.settings import DEFAULT_METHOD, Settings, title
+
+
+def plan(settings: Settings) -> list[Planned]:
+    """The methods in their order, then the constant baseline, then every column that is a forecast by itself.
+
+    Raises:
+        SettingsError: if a method is made of others that do not come before it.
+    """
+    planned: list[Planned] = []
+    for entry in chosen_methods(settings):
+        planned.append(_planned(entry, settings, [before.name for before in planned]))
+    constant = "majority" if settings.task == "classification" else "mean"
+    planned.append(Planned(constant, constant, "baseline", {}))
+    taken = {entry.name for entry in planned}
+    for column in dict.fromkeys(settings.baselines):
+        name = f"{column} (column)" if column in taken else column
+        planned.append(Planned(name, "column", "baseline", {"column": column}))
+    return planned
+
+
+def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
+    """The methods that the settings list, or those of their preset, or the default one, with the members said."""
+    entries = settings.methods or ({"name": DEFAULT_METHOD},)
+    if settings.preset:
+        entries = presets.preset(settings.preset, task=settings.task or "regression")
+    if settings.members is None:
+        return entries
+    known = [methods.method(str(entry.get("name", DEFAULT_METHOD))) for entry in entries]
+    # Where no method is an ensemble of single models, members are whatever a method calls so.
+    counted = any(method.role == "ensemble" for method in known)
+    return tuple(
+        {**entry, "members": settings.members} if method.role == "ensemble" or not counted else entry
+        for entry, method in zip(entries, known, strict=True)
+    )
+
+
+def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]) -> Planned:
+    name, method = title(entry), methods.method(str(entry.get("name", DEFAULT_METHOD)))
+    own = {key: value for key, value in entry.items() if key not in ("name", "title")}
+    known = {place.name for place in fields(method.load().Settings)}
+    if "seed" in known:
+        own.setdefault("seed", settings.seed)
+    if "of" in known:
+        parts = [own["of"]] if isinstance(own.get("of"), str) else list(own.get("of", ()))
+        if late := [part for part in parts if part not in before]:
+            raise SettingsError(
+                f"{name}: expected to be made of methods that come before it ({', '.join(before) or 'none'}), found "
+                f"{', '.join(map(repr, late))}. Change the order, or the names in `of`."
+            )
+        places = [files.name_of(part) for part in parts]
+        own["of"] = places[0] if isinstance(own.get("of"), str) else places
+    return Planned(name, method.name, method.role, own)
+
+
+def own_settings(planned: Planned, settings: Settings, clusters: Sequence[str] = ()) -> Any:
+    """The settings of a system's method, checked; its folds keep `clusters` whole unless it names its own."""
+    module = methods.method(planned.method).load()
+    own: dict[str, Any] = {"task": settings.task}
+    own |= {"classes": settings.classes} if settings.classes else {}
+    own |= {"clusters": list(clusters)} if "clusters" in {place.name for place in fields(module.Settings)} else {}
+    return module.Settings.from_dict({**own, **planned.settings})
+
+
+def written_out(settings: Settings) -> Settings:
+    """The settings with every default of the methods in them, so that a later version repeats the run."""
+    entries = []
+    for planned, entry in zip(plan(settings), chosen_methods(settings), strict=False):
+        own = own_settings(planned, settings).to_dict()
+        if "of" in own:
+            own["of"] = entry["of"]
+        left = {"task", "classes", *({"clusters"} - planned.settings.keys())}  # these follow from the partition
+        values = {name: value for name, value in own.items() if name not in left}
+        entries.append({"name": planned.method, "title": planned.name, **values})
+    return replace(settings, preset="", members=None, methods=tuple(entries))

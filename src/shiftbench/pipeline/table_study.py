@@ -1,0 +1,275 @@
+"""A run on a table: its partition, features, evaluation sets and methods, for one target."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shiftbench import methods, tables
+from shiftbench import settings as settings_module
+from shiftbench.assessment import Options, squared
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.features import Features
+from shiftbench.methods import fitted_folder
+from shiftbench.partition import PARTITIONS, Partition
+from shiftbench.pipeline import existing_partition, study
+from shiftbench.pipeline.evaluation_set import EVALUATED, TableRecords, TableSystem, hashes, test_sets
+from shiftbench.pipeline.leak import leaks
+from shiftbench.pipeline.partitioning import Divided, adopt, choose_features, divide, infinite, kept_whole
+from shiftbench.pipeline.planning import own_settings, plan, written_out
+from shiftbench.pipeline.study import Fitted, Planned, Selection, Study
+from shiftbench.pipeline.table_data import Data, Opened, prepare
+from shiftbench.progress import Progress, silent
+from shiftbench.report.content import Report
+from shiftbench.settings import Settings
+from shiftbench.slicing import Slicing
+
+RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings of the report alone
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left behind: its folder, its report, and the settings that repeat it."""
+
+    folder: Path
+    report: Report
+    settings: Settings
+
+
+def run(
+    settings: Settings, folder: str | Path, *, cores: int = 1, progress: Progress | None = None,
+    opened: Opened | None = None,
+) -> Outcome:  # fmt: skip
+    """Partition, fit, predict and assess; everything is written below `folder`.
+
+    An interrupted run continues where it stopped; the same settings give the same numbers on any number of cores.
+    opened: tables that other tasks of the same run have read.
+
+    Raises:
+        ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
+    """
+    found = TableStudy.open(settings, Path(folder), opened or Opened(), say=progress or silent)
+    result = study.run(found, Path(folder), cores=cores, progress=progress)[0]
+    return Outcome(Path(folder), result.report, found.settings)
+
+
+@dataclass(frozen=True)
+class TableStudy(Study[TableSystem, TableRecords]):
+    """A table that is read and partitioned, with the methods that learn from it (see `study.Study`)."""
+
+    settings: Settings
+    data: Data
+    divided: Divided
+    features: Features
+    evaluated: Sequence[TableRecords]
+    slicing: Slicing
+    notes: tuple[str, ...]
+
+    @classmethod
+    def open(cls, settings: Settings, folder: Path, opened: Opened, *, say: Progress) -> TableStudy:
+        """Read and partition the table, and check everything that can be wrong before anything is fitted.
+
+        Raises:
+            ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
+        """
+        say("read", 0, 1)
+        data = prepare(settings, opened)
+        settings = replace(written_out(data.settings), test_sets_sha256=hashes(data.settings, opened))
+        new = not folder.exists()
+        claim(settings, folder)
+        say("partition", 0, 1)
+        try:
+            return cls._divided(settings, data, folder, opened)
+        except ShiftbenchError:
+            if new:  # a refused run leaves nothing behind
+                shutil.rmtree(folder)
+            raise
+
+    @classmethod
+    def _divided(cls, settings: Settings, data: Data, folder: Path, opened: Opened) -> TableStudy:
+        divided = _divided(data, folder / "partition")
+        train = divided.parts.frame("train")
+        features, notes = choose_features(train, settings, _roles(data))
+        assigned = divided.parts.assignment.is_not_null()
+        if problems := infinite(divided.parts.table, divided.parts.ids, assigned, features):
+            raise TableError(*problems)
+        further, lost = test_sets(settings, train, features, opened)
+        id_column = data.rules.id if data.rules else divided.manifest.rules.get("id")
+        own = TableRecords.of(data.frame, divided.parts, settings, id_column=id_column)
+        slicing = _slicing(settings, divided, own)
+        evaluated = [
+            replace(each, clusters=settings.clusters, slicing=slicing, manifest=divided.manifest.hash)
+            for each in (own, *further)
+        ]
+        told = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
+        return cls(settings, data, divided, features, evaluated, slicing, told)
+
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """The one task; its title would say nothing new."""
+        return {self.settings.task or "": ""}
+
+    @property
+    def planned(self) -> list[Planned]:
+        """Methods and baselines in the order of fitting."""
+        return plan(self.settings)
+
+    @property
+    def evaluation_sets(self) -> Sequence[TableRecords]:
+        """The evaluated partitions, then the test sets."""
+        return self.evaluated
+
+    def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
+        """Fit a method to train, stopped by dev_in."""
+        module, parts = methods.method(planned.method).load(), self.divided.parts
+        train = parts.frame("train")
+        own = own_settings(planned, self.settings, kept_whole(train, parts.frame("eval_in"), self.settings.clusters))
+        module.fit(
+            train,
+            parts.frame("dev_in"),
+            features=self.features,
+            target=self.settings.target,
+            settings=own,
+            folder=folder,
+            cores=cores,
+            progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
+        )
+        about = module.about(self.evaluated[0].frame, folder=folder)
+        return Fitted(planned, own.to_dict(), folder, about, methods.caution(folder))
+
+    def systems(
+        self, fitted: Sequence[Fitted], records: TableRecords, _selection: Selection, *, folder: Path, cores: int,
+        progress: Progress,
+    ) -> Iterator[TableSystem]:  # fmt: skip
+        """One system of each method; one that is made of others takes their predictions."""
+        known: dict[str, Any] = {}
+        for each in fitted:
+            progress(f"predict {each.planned.name}", 0, 1)
+            module = methods.method(each.planned.method).load()
+            if combined := getattr(module, "of_predictions", None):
+                own = own_settings(each.planned, self.settings)
+                ensemble = combined([known[name] for name in own.of], own)
+            else:
+                with fitted_folder.using(each.folder):
+                    ensemble = records.predicted(module, each.folder, cores=cores)
+            known[each.planned.place] = ensemble
+            yield TableSystem(each, ensemble, methods.answered(records.frame, folder=each.folder))
+
+    def options(self, _task: str, _selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
+        """Title, units and recipe."""
+        settings = self.settings
+        return Options(
+            title=settings.title or f"{settings.target} · {Path(settings.table).name}",
+            task=settings.task or "",
+            rule=settings.assessment.rule,  # type: ignore[arg-type]
+            intervals=settings.assessment.intervals(settings.seed, cores),
+            **_units(settings),
+            recipe=self._recipe(recipes),
+        )
+
+    def finished(self, report: Report, _task: str) -> Report:
+        """The report with its notes, and with what clusters in train and evaluation alike make of its scores."""
+        notes = (*self.notes, *self.slicing.notes, *self.slicing.only_in(self.divided.parts.frame("train")))
+        found = leaks(self.divided.parts, self.settings.clusters, self.features, self.settings)
+        return replace(report, warnings=(*notes, *report.warnings), leaks=found)
+
+    def _recipe(self, systems: Mapping[str, Any]) -> dict[str, Any]:
+        settings, data, divided = self.settings, self.data, self.divided
+        return {
+            **({"track": dict(settings.track)} if settings.track else {}),
+            "table": Path(settings.table).name,
+            "table_sha256": settings.table_sha256,
+            **({"test_sets": dict(settings.test_sets_sha256)} if settings.test_sets else {}),
+            "target": settings.target,
+            "rows": {"read": data.rows_read, "without_target": data.rows_read - data.frame.height},
+            "manifest": divided.manifest.hash,
+            "partition": {
+                "rules": dict(divided.manifest.rules),
+                "counts": dict(divided.parts.counts),
+                "unused": dict(divided.parts.unused),
+            },
+            "features": {
+                "used": [*self.features.numeric, *self.features.categorical, *self.features.dates],
+                "left_out": dict(self.features.left_out),
+            },
+            "clusters": list(settings.clusters),
+            "systems": dict(systems),
+            "seed": settings.seed,
+        }
+
+
+def claim(settings: Settings, folder: Path) -> None:
+    """Write the settings into the folder; refuse one that holds another run, whose files would be mixed with these."""
+    path = folder / "run.toml"
+    if not path.exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise SettingsError(
+                f"{folder}: expected a new or empty folder, found one with files. Choose another --out."
+            )
+        settings_module.write(settings, path)
+        return
+    before, now = settings_module.read(path), settings_module.to_dict(settings)
+    names = {*before, *now} - {"table", "test_sets"} - RETOLD
+    changed = sorted(name.removesuffix("_sha256") for name in names if before.get(name) != now.get(name))
+    if changed:
+        raise SettingsError(
+            f"{folder}: expected a new folder or one of the same run, found a run whose settings differ in "
+            f"{', '.join(changed)}. Choose another --out, or --overwrite."
+        )
+    settings_module.write(settings, path)  # those of the report may have changed
+
+
+def _roles(data: Data) -> tuple[str, ...]:
+    """The columns with a role in the partition, and the ids: none of them is a feature."""
+    if data.given is not None:
+        return existing_partition.roles(data.given.manifest.rules, data.frame.columns)
+    assert data.rules is not None
+    return tuple(data.rules.columns())
+
+
+def _divided(data: Data, folder: Path) -> Divided:
+    if data.given is not None:
+        return adopt(data.frame, data.given, folder)
+    assert data.rules is not None
+    settings = data.settings
+    unseen = (settings.target, *tables.expand(settings.drop, data.frame.columns, what="column to drop"))
+    return divide(
+        data.frame, data.rules, folder, ids=data.ids, source=settings.table, clusters=settings.clusters, unseen=unseen
+    )
+
+
+def _slicing(settings: Settings, divided: Divided, evaluated: TableRecords) -> Slicing:
+    """The groups by which scores are broken down: as the settings say, else by the partition's columns and clusters."""
+    rules = divided.manifest.rules
+    by_default = (*(rules.get(role) for role in ("group", "time")), "+".join(settings.clusters))
+    slices = settings.slices or tuple(dict.fromkeys(name for name in by_default if isinstance(name, str) and name))
+    labels = [*settings.clusters, *(str(rules.get(role)) for role in ("group", "by"))]
+    return Slicing.of(evaluated.frame, slices, labels=labels)
+
+
+def _unseen(parts: Partition, settings: Settings) -> list[str]:
+    """A note for every class that is evaluated and never occurs in train."""
+    if settings.task != "classification":
+        return []
+    counts = {name: dict(parts.frame(name)[settings.target].value_counts().iter_rows()) for name in PARTITIONS}
+    unseen = [name for name in settings.classes if not counts["train"].get(name)]
+    found = {name: sum(counts[part].get(name, 0) for part in EVALUATED) for name in unseen}
+    return [
+        f"class {name!r} never occurs in train: models give it probability 0 in {count:,} evaluated records of it"
+        for name, count in found.items()
+        if count
+    ]
+
+
+def _units(settings: Settings) -> dict[str, Any]:
+    if settings.task == "classification":
+        return {"threshold": 0.5, "error_name": "classification error"}
+    return {
+        "threshold": settings.threshold,
+        "target_unit": settings.unit,
+        "error_unit": squared(settings.unit),
+        "error_name": "squared error",
+    }

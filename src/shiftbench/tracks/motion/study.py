@@ -1,0 +1,343 @@
+"""A run on prepared scenes: methods learn from train, predict every evaluated request once, and become systems."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from shiftbench import files
+from shiftbench.assessment import Options
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.methods import fitted_folder
+from shiftbench.partition.settings import SPLITS
+from shiftbench.pipeline import study
+from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
+from shiftbench.progress import Progress
+from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
+from shiftbench.score import Role
+from shiftbench.scored import Records, Scored
+from shiftbench.settings import Assessment
+from shiftbench.track import Prepared, RunOptions, Task
+from shiftbench.tracks.motion import schema
+from shiftbench.tracks.motion.baselines import plan_files, presets
+from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
+from shiftbench.tracks.motion.baselines.presets import VECTOR, Ensemble, Planner, every_planner, planners
+from shiftbench.tracks.motion.picture.galleries import galleries
+from shiftbench.tracks.motion.prepared.live import LiveStore
+from shiftbench.tracks.motion.prepared.store import Store
+from shiftbench.tracks.motion.submissions import scoring
+from shiftbench.tracks.motion.submissions.submission import write_submission
+from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
+from shiftbench.trajectory_ensembles import Mixture, Trajectories
+
+CLAIM = "run.json"
+MAIN = Selection()
+PLANNING = Selection("planning", compared=False)
+PLANNING_TITLE = "every number of members and aggregation"
+ENSEMBLES = {
+    "single": "one network",
+    "deep": "{members} networks",
+    "dropout": "{members} masks of dropout of one network",
+}
+
+
+@dataclass(frozen=True)
+class Requests(EvaluationSet[Answered]):
+    """Requests of a split, or of a test set, with their ground truth; `key` tells them from any others."""
+
+    name: str
+    requests: Store | LiveStore
+    key: str
+    truth: Truth
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All of them are one split."""
+        return (self.name,)
+
+    def score(
+        self, systems: Sequence[Answered], split: str, tasks: Sequence[str]
+    ) -> Mapping[str, tuple[Records, list[Scored]]]:
+        """Errors and uncertainty of systems by the error of each task."""
+        found = [system.scored(self.truth, errors=tasks) for system in systems]
+        records = scoring.records(self.truth, split)
+        return {task: (records, [scored[task] for scored in found]) for task in tasks}
+
+    def write(self, system: Answered, folder: Path) -> None:
+        """Write a submission in the official form."""
+        place = folder / "submissions" / self.name / f"{files.name_of(system.name)}.pb"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_submission(system.submission(self.truth), place)
+
+
+def run(
+    prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
+    progress: Progress | None,
+) -> list[Result]:  # fmt: skip
+    """Fit the methods of the preset, predict every evaluated request, and assess by the error of each task.
+
+    `folder` gets `model/`, `plans/` (predictions, kept so that an interrupted run does not repeat them) and
+    `submissions/` (the answers of every system in the official form).
+
+    Raises:
+        ShiftbenchError: whatever is wrong with the data, the settings or a test set.
+    """
+    found = MotionStudy.open(prepared, tasks, options, folder)
+    return study.run(found, folder, cores=cores, progress=progress)
+
+
+@dataclass(frozen=True)
+class MotionStudy(Study[Answered, Requests]):
+    """Prepared scenes with the methods of a preset (see `pipeline.study.Study`)."""
+
+    prepared: Prepared
+    judged_by: Mapping[str, Task]
+    chosen: RunOptions
+    store: Store
+    parts: tuple[Store, Store]
+    entries: Sequence[Mapping[str, Any]]
+    evaluated: Sequence[Requests]
+
+    @classmethod
+    def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, folder: Path) -> MotionStudy:
+        """Open the scenes and note in `folder` which methods are run.
+
+        Raises:
+            ShiftbenchError: for invalid data, settings or test sets, or a folder of another run.
+        """
+        store = Store.open(prepared.folder)
+        entries = presets.methods(options.preset, chosen=options.methods, members=options.members, seed=options.seed)
+        evaluated = [*_splits(store), *_test_sets(options.test_sets, store)]
+        parts = (_part(store, "train"), _part(store, "dev_in"))
+        _claim(folder, entries)
+        return cls(prepared, {task.name: task for task in tasks}, options, store, parts, entries, evaluated)
+
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Names and titles of the errors."""
+        return {name: task.title for name, task in self.judged_by.items()}
+
+    @property
+    def planned(self) -> list[Planned]:
+        """The methods of the preset."""
+        return [
+            Planned(
+                str(entry["title"]), str(entry["name"]), "ensemble",
+                {key: value for key, value in entry.items() if key not in ("name", "title")},
+            )
+            for entry in self.entries
+        ]  # fmt: skip
+
+    @property
+    def evaluation_sets(self) -> Sequence[Requests]:
+        """The splits that have requests, then the test sets."""
+        return self.evaluated
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The main report, and one of every way of planning if a method plans."""
+        plans = any(entry["name"] != VECTOR for entry in self.entries)
+        return (MAIN, PLANNING) if plans else (MAIN,)
+
+    def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
+        """Fit a network's members to train, stopped by dev_in."""
+        module = _module(planned.method)
+        settings = module.Settings.from_dict({"task": "regression", **planned.settings})
+        module.fit(
+            *self.parts, settings=settings, folder=folder, cores=cores,
+            progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
+        )  # fmt: skip
+        return Fitted(planned, settings.to_dict(), folder)
+
+    def systems(
+        self, fitted: Sequence[Fitted], records: Requests, selection: Selection, *, folder: Path, cores: int,
+        progress: Progress,
+    ) -> Iterator[Answered]:  # fmt: skip
+        """What is made of each method's plans or mixtures, and in the main report the baseline without a model."""
+        predict = partial(_predicted, records=records, plans=folder / "plans", cores=cores, progress=progress)
+        for each in fitted:
+            method, title = each.planned.method, each.planned.name
+            members = int(each.settings["members"])
+            if method == VECTOR:
+                if selection == MAIN:
+                    yield _mixture(each, predict(each, "deep"))
+                continue
+            chosen = planners if selection == MAIN else every_planner
+            for ensemble, group in groupby(chosen(method, title, members), attrgetter("ensemble")):
+                plans = predict(each, ensemble)  # gigabytes for the official requests: read once for all systems
+                assert isinstance(plans, Trajectories)
+                for planner in group:
+                    yield _chosen(plans, planner, each.settings)
+        if selection == MAIN:
+            yield constant_velocity(records.requests)
+
+    def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
+        """Title, threshold, intervals and recipe."""
+        assessment = self.chosen.assessment(Assessment())
+        intervals = assessment.intervals(self.chosen.seed, cores)
+        name = self.judged_by[task].title if selection == MAIN else f"{self.judged_by[task].title}, {PLANNING_TITLE}"
+        return scoring.options(
+            task,
+            title=f"Motion, {name}: {self.prepared.origin}",
+            task=task,
+            rule=assessment.rule,
+            intervals=intervals if selection == MAIN else replace(intervals, kind="normal"),
+            recipe=self._recipe(recipes),
+        )
+
+    def pictures(
+        self, systems: Sequence[Answered], scored: Sequence[Scored], records: Requests, task: str
+    ) -> tuple[list[Picture], list[str]]:
+        """Requests to look at, of evaluation alone: of each method's largest ensemble, those with the largest errors
+        and those it was least sure of."""
+        if records.name == "dev":
+            return [], []
+        own = [each for each in systems if each.role != "baseline" and each.recipe["ensemble"] != "dropout"]
+        largest = {each.recipe["method"]: each.name for each in own}  # single models come before their ensembles
+        shown = [
+            (system.name, system.submission(records.truth), errors.errors)
+            for system, errors in zip(systems, scored, strict=True)
+            if system.name in largest.values()
+        ]
+        unit = (self.judged_by[task].title, self.judged_by[task].unit)
+        try:
+            return galleries(records.requests.scene, shown, error=unit, split=records.name), []
+        except ShiftbenchError as error:
+            return [], [f"{records.name}: no pictures of requests: {error}"]
+
+    def finished(self, report: Report, _task: str) -> Report:
+        """The report with the notes on the data."""
+        return replace(report, warnings=(*self.prepared.notes, *report.warnings))
+
+    def _recipe(self, systems: Mapping[str, Any]) -> dict[str, Any]:
+        manifest = self.store.manifest
+        further = {
+            each.name: {"requests": len(each.truth), "sha256": each.key, "clusters": each.truth.resampled}
+            for each in self.evaluated
+            if each.name not in SPLITS
+        }
+        return {
+            "track": {
+                "name": schema.TRACK,
+                "origin": self.prepared.origin,
+                "experiment": manifest["begun"]["experiment"],
+                "preset": self.chosen.preset_of(len(self.entries) == len(presets.METHODS)),
+            },
+            "manifest": manifest["requests"]["sha256"],
+            "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
+            "tags": manifest["tags"],
+            "maps": manifest["settings"],
+            "clusters": sorted({each.truth.resampled for each in self.evaluated}),
+            **({"test_sets": further} if further else {}),
+            "systems": dict(systems),
+            "seed": self.chosen.seed,
+        }
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+def _part(store: Store, name: str) -> Store:
+    found = store.select((store.requests["partition"] == name).to_numpy())
+    if not len(found):
+        others = ", ".join(store.requests["partition"].unique(maintain_order=True)) or "no partition"
+        raise TableError(
+            f"expected requests of {name} to learn from, found those of {others} alone. A run needs train and dev_in: "
+            "name data that have them."
+        )
+    return found
+
+
+def _splits(store: Store) -> Iterator[Requests]:
+    """The evaluated requests of each split that has any."""
+    for split, names in SPLITS.items():
+        kept = store.requests["partition"].is_in(list(names)).to_numpy()
+        if kept.any():
+            part = store.select(kept)
+            key = f"{store.manifest['requests']['sha256']} {split}"
+            yield Requests(split, part, key, truth_of_requests(part.requests, part.targets))
+
+
+def _test_sets(sets: Mapping[str, str], store: Store) -> Iterator[Requests]:
+    """Folders of further scenes, each scored as a whole, drawn like those of the run."""
+    for name, path in sets.items():
+        live = LiveStore.of(Path(path), store.map_settings)
+        yield Requests(name, live, live.key, truth_of_requests(live.requests, live.targets))
+
+
+def _claim(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write which methods the run has; refuse the folder of a run with others, whose reports would be mixed with it."""
+    path, own = folder / CLAIM, json.loads(json.dumps(list(entries)))
+    if path.exists():
+        before = [str(entry.get("title")) for entry in _claimed(path)]
+        if _claimed(path) != own:
+            raise SettingsError(
+                f"{folder}: expected a new folder or one of the same run, found a run of {', '.join(before)} with "
+                "other methods or settings. Choose another --out, or --overwrite."
+            )
+    files.write_json(path, own)
+
+
+def _claimed(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: expected what an earlier run noted, found: {error}. Use --overwrite.") from None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+# --- predictions and systems ------------------------------------------------------------------------------------------
+
+
+def _module(method: str) -> Any:
+    return importlib.import_module(f"shiftbench.methods.trajectories.{method}")
+
+
+def _predicted(
+    fitted: Fitted, ensemble: Ensemble, *, records: Requests, plans: Path, cores: int, progress: Progress
+) -> Trajectories | Mixture:
+    """What a method predicts for requests, kept in the folder `plans`."""
+    method = fitted.planned.method
+    known = {"fit": fitted_folder.read(fitted.folder), "requests": records.key, "ensemble": ensemble}
+    key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+    stage = f"predict {fitted.planned.name}, {ensemble}, {records.name}"
+    make: Callable[[], Trajectories | Mixture] = partial(
+        _module(method).predict, records.requests, folder=fitted.folder, cores=cores, ensemble=ensemble,
+        progress=lambda done, total, _message: progress(stage, done, total),
+    )  # fmt: skip
+    return plan_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)
+
+
+def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Answered:
+    assert isinstance(predicted, Mixture)
+    trajectories, weights = predicted.merged()
+    recipe = {**fitted.settings, "method": VECTOR, "ensemble": "deep", "modes": trajectories.shape[1]}
+    about = (
+        f"{predicted.members} networks of {predicted.weights.shape[2]} modes as one mixture; uncertain where they do "
+        "not expect one another's modes"
+    )
+    certain = predicted.uncertainty("cross_entropy")
+    found = Answered(fitted.planned.name, "ensemble", recipe, trajectories, weights, certain, about)
+    others = {name: predicted.uncertainty(name) for name in ("pairwise_ade", "weight_entropy")}
+    return replace(found, measure="cross_entropy", others=others)
+
+
+def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) -> Answered:
+    each = plans.plans_per_member
+    made = planned(plans.trajectories, plans.scores, planner.settings(each))
+    recipe = planner.recipe(settings, each)
+    role: Role = "model" if planner.alone else "ensemble"
+    about = (
+        f"{ENSEMBLES[recipe['ensemble']].format(**recipe)}, {each} plans each; the best {recipe['modes']} by "
+        f"{recipe['aggregation']} of their log-likelihoods, uncertainty minus the same of these"
+    )
+    return Answered(planner.name, role, recipe, *made, about=about, measure="plan_nll")
