@@ -189,7 +189,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
 def _check_joined(
     table: pl.DataFrame, joined: pl.Series, target: str, shifted: str | None, *, task: str, where: str
 ) -> None:
-    """Raise TableError for targets and flags of joined records that are none, with the rows of the file itself."""
+    """Raise TableError for invalid targets and flags of joined records, with the rows of the file itself."""
     if task == "regression":
         tables.numbers(table.select(pl.when(joined).then(pl.col(target)).alias(target)), target, where=where)
     if shifted:

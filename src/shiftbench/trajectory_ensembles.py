@@ -165,7 +165,7 @@ class Mixture(_Records):
         """How uncertain the ensemble is of each request [N], by one of `UNCERTAINTIES`.
 
         Raises:
-            UnknownNameError: if there is none of this name.
+            UnknownNameError: if the name is unknown.
         """
         if name not in UNCERTAINTIES:
             raise UnknownNameError("uncertainty", name, UNCERTAINTIES)

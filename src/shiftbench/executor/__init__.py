@@ -42,7 +42,7 @@ def run(
     Raises:
         ShiftbenchError: with the problems of all items; at once if a worker dies or an item fails for another reason.
         MissingExtraError: if an item or the executor lacks a library.
-        UnknownNameError, SettingsError: for an executor or a number of workers that is none.
+        UnknownNameError, SettingsError: for an unknown executor or an invalid number of workers.
     """
     if name not in EXECUTORS:
         raise UnknownNameError("executor", name, EXECUTORS)

@@ -28,7 +28,7 @@ def script(
         python: the interpreter on the nodes.
 
     Raises:
-        SettingsError: if there is nothing to do, or for tasks or options that are none.
+        SettingsError: if there is nothing to do, or for invalid tasks or options.
     """
     require_count("tasks", tasks)
     problems = [

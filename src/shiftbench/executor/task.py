@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
     """Do what the arguments say.
 
     Raises:
-        SettingsError: if they are none of ours, or the folder holds no such job.
+        SettingsError: if they are invalid, or the folder holds no such job.
         ShiftbenchError: with the problems of all items of a task.
     """
     match arguments:

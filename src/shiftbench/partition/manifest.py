@@ -36,7 +36,7 @@ class Manifest:
     """What a partition is. Only `rules`, `digests` and `source` make its hash.
 
     rules: the settings of the rules, with the seed.
-    counts, unused: records of each partition, and of none by reason.
+    counts: records of each partition. unused: records outside all partitions, by reason.
     windows: population → [start, end) of its window of time.
     digests: partition → SHA-256 of its sorted ids, see `digest`.
     source: SHA-256 of the table's file, or None if the table came from no file.

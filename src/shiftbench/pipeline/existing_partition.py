@@ -64,7 +64,7 @@ def read(folder: Path) -> tuple[pl.DataFrame, Given]:
 
 
 def roles(rules: Mapping[str, Any], columns: list[str]) -> tuple[str, ...]:
-    """The columns that rules of any make name by role, and the ids: none of them is a feature."""
+    """Columns with a role in a partition's rules, and the ids: they are not features."""
     named = [rules[role] for role in ROLES if isinstance(rules.get(role), str)]
     parts = [part for name in ("id", *named) for part in keys.parts(name, columns)]
     return tuple(dict.fromkeys(name for name in parts if name in columns))

@@ -223,7 +223,7 @@ def claim(settings: Settings, folder: Path) -> None:
 
 
 def _roles(data: Data) -> tuple[str, ...]:
-    """The columns with a role in the partition, and the ids: none of them is a feature."""
+    """Columns with a role in the partition, and the ids: they are not features."""
     if data.given is not None:
         return existing_partition.roles(data.given.manifest.rules, data.frame.columns)
     assert data.rules is not None

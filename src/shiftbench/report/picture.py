@@ -44,7 +44,7 @@ class Picture:
         image: a PNG file, its bytes, or a figure of matplotlib, which is drawn when it is first asked for.
 
     Raises:
-        ShiftbenchError: naming all of: a name that is none, no title, an image that is none of these.
+        ShiftbenchError: naming all of: an invalid name, no title, an image of another kind.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Picture:
         """The bytes of its PNG file.
 
         Raises:
-            ShiftbenchError: if they are none, or more than 16 MiB.
+            ShiftbenchError: if they are invalid, or more than 16 MiB.
         """
         data = self.image if isinstance(self.image, bytes) else _bytes(self.image)
         if not data.startswith(_SIGNATURE) or len(data) > MOST_BYTES:

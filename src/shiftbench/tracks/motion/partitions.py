@@ -36,7 +36,7 @@ def partition_of(tags: SceneTags, part: str, *, rule: str = "canonical") -> str 
     A scene whose city or precipitation is unknown is in none.
 
     Raises:
-        UnknownNameError: for a part or a rule that is none.
+        UnknownNameError: for an unknown part or rule.
     """
     if part not in PARTS:
         raise UnknownNameError("part", part, PARTS)
@@ -61,7 +61,7 @@ def partitions(tags: Iterable[SceneTags], part: str, *, rule: str = "canonical")
     """The places of the scenes of each partition among the N scenes of a part, ascending; unused ones are in none.
 
     Raises:
-        UnknownNameError: for a part or a rule that is none.
+        UnknownNameError: for an unknown part or rule.
     """
     found = [partition_of(each, part, rule=rule) for each in tags]
     names = [name for name in PARTITIONS if name.split("_")[0] == part]

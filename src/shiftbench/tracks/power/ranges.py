@@ -150,7 +150,7 @@ def _speed_is_wrong(values: pl.Series, count: Count, rate: float | None) -> bool
 def _winds(frame: pl.DataFrame, partition: str, *, voyage: bool) -> Iterator[_Doubt]:
     """Doubts about winds and currents that lie in their own ranges, but not beside the others."""
     for name in consistency.columns_of_true_wind(frame, partition):
-        found = f"true winds that are none of {partition} but with it in knots"
+        found = f"true winds that fall inside {partition} only if this column is converted to knots"
         yield _Doubt(name, _beside(name, "kn", found, units.looks(METRES_PER_SECOND)), unit=METRES_PER_SECOND)
     if consistency.wind_across_is_weak(frame):
         yield from _weak(sure=voyage and consistency.currents_are_weak(frame))

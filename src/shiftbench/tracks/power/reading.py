@@ -41,7 +41,7 @@ class Table:
 def read(source: Source, progress: Progress | None = None, *, voyage: bool = True) -> Table:
     """Read a table (CSV, packed or in an archive, or Parquet), columns by name, and look at its values.
 
-    voyage: whether its records are minutes of a voyage, each there once; those of a generalisation set are none.
+    voyage: whether its records are minutes of a voyage, each there once; those of a generalisation set are not.
 
     Raises:
         TableError: with all that is wrong: a damaged file or lines, columns missing or doubled, text among numbers,

@@ -31,7 +31,7 @@ def sources(path: Path, experiment: str = CANONICAL) -> Found:
     experiment: "real" or "synthetic" takes the files in the folder of that name where there are others too.
 
     Raises:
-        TableError: if there is no table, both data sets are there and none is named, the named one is not there, a
+        TableError: if there is no table, both data sets are there and neither is named, the named one is not there, a
             partition is there twice, or an archive is damaged or cut off.
     """
     expected = "train.csv, dev_in.csv and the like, an archive (.zip, .tar) that holds them"

@@ -71,7 +71,7 @@ class Grid:
             column: the one of the codes; if None p2010_2010 or koppen, or the only one there is besides.
 
         Raises:
-            TableError: naming columns that are missing and codes that are none, besides what `Grid` itself checks.
+            TableError: naming columns that are missing and invalid codes, besides what `Grid` itself checks.
         """
         source = str(path)
         frame = tables.read_table(path)

@@ -78,7 +78,7 @@ def convert(
 
     Raises:
         TableError: with all that is wrong: a damaged file or lines, columns missing or doubled, text among numbers,
-            unknown classes, places that are none, whole columns in another unit. The columns of a file that has the
+            unknown classes, invalid places, whole columns in another unit. The columns of a file that has the
             published number of rows (for the dump: about it) are what they are: their units are only warned of.
     """
     found = source if isinstance(source, Source) else _single(source)

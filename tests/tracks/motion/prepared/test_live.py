@@ -104,7 +104,7 @@ def test_only_the_last_scenes_stay_in_memory(alive, store, monkeypatch):
 def test_scenes_are_given_by_their_ids(alive, folder):
     scene = read_scene(folder / f"{MADE[1]}.pb")
     made_scene.assert_same(alive.scene(scene.id), scene)
-    with pytest.raises(TableError, match="expected a scene of these requests, found 'nobody'"):
+    with pytest.raises(TableError, match="expected a scene of these requests, but no request belongs to scene 'nobody'"):
         alive.scene("nobody")
 
 

@@ -71,7 +71,7 @@ def numbers(frame: pl.DataFrame, *names: str) -> npt.NDArray[np.float64]:
 def rotations(frame: pl.DataFrame, problems: list[str]) -> npt.NDArray[np.float64]:
     """The first two columns of the rotation matrices of quaternions qw, qx, qy, qz: float64 [R, 3, 2].
 
-    Quaternions that are none (norm 0, or not about 1) are added to `problems`.
+    Invalid quaternions (norm 0, or not about 1) are added to `problems`.
     """
     quaternion = numbers(frame, "qw", "qx", "qy", "qz")
     norm = np.linalg.norm(quaternion, axis=1, keepdims=True)

@@ -66,7 +66,7 @@ def import_scenes(
         SettingsError: if the folder holds scenes that were made with other settings.
         ShiftbenchError: as `sources`; at the end, for all that is wrong with recordings.
         TableError: if another process is at work in the folder, or it is a file.
-        UnknownNameError: for an executor that is none.
+        UnknownNameError: for an unknown executor.
         MissingExtraError: if protobuf or Ray is needed and not installed.
     """
     chosen, target, found = settings or Settings(), Path(folder), sources(source)

@@ -39,9 +39,9 @@ def read_log(source: Source, *, stride: int, sweeps: int) -> Recording:
     The first starts after `LEAD` sweeps; none of those before a window may be missing either.
 
     Raises:
-        TableError: for a damaged table or columns that are none.
+        TableError: for a damaged table or invalid columns.
         ShiftbenchError: for all else that is wrong: a box twice in a sweep, a pose twice, sweeps without a pose,
-            quaternions that are none, boxes without a size or too far away, a log that is too short or full of gaps.
+            invalid quaternions, boxes without a size or too far away, a log that is too short or full of gaps.
     """
     assert source.poses is not None
     boxes, poses = table(source.table, BOX), table(source.poses, POSE)

@@ -46,7 +46,7 @@ class Note:
 
 
 def parsed(text: str) -> Note | None:
-    """The note in a line, or None if it is none: cut off by a kill, or by somebody else.
+    """The note in a line, or None if it is invalid: cut off by a kill, or somebody else's.
 
     Lines of older versions, which know no hashes, say which scenes overlap; they never hold.
     """

@@ -38,7 +38,7 @@ def read_map(path: Path, *, speed_limit_ms: float = 0.0) -> RoadMap:
     """The road of a map file; lines and areas in the order of the file.
 
     Raises:
-        ShiftbenchError: if it is no map, or for all lines and areas in it that are none.
+        ShiftbenchError: if it is not a map, or for all invalid lines and areas in it.
     """
     parts = _parts(path)
     problems: list[str] = []
@@ -85,7 +85,7 @@ def _parts(path: Path) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _line(where: str, holder: Any, key: str, problems: list[str], *, least: int = 2) -> Iterator[Floats]:
-    """The points [P, 3] of a line, flat; nothing but a problem where it is none."""
+    """The points [P, 3] of a line, flat; only a problem if it is invalid."""
     points = holder.get(key) if isinstance(holder, dict) else None
     try:
         line = np.array([[float(point["x"]), float(point["y"]), 0.0] for point in points or ()])

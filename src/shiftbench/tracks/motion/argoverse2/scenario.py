@@ -32,7 +32,7 @@ def read_scenario(source: Source, *, span: int) -> Recording:
     span: sweeps from a window's first step to its T = 0.
 
     Raises:
-        TableError: for a damaged table or columns that are none.
+        TableError: for a damaged table or invalid columns.
         ShiftbenchError: for all else that is wrong: steps missing, a track twice in a sweep, several scenarios, no
             ego vehicle, no focal track, other units than metres, radians and seconds.
     """

@@ -102,7 +102,7 @@ def aggregate(scores: Any, aggregation: str, *, axis: int = -2, ddof: int = 0) -
     Raises:
         ArrayError: not numbers, NaN, infinity, or nothing on an axis.
         SettingsError: ddof 1 with one member and LQ or UQ.
-        UnknownNameError: an aggregation that is none.
+        UnknownNameError: an unknown aggregation.
     """
     function = _known(aggregation)
     array = _scores(scores, f"with an axis {axis}", least=max(axis + 1, -axis))

@@ -16,7 +16,7 @@ CLEAR = 2.2  # metres: ways that come closer cannot be used at once
 def conflicts(network: Network) -> Flags:
     """Which lanes of a junction cannot be used at once because they cross or merge: bool [L, L].
 
-    Lanes that begin together, or follow one another, are none of them: there one drives behind the other.
+    Lanes that begin together, or follow one another, do not conflict: there one drives behind the other.
     """
     found = np.zeros((len(network.lines), len(network.lines)), dtype=np.bool_)
     for lanes in network.junctions:

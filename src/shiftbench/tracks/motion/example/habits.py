@@ -137,7 +137,7 @@ class Grip:
         speed, grip: what is left of speed and of every acceleration.
         gap, wander: by what gaps and wandering grow.
         swerve: by what the ways from one swerve to the next get shorter.
-        calm_s: seconds, on average, from one hesitation of a driver to his next; see `hesitation`.
+        calm_s: seconds, on average, from one hesitation of a driver to the next; see `hesitation`.
     """
 
     speed: float = 1.0

@@ -1,4 +1,4 @@
-"""Drivers in rain and snow: now and then one slows down for what he takes for slippery, and then drives on."""
+"""Drivers in rain and snow: now and then one slows down on a road that seems slippery, and then drives on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST, GREATEST = 0.15, 0.5  # shares of the allowed speed that are dared meanwh
 
 
 def dared(weather: Grip, steps: int, drivers: int, rng: np.random.Generator) -> Floats:
-    """The share of the allowed speed that each driver dares at each step: float64 [steps, V], 1 unless he hesitates.
+    """The share of the allowed speed at which each driver drives: float64 [steps, V], 1 except while hesitating.
 
     The seconds from one hesitation to the next have an exponential distribution with mean `weather.calm_s`; if that is
     infinite nothing is drawn.

@@ -131,7 +131,7 @@ class _World:
         return np.asarray(np.clip(found, -FULL, driver["acceleration"]))
 
     def _leader(self, place: Floats, speed: Floats, gone: Flags) -> tuple[Floats, Floats]:
-        """The gap in m to whoever drives next on one's path, and his speed."""
+        """The gap in m to the next vehicle on one's path, and its speed."""
         on = self._on(place)
         lane = self._lane(on)
         along = place - self.starts[self.scene, self.row, on]
@@ -169,7 +169,7 @@ class _World:
         return np.minimum(found, self._people(step, front, room))
 
     def _taken(self, place: Floats, here: Flags, ahead: Values, committed: Flags) -> Flags:
-        """Which lanes [B, L] somebody is on, with his front, middle or tail, or cannot stop before any more."""
+        """Which lanes [B, L] hold a vehicle's front, middle or tail, or are ahead of one that can no longer stop."""
         taken = np.zeros((len(ahead), self.rank.shape[1]), dtype=np.bool_)
         scene = np.broadcast_to(self.scene, ahead.shape)
         for point in (place - self.half - 1.0, place, place + self.half):

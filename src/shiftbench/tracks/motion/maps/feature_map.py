@@ -55,7 +55,7 @@ def feature_map(
 
     Raises:
         SettingsError: naming all settings that are of another kind or out of range.
-        UnknownNameError: for one channel, frame or interpolation that is none, or a vehicle.
+        UnknownNameError: for one unknown channel, frame, interpolation or vehicle.
         ShiftbenchError: if the vehicle has no state at T = 0.
         MissingExtraError: if OpenCV is not installed.
     """

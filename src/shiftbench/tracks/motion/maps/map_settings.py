@@ -33,7 +33,7 @@ class MapSettings:
 
     Raises:
         SettingsError: naming all settings that are of another kind or out of range.
-        UnknownNameError: if nothing is wrong but one channel, frame or interpolation that is none.
+        UnknownNameError: if nothing is wrong but one unknown channel, frame or interpolation.
     """
 
     size: tuple[int, int] = (128, 128)
@@ -94,7 +94,7 @@ def _listed(values: Any) -> Any:
 
 
 def _name(channel: Any) -> Any:
-    """The name of a channel; a number of none stays as it is."""
+    """The name of a channel; an unknown number is kept as it is."""
     return CHANNELS[int(channel)] if _is_whole(channel) and 0 <= channel < len(CHANNELS) else channel
 
 
@@ -103,7 +103,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _unknown(settings: MapSettings) -> Iterator[tuple[str, object, Iterable[str]]]:
-    """What is asked for by a name that is none: its kind, the name, and those that are known."""
+    """An unknown name: its kind, the name, and the known ones."""
     for name in settings.channels if isinstance(settings.channels, tuple) else ():
         if _is_whole(name):
             yield "channel", name, map(str, range(len(CHANNELS)))

@@ -41,7 +41,7 @@ def agent_history(
     steps of 1 mm. Where the vehicle is absent, all columns are 0, the flag `known` too.
 
     Raises:
-        UnknownNameError: for a frame of the yaw, an interpolation or a vehicle that is none.
+        UnknownNameError: for an unknown frame of the yaw, interpolation or vehicle.
         ShiftbenchError: if the vehicle has no state at T = 0.
     """
     if yaw_frame not in YAW_FRAMES:

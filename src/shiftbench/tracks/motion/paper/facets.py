@@ -41,7 +41,7 @@ def tables(bundles: Sequence[Bundle]) -> list[Table]:
 
 
 def tags(bundle: Bundle) -> Tags:
-    """The counts that a run's reports hold, of its partitions; what is no count is none."""
+    """The counts that a run's reports hold, of its partitions; invalid counts are left out."""
     for entry in bundle.runs:
         found = {name: _groups(entry.report.recipe.get("tags"), name) for name in PARTITIONS}
         if any(found.values()):

@@ -94,7 +94,7 @@ def _drawn(bundle: Bundle) -> Iterator[tuple[str, Figure]]:
 
 
 def _of(report: Report, backbone: str) -> Report:
-    """The systems of a backbone, whose titles begin with it; or those of none."""
+    """The systems of a backbone, whose titles begin with it; or those without a backbone."""
 
     def belongs(name: str) -> bool:
         return next((each for each in BACKBONES if name.startswith(f"{each} ")), OTHERS) == backbone

@@ -79,7 +79,7 @@ def forecasts(
 
     Raises:
         PredictionsError: if the submission says nothing of this scene.
-        UnknownNameError: for a frame or an interpolation that is none, or a track that is not in the scene.
+        UnknownNameError: for an unknown frame or interpolation, or a track that is not in the scene.
         ShiftbenchError: for a track that has no state at T = 0.
     """
     if frame not in FRAMES:

@@ -102,7 +102,7 @@ class LiveStore:
         """The feature maps of some requests: float32 [B, C, rows, columns].
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
         """
         settings, rows = self.map_settings, row_numbers(rows, len(self))
         found = np.zeros((len(rows), settings.planes, *settings.size), np.float32)
@@ -117,7 +117,7 @@ class LiveStore:
         """The vector features of some requests, as `Store.vectors`.
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
         """
         rows = row_numbers(rows, len(self))
         found = vector_codec.empty(len(rows))
@@ -135,7 +135,7 @@ class LiveStore:
         """Some of these requests, by number or as N flags.
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
         """
         rows = row_numbers(rows, len(self))
         return LiveStore(self._files, self.requests[rows], self.targets[rows], self.map_settings, self.key)
@@ -148,7 +148,7 @@ class LiveStore:
         """
         numbers = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["number"]
         if not len(numbers):
-            raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
+            raise TableError(f"expected a scene of these requests, but no request belongs to scene {scene_id!r}.")
         return self._scene(numbers[0])
 
     def _each(self, rows: npt.NDArray[np.int64], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:

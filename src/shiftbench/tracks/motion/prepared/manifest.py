@@ -24,7 +24,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a prepared folder, its files there and of the right size (their hashes are checked on use).
 
     Raises:
-        TableError: if it is none of ours, with all that is wrong in it, or files are missing or of another size.
+        TableError: if it is invalid, with all that is wrong in it, or files are missing or of another size.
     """
     path = folder / MANIFEST
     if not path.is_file() and (folder / BEGUN).is_file():
@@ -71,7 +71,7 @@ def _count_problems(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _file_problems(what: str, entry: Any) -> Iterator[str]:
-    """What is wrong with the entry of a file; one outside of the folder is none of ours."""
+    """What is wrong with the entry of a file; one outside the folder is refused."""
     if not isinstance(entry, dict):
         yield f"{what}: expected a file with its size and hash, found {_shown(entry)}."
         return

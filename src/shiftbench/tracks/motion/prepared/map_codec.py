@@ -63,7 +63,7 @@ class MapCodec:
         """Write the map of some bytes into `out`, zeros [C, rows, columns].
 
         Raises:
-            ShiftbenchError: if the bytes are none of a map with these settings.
+            ShiftbenchError: if the bytes are not a map with these settings.
         """
         pixels = self.shape[1] * self.shape[2]
         try:

@@ -17,7 +17,7 @@ def settings(words: Sequence[str]) -> MapSettings:
     """Map settings from words NAME=VALUE: size=400 or 300,400, channels=0,vehicles.yaw, history=24,12,0, and so on.
 
     Raises:
-        SettingsError: with every word that is none, is said twice or has a value out of range.
+        SettingsError: naming every setting that is unknown, given twice or out of range.
     """
     known = [each.name for each in fields(MapSettings)]
     pairs = [word.partition("=") for word in words]
@@ -40,7 +40,7 @@ def settings(words: Sequence[str]) -> MapSettings:
 
 
 def _value(name: str, text: str) -> Any:
-    """A number, a list or a name; what is none of these stays as it is, for the settings to refuse."""
+    """A number, a list or a name; anything else is kept for the settings to refuse."""
     listed = name in LISTS or (name == "size" and "," in text)
     return tuple(map(_number, text.split(","))) if listed else _number(text)
 

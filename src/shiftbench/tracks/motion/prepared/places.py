@@ -13,7 +13,7 @@ PLACES = "scenes.json"
 
 
 def write(folder: Path, parts: Mapping[str, str]) -> None:
-    """Note part → folder of its scenes; of scenes that were unpacked from archives there are none."""
+    """Note part → folder of its scenes; scenes unpacked from archives have no folder."""
     files.write_json(folder / PLACES, dict(parts))
 
 

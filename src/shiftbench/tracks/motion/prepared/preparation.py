@@ -87,7 +87,7 @@ def prepare(
         ShiftbenchError: with all that is wrong with scenes and tag files; scenes that come twice.
         TableError: if there are no scenes, the folder was begun in another way or is finished with other scenes,
             somebody else is at work in it, or the disk is too small.
-        UnknownNameError: for an experiment or an executor that is none.
+        UnknownNameError: for an unknown experiment or executor.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
     say = progress or silent

@@ -16,7 +16,7 @@ def row_numbers(rows: Any, count: int) -> Rows:
     """Rows [B] among `count` requests as numbers, from numbers in any order or `count` flags.
 
     Raises:
-        ArrayError: for rows that are none.
+        ArrayError: for invalid rows.
     """
     expected = f"rows: expected whole numbers from 0 to {count - 1}, or {count} flags"
     try:

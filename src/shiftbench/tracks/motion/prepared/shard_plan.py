@@ -75,7 +75,7 @@ def map_settings(said: Any) -> MapSettings:
     """Map settings from what `plain` made of them.
 
     Raises:
-        SettingsError, UnknownNameError: if they are none.
+        SettingsError, UnknownNameError: if they are invalid.
     """
     try:
         return MapSettings.of(**said)

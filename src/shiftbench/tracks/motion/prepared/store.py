@@ -41,7 +41,7 @@ class Store:
 
         Raises:
             TableError: if it is no prepared folder, or files are missing or of another size.
-            ShiftbenchError: if `folder` is no path; ArrayError for places that are none.
+            ShiftbenchError: if `folder` is not a path; ArrayError for invalid indices.
         """
         shards = PreparedShards(wire.path_of(folder))
         whole = cls(shards, np.arange(len(shards), dtype=np.int64))
@@ -72,7 +72,7 @@ class Store:
         """
         files = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["file"]
         if not len(files):
-            raise TableError(f"expected a scene of these requests, found {scene_id!r}, of which none is.")
+            raise TableError(f"expected a scene of these requests, but no request belongs to scene {scene_id!r}.")
         path = scene_file(self.folder, files[0])
         scene = read_scene(path)
         if scene.id != scene_id:
@@ -106,7 +106,7 @@ class Store:
         """The feature maps of B requests: float32 [B, C, rows, columns], 17 channels of 128 · 128 if not set so.
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
             TableError: naming a shard that is damaged.
         """
         places, codec = self._at(rows), self._shards.codec
@@ -118,7 +118,7 @@ class Store:
         """The vector features of B requests, padded: names, shapes [B, …] and types of `vector_codec.FORMS`.
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
             TableError: naming a shard that is damaged.
         """
         places = self._at(rows)
@@ -147,7 +147,7 @@ class Store:
         """Some of these requests, by their numbers in this store or as N flags; tables read once serve both.
 
         Raises:
-            ArrayError: for rows that are none.
+            ArrayError: for invalid rows.
         """
         return Store(self._shards, self._at(rows))
 

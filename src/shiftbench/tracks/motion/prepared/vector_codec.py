@@ -107,7 +107,7 @@ def unpack(data: bytes, out: Mapping[str, npt.NDArray[Any]], row: int) -> None:
     """Write the vector features of some bytes into row `row` of `out`, which is `empty` there.
 
     Raises:
-        ShiftbenchError: if the bytes are none of vector features.
+        ShiftbenchError: if the bytes are not vector features.
     """
     try:
         counts = _Counts(*HEADER.unpack_from(data))

@@ -55,7 +55,7 @@ def latest_state(scene: Scene, track_id: int, *, interpolation: str = "published
     """The state of a vehicle at T = 0, interpolated if it is absent there; see the module for both interpolations.
 
     Raises:
-        UnknownNameError: for an interpolation or a vehicle that is none.
+        UnknownNameError: for an unknown interpolation or vehicle.
         ShiftbenchError: if the vehicle is absent at T = 0 and not seen both before and after it.
     """
     if interpolation not in INTERPOLATIONS:

@@ -69,7 +69,7 @@ def scene_of(message: Any, *, source: str = "scene") -> Scene:
 
     Raises:
         ShiftbenchError: naming `source` and all that is wrong: steps missing, a track twice in a step, numbers that
-            are not finite, enum numbers that are none, a request listed twice, no id, too many tracks.
+            are not finite, unknown enum numbers, a request listed twice, no id, too many tracks.
     """
     problems = _step_problems(message)
     scene = Scene(
@@ -92,7 +92,7 @@ def head_of(message: Any, *, source: str = "scene") -> tuple[str, SceneTags]:
     """The id and the tags of a `Scene` message, without a look at the rest.
 
     Raises:
-        ShiftbenchError: if there is no id, or a tag has a number that is none.
+        ShiftbenchError: if there is no id, or a tag has an unknown number.
     """
     problems: list[str] = []
     tags = _tags(message.scene_tags, problems)

@@ -90,7 +90,7 @@ def read_tags(path: str | os.PathLike[str]) -> tuple[SceneTags, ...]:
     A key that is missing is an unknown tag; other keys are skipped.
 
     Raises:
-        ShiftbenchError: listing, by number, the lines that are no such object or name a tag that is none.
+        ShiftbenchError: listing, by number, the lines that are no such object or name an unknown tag.
     """
     known = {key: {tag.wire_name: tag for tag in kind} for key, kind in SCENE_TAGS.items()}
     tags: list[SceneTags] = []

@@ -58,7 +58,7 @@ def _parsed(name: str, data: bytes, source: str) -> Any:
         return message(name).FromString(data)
     except (_library("message").DecodeError, UnicodeDecodeError) as error:  # the latter without the C library
         raise ShiftbenchError(
-            f"{source}: expected one serialised {name} message, found {len(data):,} bytes that are none ({error}). "
+            f"{source}: expected one serialised {name} message, found {len(data):,} bytes of something else ({error}). "
             "The file is truncated or of another format: fetch or write it again."
         ) from None
 
@@ -87,7 +87,7 @@ def path_of(path: Any) -> Path:
     """A path from what was given as one.
 
     Raises:
-        ShiftbenchError: if it is none.
+        ShiftbenchError: if it cannot be parsed.
     """
     try:
         return Path(path)

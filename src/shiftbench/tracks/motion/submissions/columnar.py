@@ -123,7 +123,7 @@ def _column_problems(frame: pl.DataFrame, file: Path) -> tuple[str, ...]:
 
 
 def _type_problems(frame: pl.DataFrame) -> list[str]:
-    """What is wrong with the types of the columns that are there, and with tracks that are none."""
+    """What is wrong with the types of the columns that are there, and with invalid tracks."""
     wanted: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "scene_id": ("text", lambda kind: bool(kind == pl.String)),
         "track_id": ("whole numbers", lambda kind: bool(kind.is_integer())),

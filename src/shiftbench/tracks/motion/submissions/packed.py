@@ -90,7 +90,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
     except _decode_error() as error:
         _require_no_scene(data)
         raise PredictionsError(
-            f"expected one serialised Submission message, found {len(data):,} bytes that are none ({error}). "
+            f"expected one serialised Submission message, found {len(data):,} bytes of something else ({error}). "
             "The file is truncated or of another format: write or fetch it again."
         ) from None
     fields = _of_requests(predictions)

@@ -60,7 +60,7 @@ def misfits(requests: Requests, truth: Truth) -> list[str]:
 class _Match:
     """Requests that were answered beside those of a truth: `rows` are their places in the order of the truth, or null.
 
-    Ids that are none are passed over, and of requests that come twice the first is taken: both are told elsewhere.
+    Invalid ids are skipped, and of duplicated requests the first is taken: both are reported elsewhere.
     """
 
     def __init__(self, given: Submission | Requests, truth: Truth) -> None:
@@ -175,7 +175,7 @@ def options(error: str = "cnll", **others: Any) -> Options:
     """How a report on this error is made: its threshold (cNLL 25 nats, weightedADE 1 m), title and unit.
 
     Raises:
-        UnknownNameError: an error that is none.
+        UnknownNameError: an unknown error.
     """
     kind = _kind(error)
     own = {"threshold": kind.threshold, "target_unit": "m", "error_unit": kind.unit, "error_name": kind.title}

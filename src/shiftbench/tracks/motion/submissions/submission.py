@@ -42,7 +42,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         PredictionsError: naming all that is wrong, with scenes and tracks: a file that is truncated, foreign or larger
             than 2 GiB; columns missing; steps or modes missing; a request listed twice; NaN; weights that are
             negative or do not sum to 1 (within 0.001).
-        MissingExtraError: if protobuf is not installed and the file is none of Parquet.
+        MissingExtraError: if protobuf is not installed and the file is not Parquet.
     """
     found = reading(path)
     if found.submission is None:
@@ -54,7 +54,7 @@ def reading(path: str | os.PathLike[str]) -> Reading:
     """A file's submission, or all that is wrong with it, as `read_submission` tells it.
 
     Raises:
-        MissingExtraError: if protobuf is not installed and the file is none of Parquet.
+        MissingExtraError: if protobuf is not installed and the file is not Parquet.
     """
     file, fields, problems = Path(path), dict[str, Any](), list[str]()
     submission = None

@@ -90,7 +90,7 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
 
     Raises:
         ShiftbenchError: naming scenes that come twice and agents without a state at T = 0; no valid request at all.
-        UnknownNameError: a frame or an interpolation that is none.
+        UnknownNameError: an unknown frame or interpolation.
     """
     if frame not in FRAMES:
         raise UnknownNameError("frame", frame, FRAMES)

@@ -92,7 +92,7 @@ def ours(run: Run) -> Counts:
     for part in run.report.slices:
         if part.column == INTERVAL and part.split in SPLITS and part.group in labels:
             found[part.split, labels[part.group]] = part.n
-    # A report is a file, which anybody may have written: what is no count is none.
+    # A report is a file, which anybody may have written: invalid counts are left out.
     return _with_splits({place: count for place, count in found.items() if isinstance(count, int)})
 
 

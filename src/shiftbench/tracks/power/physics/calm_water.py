@@ -83,7 +83,7 @@ def resistance(
 
     Raises:
         ArrayError: if a speed is no number or negative, or there are not as many as loadings.
-        UnknownNameError: if the version is none of `VERSIONS`.
+        UnknownNameError: if the version is not in `VERSIONS`.
     """
     version, by = ship.resistance.version if version is None else version, ship.resistance.calibration
     if version not in VERSIONS:

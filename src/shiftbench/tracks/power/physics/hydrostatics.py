@@ -62,7 +62,7 @@ class Loading:
 
         Raises:
             ArrayError: if a draft is no number, above the deck or below 0.35 of the design draft, or if the hull's
-                coefficients at these drafts are none of a ship; all at once.
+                coefficients at these drafts are impossible for a ship; all at once.
         """
         hull = ship.hull
         aft, fore = _drafts(hull, draft_aft_m, draft_fore_m)

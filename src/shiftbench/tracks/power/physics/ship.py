@@ -49,7 +49,7 @@ def ship(name: str = "container") -> Ship:
     """One of the ships that come with the package, by its name in `SHIPS`.
 
     Raises:
-        UnknownNameError: if there is none of this name.
+        UnknownNameError: if the name is unknown.
     """
     if name not in SHIPS:
         raise UnknownNameError("ship", name, SHIPS)
