@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.metrics import motion
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.schema import FUTURE
 from shiftbench.tracks.motion.submissions.scoring import scores
 from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, write_submission
@@ -79,10 +79,10 @@ def loop_over_messages(submission: Path, truth: Path) -> dict[str, Array]:
     """The twin of reading both files and scoring one against the other."""
     target_of = {
         (each.scene_id, each.track_id): _points(each.weighted_trajectories[0].trajectory)
-        for each in wire.parse_submission(truth.read_bytes()).predictions
+        for each in protobuf.parse_submission(truth.read_bytes()).predictions
     }
     rows = []
-    for each in wire.parse_submission(submission.read_bytes()).predictions:
+    for each in protobuf.parse_submission(submission.read_bytes()).predictions:
         modes = np.stack([_points(mode.trajectory) for mode in each.weighted_trajectories])
         weights = np.array([mode.weight for mode in each.weighted_trajectories])
         rows.append(_request(modes, weights, target_of[each.scene_id, each.track_id]))

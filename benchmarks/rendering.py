@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shiftbench.tracks.motion.maps import availability
 from shiftbench.tracks.motion.maps.feature_map import CHANNELS, feature_map, feature_maps
 from shiftbench.tracks.motion.maps.map_settings import GROUPS
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.frame import agent_frame
 from shiftbench.tracks.motion.scenes.scene import Scene, scene_of
 
@@ -47,7 +47,7 @@ def ratios() -> list[tuple[str, float, float | None]]:
     """(name, seconds of ours over seconds of the yardstick, bound)."""
     found: list[tuple[str, float, float | None]] = []
     for name, path in (SCENES if all(map(Path.exists, SCENES.values())) else MADE).items():
-        message = wire.parse_scene(path.read_bytes(), source=path.name)
+        message = protobuf.parse_scene(path.read_bytes(), source=path.name)
         scene = scene_of(message)
         ids = [request.track_id for request in scene.requests]
         acts: list[Callable[[], object]] = [

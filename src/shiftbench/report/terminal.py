@@ -103,7 +103,7 @@ def _label_width(grid: Grid, width: int) -> int:
 
 
 def _portions(grid: Grid, room: int) -> list[tuple[bool, list[int]]]:
-    """Which columns stand together in a table, and whether with what stands beside the numbers.
+    """Which columns stand together in a table, and whether to show intervals.
 
     Groups of columns stay whole where they can: a small one that is too wide goes without intervals, then falls
     apart; a large one falls apart at once. Words that stand before all numbers belong to what the row is, and stand in

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import scene_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "motion"
@@ -21,7 +21,7 @@ def descriptor_set():
     """The shipped descriptors of the wire format."""
     from google.protobuf import descriptor_pb2
 
-    data = resources.files("shiftbench.tracks.motion.scenes").joinpath("proto", wire.DESCRIPTORS).read_bytes()
+    data = resources.files("shiftbench.tracks.motion.scenes").joinpath("proto", protobuf.DESCRIPTORS).read_bytes()
     return descriptor_pb2.FileDescriptorSet.FromString(data)
 
 
@@ -36,7 +36,7 @@ def enums():
 
 def message(*, absent=(), yaw=0.3, speed=5.0, ids=(TRACK_ID,)):
     """25 + 25 steps of vehicles that go straight at `speed` along `yaw`; the first one is absent at some steps."""
-    scene = wire.message("Scene")(id="made", scene_tags={"track": 1, "precipitation": 1})
+    scene = protobuf.message("Scene")(id="made", scene_tags={"track": 1, "precipitation": 1})
     for step in range(50):
         when, seconds = ("past" if step < 25 else "future"), (step - 24) / 5
         vehicles = [vehicle(each, seconds, yaw, speed) for each in ids if each != ids[0] or step not in absent]

@@ -10,9 +10,9 @@ import pytest
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.output import MARK
 from shiftbench.tracks.power import example, schema
-from shiftbench.tracks.power.example import chance, generalization, labels, noise, route, writing
-from shiftbench.tracks.power.example.chance import Mixture
+from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, route, writing
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Minutes, World, world
+from shiftbench.tracks.power.example.random_streams import Mixture
 from shiftbench.tracks.power.example.voyages import PERIOD, SHORTEST_STAY
 from shiftbench.tracks.power.physics.ship import ship
 from tests.output.killing import kill, killed_later
@@ -344,7 +344,7 @@ def test_wind_turns_with_the_course(made):
 
 def test_wandering_has_variance_one_and_forgets_exponentially_whatever_the_steps():
     minutes = np.cumsum(np.tile([10.0, 50.0], 20_000))
-    values = chance.wandering(chance.stream(0, 0), minutes, (100.0, 30.0))
+    values = random_streams.wandering(random_streams.stream(0, 0), minutes, (100.0, 30.0))
     np.testing.assert_allclose(values.std(axis=0), 1, atol=0.03)
     for column, memory in zip(values.T, (100.0, 30.0), strict=True):
         for start, step in ((0, 50.0), (1, 10.0)):
@@ -354,7 +354,7 @@ def test_wandering_has_variance_one_and_forgets_exponentially_whatever_the_steps
 
 def test_frequencies_are_weighted_shares_of_their_batch(rng):
     latent, weights = rng.normal(size=50), rng.uniform(0.1, 3, 50)
-    found = chance.frequencies(latent, weights, 25)
+    found = random_streams.frequencies(latent, weights, 25)
     for batch in (slice(0, 25), slice(25, 50)):
         z, w = latent[batch], weights[batch]
         slow = [(w[z < value].sum() + w[z == value].sum() / 2) / w.sum() for value in z]
@@ -382,7 +382,7 @@ def test_noise_on_inputs_is_that_of_table_19(shared):
 
 def test_noise_on_inputs_is_normal_independent_and_leaves_time_alone(exact):
     columns = exact.columns()
-    noisy = noise.on_inputs(columns, chance.stream(9, 4))
+    noisy = noise.on_inputs(columns, random_streams.stream(9, 4))
     far = (columns[schema.WAVE_HEIGHT] > 0.6) & (columns[schema.WIND_ACROSS] > 3)  # nothing is folded there
     added = np.array([(noisy[name] - columns[name])[far] for name in noise.SPREAD])
     n = added.shape[1]
@@ -395,7 +395,7 @@ def test_noise_on_inputs_is_normal_independent_and_leaves_time_alone(exact):
 
 def test_unsigned_inputs_are_folded_at_nought():
     calm = {name: np.zeros(20_000) for name in noise.SPREAD}
-    noisy = noise.on_inputs(calm, chance.stream(0, 4))
+    noisy = noise.on_inputs(calm, random_streams.stream(0, 4))
     for name in noise.UNSIGNED:
         assert noisy[name].min() >= 0
         assert noisy[name].mean() == pytest.approx(noise.SPREAD[name] * np.sqrt(2 / np.pi), rel=0.03)
@@ -405,10 +405,10 @@ def test_unsigned_inputs_are_folded_at_nought():
 @pytest.mark.parametrize(("power_kw", "wind_kn", "spread"), [(40e3, 0, 1e3), (0.0, 40, 1e3), (20e3, 20, 500 * 2**0.5)])
 def test_noise_on_power_grows_with_power_and_wind(power_kw, wind_kn, spread):
     power = np.full(100_000, power_kw + 1e6)  # far above where it is folded
-    noisy = noise.on_power(power, np.full(len(power), float(wind_kn)), chance.stream(0, 4))
+    noisy = noise.on_power(power, np.full(len(power), float(wind_kn)), random_streams.stream(0, 4))
     added = float(np.std(noisy - power))
     assert added == pytest.approx(np.hypot(0.025 * (1e6 + power_kw), 25 * wind_kn), rel=0.01)
-    noisy = noise.on_power(np.full(100_000, power_kw), np.full(100_000, float(wind_kn)), chance.stream(0, 4))
+    noisy = noise.on_power(np.full(100_000, power_kw), np.full(100_000, float(wind_kn)), random_streams.stream(0, 4))
     if power_kw:
         assert noisy.std() == pytest.approx(spread, rel=0.01)
         assert noisy.mean() == pytest.approx(power_kw, rel=0.001)
@@ -503,7 +503,7 @@ def test_generalisation_records_go_far_beyond_the_voyages(everywhere, frame):
 def test_slow_records_make_the_relative_errors(everywhere):
     power_kw, wind_kn = everywhere[schema.POWER].to_numpy(), minutes_of(everywhere).wind_kn
     assert np.mean(1_000 / power_kw) == pytest.approx(0.3, abs=0.05)
-    noisy_kw = noise.on_power(power_kw, wind_kn, chance.stream(0, chance.NOISE))
+    noisy_kw = noise.on_power(power_kw, wind_kn, random_streams.stream(0, random_streams.NOISE))
     assert np.mean(np.abs(noisy_kw - power_kw) / noisy_kw) == pytest.approx(0.12, abs=0.02)
 
 

@@ -17,7 +17,8 @@ from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import generalization, labels, writing
 from shiftbench.tracks.power.example.identity import identity
-from shiftbench.tracks.power.example.likeness import (
+from shiftbench.tracks.power.example.minutes import world
+from shiftbench.tracks.power.example.ship_scaling import (
     ALIKE,
     draft_range_m,
     likeness,
@@ -25,7 +26,6 @@ from shiftbench.tracks.power.example.likeness import (
     service_speed_kn,
     vessel_of,
 )
-from shiftbench.tracks.power.example.minutes import world
 from shiftbench.tracks.power.physics import drafts
 from shiftbench.tracks.power.physics import ship as ships
 from shiftbench.tracks.power.physics.ship import ship

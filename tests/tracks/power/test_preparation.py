@@ -16,7 +16,7 @@ from shiftbench.partition import verify
 from shiftbench.track import RunOptions
 from shiftbench.tracks import track
 from shiftbench.tracks.power import baselines, definition, partitions, preparation, published, reading, schema
-from shiftbench.tracks.power.physics.validity import ANY
+from shiftbench.tracks.power.physics.valid_ranges import ANY
 from tests.tracks.power.made import records, set_to
 
 ROWS = 8_000

@@ -17,7 +17,7 @@ from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, wr
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.power import partitions, published, schema
-from shiftbench.tracks.power.physics.validity import ANY
+from shiftbench.tracks.power.physics.valid_ranges import ANY
 from shiftbench.tracks.power.reading import Table, read
 from shiftbench.tracks.power.schema import POWER, TIME_ID, TRACK
 from shiftbench.tracks.power.sources import EXPERIMENTS, GENERALIZATION, Found, sources

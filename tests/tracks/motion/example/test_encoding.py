@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.tracks.motion.example.encoding import IDS, encoded
+from shiftbench.tracks.motion.scenes.protobuf import parse_scene
 from shiftbench.tracks.motion.scenes.scene import message_of, scene_of
-from shiftbench.tracks.motion.scenes.wire import parse_scene
 
 
 def test_bytes_hold_the_same_message_as_the_slow_twin(towns):

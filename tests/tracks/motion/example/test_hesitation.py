@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from shiftbench.tracks.motion.example import hesitation
-from shiftbench.tracks.motion.example.habits import Grip
+from shiftbench.tracks.motion.example.habits import WeatherEffects
 
 
 def test_nobody_hesitates_and_nothing_is_drawn_in_dry_weather():
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
-    assert (hesitation.dared(Grip(), 50, 7, rng) == 1).all()
+    assert (hesitation.dared(WeatherEffects(), 50, 7, rng) == 1).all()
     assert rng.bit_generator.state == before
 
 
 @pytest.mark.parametrize("calm_s", [2.0, 6.0])
 def test_drivers_hesitate_as_often_and_as_long_as_they_should(calm_s):
-    found = hesitation.dared(Grip(calm_s=calm_s), 82, 20_000, np.random.default_rng(1))
+    found = hesitation.dared(WeatherEffects(calm_s=calm_s), 82, 20_000, np.random.default_rng(1))
     assert found.shape == (82, 20_000)
     low = found < 1
     assert found[low].min() >= hesitation.LEAST
@@ -31,5 +31,5 @@ def test_drivers_hesitate_as_often_and_as_long_as_they_should(calm_s):
 
 
 def test_each_driver_has_his_own():
-    found = hesitation.dared(Grip(calm_s=3.0), 82, 30, np.random.default_rng(2))
+    found = hesitation.dared(WeatherEffects(calm_s=3.0), 82, 30, np.random.default_rng(2))
     assert len(np.unique(found, axis=1).T) > 25

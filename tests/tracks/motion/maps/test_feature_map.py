@@ -13,7 +13,7 @@ from benchmarks import rendering
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.tracks.motion.maps import availability, drawing
 from shiftbench.tracks.motion.maps.feature_map import CHANNELS, MapSettings, feature_map, feature_maps
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.frame import agent_frame
 from shiftbench.tracks.motion.scenes.road import ControlRule, Crosswalk, Lane, Road
 from shiftbench.tracks.motion.scenes.scene import read_scene, scene_of
@@ -223,7 +223,7 @@ def test_labels_are_polygons_filled_one_after_the_other(rng, count):
 def test_a_map_drawn_call_by_call_differs_only_where_shapes_overlap():
     """Overlaps: polygons of one layer and value cancel out, lanes of one value come together; see the module."""
     path = made_scene.GOLDEN / "synthetic_scene_2.pb"
-    message, scene = wire.parse_scene(path.read_bytes()), read_scene(path)
+    message, scene = protobuf.parse_scene(path.read_bytes()), read_scene(path)
     for request in scene.requests[:3]:
         twin = rendering.layer_by_layer(message, scene, request.track_id)
         np.testing.assert_array_equal(twin, rendering.shape_by_shape(message, scene, request.track_id))
@@ -236,7 +236,7 @@ def test_a_map_drawn_call_by_call_differs_only_where_shapes_overlap():
 @pytest.mark.needs_shared
 def test_a_map_takes_less_than_a_third_of_the_time_of_one_call_per_shape_and_layer(shared):
     for path in rendering.SCENES.values():
-        message, scene = wire.parse_scene(path.read_bytes()), read_scene(path)
+        message, scene = protobuf.parse_scene(path.read_bytes()), read_scene(path)
         tracks = [request.track_id for request in scene.requests[:2]]
         acts = [
             lambda tracks=tracks, scene=scene: [feature_map(scene, track) for track in tracks],

@@ -104,7 +104,7 @@ def test_only_the_last_scenes_stay_in_memory(alive, store, monkeypatch):
 def test_scenes_are_given_by_their_ids(alive, folder):
     scene = read_scene(folder / f"{MADE[1]}.pb")
     made_scene.assert_same(alive.scene(scene.id), scene)
-    with pytest.raises(TableError, match="expected a scene of these requests, but no request belongs to scene 'nobody'"):
+    with pytest.raises(TableError, match="of these requests, but no request belongs to scene 'nobody'"):
         alive.scene("nobody")
 
 
@@ -130,7 +130,7 @@ def test_the_key_follows_the_scenes_and_how_they_are_drawn_but_not_their_place(f
     assert LiveStore.of(moved, SMALL).key == alive.key
     assert LiveStore.of(moved).key != alive.key
     path = moved / f"{MADE[0]}.pb"
-    size, message = path.stat().st_size, made_scene.wire.parse_scene(path.read_bytes())
+    size, message = path.stat().st_size, made_scene.protobuf.parse_scene(path.read_bytes())
     message.past_ego_track[0].position.x += 1.0
     path.write_bytes(message.SerializeToString(deterministic=True))
     assert path.stat().st_size == size

@@ -120,7 +120,7 @@ def test_folders_that_are_no_paths_are_refused_and_texts_are_paths(folder):
 
 def test_scenes_of_none_of_the_requests_are_refused(store):
     for none in ("nobody", 5, None):
-        with pytest.raises(TableError, match=rf"expected a scene of these requests, but no request belongs to scene {none!r}"):
+        with pytest.raises(TableError, match=rf"of these requests, but no request belongs to scene {none!r}"):
             store.scene(none)
 
 

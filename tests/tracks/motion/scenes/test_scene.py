@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ShiftbenchError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, scene_of, valid_requests, write_scene
 from shiftbench.tracks.motion.schema import SCENE_TAGS, LightState, SunPhase
 from tests.tracks.motion import made_scene
@@ -57,7 +57,7 @@ def test_genuine_and_dense_scenes_are_summarised_as_the_published_code_does(shar
 def test_arrays_hold_the_fields_of_the_messages(shared):
     """The twin: every field read on its own."""
     path = shared / "data/motion/test_scene_2021-05_f509015.pb"
-    scene, message = read_scene(path), wire.parse_scene(path.read_bytes())
+    scene, message = read_scene(path), protobuf.parse_scene(path.read_bytes())
     steps = [*message.past_vehicle_tracks, *message.future_vehicle_tracks]
     assert scene.vehicles.present.sum() == sum(len(step.tracks) for step in steps)
     for step, listed in enumerate(steps):
@@ -95,7 +95,7 @@ def test_genuine_scenes_survive_writing_but_for_empty_section_ids(shared, tmp_pa
     scene = read_scene(path)
     write_scene(scene, tmp_path / "again.pb")
     made_scene.assert_same(read_scene(tmp_path / "again.pb"), scene)
-    message = wire.parse_scene(path.read_bytes())
+    message = protobuf.parse_scene(path.read_bytes())
     for lane in message.path_graph.lanes:
         if not lane.traffic_light_section_ids.ByteSize():
             lane.ClearField("traffic_light_section_ids")
@@ -289,7 +289,7 @@ def test_every_cut_of_a_file_is_refused_or_said_to_miss_something():
     whole = made_scene.message().SerializeToString()
     for length in range(0, len(whole) - 1, 97):
         with pytest.raises(ShiftbenchError, match=r"^cut"):
-            scene_of(wire.parse_scene(whole[:length], source="cut"), source="cut")
+            scene_of(protobuf.parse_scene(whole[:length], source="cut"), source="cut")
 
 
 def test_more_tracks_than_any_town_has_are_refused():

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import ArrayError, PredictionsError, TableError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.submissions.submission import Submission, read_submission, reading, write_submission
 from tests.tracks.motion.made_scene import GOLDEN
 
@@ -52,7 +52,7 @@ def slow_read(data: bytes) -> list[tuple[object, ...]]:
             prediction.uncertainty_measure,
             prediction.is_ood,
         )
-        for prediction in wire.parse_submission(data).predictions
+        for prediction in protobuf.parse_submission(data).predictions
     ]
 
 
@@ -70,7 +70,7 @@ def agrees(submission: Submission, data: bytes) -> None:
 
 def message_of(parts, change=lambda predictions: None) -> bytes:
     """A message as protobuf itself writes it, with something spoilt."""
-    message = wire.message("Submission")()
+    message = protobuf.message("Submission")()
     place = 0
     for row, count in enumerate(parts["counts"]):
         prediction = message.predictions.add(
@@ -323,7 +323,7 @@ def test_foreign_files_are_refused(tmp_path):
 @pytest.mark.parametrize("scene_id", ["synthetic", "eval-000000", "\x0a\x01a", "0"])
 def test_a_scene_is_told_from_a_submission_whatever_its_id(tmp_path, scene_id):
     # The bytes of some ids are those of a prediction without fields that we know, of others they are none.
-    scene = wire.parse_scene((GOLDEN / "synthetic_scene_1.pb").read_bytes())
+    scene = protobuf.parse_scene((GOLDEN / "synthetic_scene_1.pb").read_bytes())
     scene.id = scene_id
     (tmp_path / "scene.pb").write_bytes(scene.SerializeToString())
     with pytest.raises(PredictionsError, match=r"scene\.pb: expected one serialised Submission message, found a Scene"):
@@ -349,7 +349,7 @@ def test_a_file_of_more_than_two_gigabytes_is_not_read(tmp_path, name):
 
 
 def test_more_than_protobuf_can_hold_is_not_written(tmp_path, parts, monkeypatch):
-    monkeypatch.setattr("shiftbench.tracks.motion.scenes.wire.MESSAGE_BYTES", 5_000)
+    monkeypatch.setattr("shiftbench.tracks.motion.scenes.protobuf.MESSAGE_BYTES", 5_000)
     with pytest.raises(PredictionsError, match=r"the most protobuf allows, found about .* Write Parquet instead"):
         write_submission(Submission(**parts), tmp_path / "made.pb")
     with pytest.raises(PredictionsError, match=r"expected a name that ends in \.parquet or \.pb"):

@@ -88,7 +88,7 @@ def constant_velocity(requests: Situations) -> Answered:
         (velocity[:, None, :] * seconds[:, None])[:, None].astype(np.float32),
         np.ones((len(velocity), 1)),
         np.hypot(*velocity.T.astype(np.float64)),
-        "goes on with the velocity it was last seen with; its uncertainty is its speed",
+        "keeps the last observed velocity; its uncertainty is its speed",
         measure="speed",
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.tracks.motion.example.streets import Floats
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.actors import Tracks
 from shiftbench.tracks.motion.scenes.road import Crosswalk, Lane, Road
 from shiftbench.tracks.motion.scenes.scene import Scene
@@ -40,7 +40,7 @@ def encoded(scene: Scene) -> bytes:
     Raises:
         MissingExtraError: if protobuf is not installed.
     """
-    rest = wire.message("Scene")(
+    rest = protobuf.message("Scene")(
         id=scene.id, scene_tags={name: int(getattr(scene.tags, name)) for name in SCENE_TAGS},
         traffic_lights=[
             {"sections": [{"id": section, "state": state} for section, state in lights.items()]}
@@ -146,7 +146,7 @@ def _lane_fields(max_velocity: float, gives_way: bool, ids: tuple[int, int, int]
     sections: dict[str, Any] = {}
     if any(ids):
         sections["traffic_light_section_ids"] = dict(zip(names, ids, strict=True))
-    found = wire.message("Lane")(max_velocity=max_velocity, gives_way_to_some_lane=gives_way, **sections)
+    found = protobuf.message("Lane")(max_velocity=max_velocity, gives_way_to_some_lane=gives_way, **sections)
     data: bytes = found.SerializeToString()
     return data
 
@@ -157,5 +157,5 @@ def _rules(crosswalk: Crosswalk) -> bytes:
          "movement_type": rule.movement}
         for rule in crosswalk.rules
     ]  # fmt: skip
-    data: bytes = wire.message("Crosswalk")(control_rules=rules).SerializeToString()
+    data: bytes = protobuf.message("Crosswalk")(control_rules=rules).SerializeToString()
     return data

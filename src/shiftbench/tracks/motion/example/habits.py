@@ -130,7 +130,7 @@ HABITS: Mapping[City, Habits] = {
 
 
 @dataclass(frozen=True)
-class Grip:
+class WeatherEffects:
     """What weather does to driving.
 
     Attributes:
@@ -148,12 +148,12 @@ class Grip:
     calm_s: float = math.inf
 
 
-WEATHER: Mapping[Precipitation, Grip] = {
-    Precipitation.UNKNOWN: Grip(),
-    Precipitation.NO: Grip(),
-    Precipitation.RAIN: Grip(0.98, 0.95, 1.10, 1.2, 2.0, 6.0),
-    Precipitation.SLEET: Grip(0.96, 0.90, 1.15, 1.8, 2.0, 5.5),
-    Precipitation.SNOW: Grip(0.94, 0.85, 1.20, 2.2, 2.0, 5.0),
+WEATHER: Mapping[Precipitation, WeatherEffects] = {
+    Precipitation.UNKNOWN: WeatherEffects(),
+    Precipitation.NO: WeatherEffects(),
+    Precipitation.RAIN: WeatherEffects(0.98, 0.95, 1.10, 1.2, 2.0, 6.0),
+    Precipitation.SLEET: WeatherEffects(0.96, 0.90, 1.15, 1.8, 2.0, 5.5),
+    Precipitation.SNOW: WeatherEffects(0.94, 0.85, 1.20, 2.2, 2.0, 5.0),
 }
 
 

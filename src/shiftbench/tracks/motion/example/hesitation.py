@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.tracks.motion.example.habits import Grip
+from shiftbench.tracks.motion.example.habits import WeatherEffects
 from shiftbench.tracks.motion.example.streets import Floats
 from shiftbench.tracks.motion.schema import HZ
 
@@ -13,7 +13,7 @@ SHORTEST_S, LONGEST_S = 1.0, 4.0
 LEAST, GREATEST = 0.15, 0.5  # shares of the allowed speed that are dared meanwhile
 
 
-def dared(weather: Grip, steps: int, drivers: int, rng: np.random.Generator) -> Floats:
+def dared(weather: WeatherEffects, steps: int, drivers: int, rng: np.random.Generator) -> Floats:
     """The share of the allowed speed at which each driver drives: float64 [steps, V], 1 except while hesitating.
 
     The seconds from one hesitation to the next have an exponential distribution with mean `weather.calm_s`; if that is

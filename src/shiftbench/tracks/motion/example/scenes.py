@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from shiftbench.tracks.motion.example import sight
+from shiftbench.tracks.motion.example import sensor_model
 from shiftbench.tracks.motion.example.conditions import Weather, weathers
 from shiftbench.tracks.motion.example.encoding import IDS
 from shiftbench.tracks.motion.example.habits import PLANS
 from shiftbench.tracks.motion.example.requests import requests
-from shiftbench.tracks.motion.example.sight import DIGITS
+from shiftbench.tracks.motion.example.sensor_model import DIGITS
 from shiftbench.tracks.motion.example.situation import WARM, Prepared, prepared
 from shiftbench.tracks.motion.example.streets import Floats
 from shiftbench.tracks.motion.example.town import DEEP
@@ -41,20 +41,20 @@ def scenes(part: str, number: int, *, seed: int, weather: Weather | None = None)
 
 
 def _scene(made: Prepared, moves: Moves) -> Scene:
-    everybody = sight.motion(made, moves)
-    ego = sight.ego_of(everybody, len(made.wander))
+    everybody = sensor_model.motion(made, moves)
+    ego = sensor_model.ego_of(everybody, len(made.wander))
     own = everybody.of(np.array([ego]))
     others = everybody.of(np.delete(np.arange(everybody.size.shape[0]), ego))
     ids = _ids(made.rng, others.size.shape[0] + made.walkers.position.shape[1])
-    present = sight.seen(others, own, made.rng)
+    present = sensor_model.seen(others, own, made.rng)
     cars, people = ids[: others.size.shape[0]], ids[others.size.shape[0] :]
-    vehicles = sight.vehicle_tracks(others, present, cars, made.rng)
-    pedestrians = sight.pedestrian_tracks(made, own, people)
+    vehicles = sensor_model.vehicle_tracks(others, present, cars, made.rng)
+    pedestrians = sensor_model.pedestrian_tracks(made, own, people)
     parked = frozenset(cars[len(made.wander) - 1 :].tolist())
     asked = requests(vehicles, parked, made.rng)
     return Scene(
-        made.id, made.tags, _moved(vehicles, made), _moved(sight.ego_tracks(own), made), _moved(pedestrians, made),
-        _road(made), _lights(made, own.position[:, 0]), asked,
+        made.id, made.tags, _moved(vehicles, made), _moved(sensor_model.ego_tracks(own), made),
+        _moved(pedestrians, made), _road(made), _lights(made, own.position[:, 0]), asked,
     )  # fmt: skip
 
 

@@ -148,7 +148,7 @@ _Key = tuple[str, str, str, str]
 
 
 def _said(entry: Run) -> dict[_Key, float]:
-    """What a report says of its systems that no other report of its run says otherwise: by whichever error it is."""
+    """Scores all reports of a run must agree on, whichever error they are of."""
     titles = {name: entry.title(name) for name in entry.slots}
     return {
         (titles[score.system], score.split, score.subset, score.metric): score.value

@@ -21,7 +21,7 @@ from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_row
 from shiftbench.tracks.motion.prepared.rows import row_numbers
 from shiftbench.tracks.motion.prepared.shard_plan import plain
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, scene_of
 from shiftbench.tracks.motion.schema import FUTURE
 
@@ -38,8 +38,8 @@ def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[l
     rows, problems, seen = list[dict[str, Any]](), list[str](), Counter[str]()
     for number, path in enumerate(paths):
         try:
-            data = wire.read_bytes(path, limit=wire.SCENE_BYTES)
-            message = wire.parse_scene(data, source=str(path))
+            data = protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES)
+            message = protobuf.parse_scene(data, source=str(path))
             seen.update(filter(None, [message.id]))  # what is wrong with a scene does not hide that it comes twice
             scene = scene_of(message, source=str(path))
             made = request_rows(scene, usable_requests(scene, settings)[0], settings, file=path.name)
@@ -83,7 +83,7 @@ class LiveStore:
             TableError: if there are no scenes or no usable request in them.
             ShiftbenchError: with all that is wrong with scenes, and those that come twice; if `source` is no path.
         """
-        source, settings = wire.path_of(source), map_settings or MapSettings()
+        source, settings = protobuf.path_of(source), map_settings or MapSettings()
         paths = (source,) if source.is_file() else _scenes(source)
         rows, key = _read(source, paths, settings)
         if not rows:

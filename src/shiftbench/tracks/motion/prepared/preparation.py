@@ -31,7 +31,7 @@ from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
 from shiftbench.tracks.motion.prepared.sources import Found
 from shiftbench.tracks.motion.prepared.totals import Totals, compared, totals
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.schema import PARTITIONS
 
 __all__ = ["EXPERIMENTS", "open_prepared", "prepare", "slurm_script"]
@@ -91,7 +91,7 @@ def prepare(
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
     say = progress or silent
-    source, folder = wire.path_of(source), wire.path_of(folder)
+    source, folder = protobuf.path_of(source), protobuf.path_of(folder)
     with alone(folder):
         work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, say)
         if isinstance(work, Prepared):
@@ -133,7 +133,7 @@ def slurm_script(
     Raises:
         ShiftbenchError: as `prepare`, but for what is wrong in the scenes; SettingsError as `executor.slurm.script`.
     """
-    source, folder = wire.path_of(source), wire.path_of(folder)
+    source, folder = protobuf.path_of(source), protobuf.path_of(folder)
     with alone(folder):
         work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, silent)
         if isinstance(work, Prepared):
@@ -148,7 +148,7 @@ def open_prepared(folder: Path) -> Prepared:
         TableError: if it is the folder of something else, or files are missing or of another size.
         ShiftbenchError: if `folder` is no path.
     """
-    folder = wire.path_of(folder)
+    folder = protobuf.path_of(folder)
     manifest = read_manifest(folder)
     counts = {name: int(manifest["counts"][name]) for name in PARTITIONS}
     return Prepared(folder, manifest["origin"], counts, tuple(manifest["notes"]), dict(manifest["unused"]))
@@ -165,7 +165,7 @@ def _begin(
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
     executors.job.require_count("scenes_per_shard", scenes_per_shard)
     workplace.require_free(source, folder)
-    wire.message("Scene"), drawing.library()  # rather now than in every process
+    protobuf.message("Scene"), drawing.library()  # rather now than in every process
     archives = sources.archives_of(source)
     found = None if archives else sources.found(source)
     fingerprint = found.listing() if found else sources.fingerprint(archives)

@@ -22,7 +22,7 @@ from shiftbench.tracks.motion.prepared.map_codec import MapCodec
 from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests
 from shiftbench.tracks.motion.prepared.shard_plan import Begun, Plan, map_settings, read_json
 from shiftbench.tracks.motion.prepared.shards import write_shard
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, scene_of
 from shiftbench.tracks.motion.schema import SCENE_TAGS, Maneuver
 
@@ -78,7 +78,7 @@ def _read(listed: Iterable[tuple[str, str, Path]]) -> list[Read]:
 
 def _bytes(path: Path, name: str) -> bytes | ShiftbenchError:
     try:
-        return wire.read_bytes(path, limit=wire.SCENE_BYTES, source=name)
+        return protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES, source=name)
     except ShiftbenchError as error:
         return error
 
@@ -109,7 +109,7 @@ def _contents(read: Iterable[Read], begun: Begun) -> tuple[_Contents, list[str]]
         try:
             if isinstance(data, ShiftbenchError):
                 raise data
-            message = wire.parse_scene(data, source=file)
+            message = protobuf.parse_scene(data, source=file)
             contents.ids += [(message.id, file)] if message.id else []
             scene = scene_of(message, source=file)
             partition = partition_of(scene.tags, part, rule=begun.experiment)

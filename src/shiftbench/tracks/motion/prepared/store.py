@@ -18,7 +18,7 @@ from shiftbench.tracks.motion.prepared.places import scene_file
 from shiftbench.tracks.motion.prepared.prepared_shards import Places, PreparedShards
 from shiftbench.tracks.motion.prepared.rows import row_numbers
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
 
 Rows = Sequence[int] | npt.NDArray[Any]
@@ -43,7 +43,7 @@ class Store:
             TableError: if it is no prepared folder, or files are missing or of another size.
             ShiftbenchError: if `folder` is not a path; ArrayError for invalid indices.
         """
-        shards = PreparedShards(wire.path_of(folder))
+        shards = PreparedShards(protobuf.path_of(folder))
         whole = cls(shards, np.arange(len(shards), dtype=np.int64))
         return whole if places is None else whole.select(places)
 

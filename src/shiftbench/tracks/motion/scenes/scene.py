@@ -14,7 +14,7 @@ from typing import Any
 
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.actors import Tracks, no_tracks, track_fields, tracks_of
 from shiftbench.tracks.motion.scenes.road import ControlRule, Crosswalk, Lane, Road, road_fields, road_of
 from shiftbench.tracks.motion.schema import FUTURE, PAST, SCENE_TAGS, STEPS, LightState, Maneuver, SceneTags
@@ -58,8 +58,8 @@ def read_scene(path: str | os.PathLike[str]) -> Scene:
         ShiftbenchError: if the file is larger than 16 MiB, truncated or foreign, or for all that is wrong in it.
         MissingExtraError: if protobuf is not installed.
     """
-    data = wire.read_bytes(path, limit=wire.SCENE_BYTES)
-    return scene_of(wire.parse_scene(data, source=str(path)), source=str(path))
+    data = protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES)
+    return scene_of(protobuf.parse_scene(data, source=str(path)), source=str(path))
 
 
 def scene_of(message: Any, *, source: str = "scene") -> Scene:
@@ -188,7 +188,7 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
     """
     message = message_of(scene)
     scene_of(message, source=f"scene {scene.id}")
-    place = wire.path_of(path)
+    place = protobuf.path_of(path)
     try:
         with files.replacing(place) as temporary:
             temporary.write_bytes(message.SerializeToString())
@@ -205,7 +205,9 @@ def message_of(scene: Scene) -> Any:
     A future in which nobody is present is left out, as the official files leave out pedestrians and the ego vehicle.
     """
     past, future = range(PAST), range(PAST, STEPS)
-    message = wire.message("Scene")(id=scene.id, scene_tags=_tag_fields(scene.tags), path_graph=road_fields(scene.road))
+    message = protobuf.message("Scene")(
+        id=scene.id, scene_tags=_tag_fields(scene.tags), path_graph=road_fields(scene.road)
+    )
     for name, tracks in {"vehicle": scene.vehicles, "pedestrian": scene.pedestrians}.items():
         for when, steps in {"past": past, "future": future}.items():
             if when == "past" or tracks.present[PAST:].any():

@@ -19,7 +19,7 @@ import numpy as np
 
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import head_of
 from shiftbench.tracks.motion.schema import SCENE_TAGS, SceneTags
 
@@ -53,7 +53,7 @@ def read_entry(path: str | os.PathLike[str], *, source: str | None = None) -> En
         MissingExtraError: if protobuf is not installed.
     """
     name = source or str(path)
-    message = wire.parse_scene(wire.read_bytes(path, limit=wire.SCENE_BYTES, source=name), source=name)
+    message = protobuf.parse_scene(protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES, source=name), source=name)
     return Entry(Path(path), *head_of(message, source=name))
 
 

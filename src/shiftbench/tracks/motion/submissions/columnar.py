@@ -17,7 +17,7 @@ import polars as pl
 from shiftbench import tables
 from shiftbench.errors import PredictionsError, TableError
 from shiftbench.metrics.modes import Floats, Index
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.schema import FUTURE
 from shiftbench.tracks.motion.submissions.requests import MOST_LISTED, request_name, step_problems
 from shiftbench.tracks.motion.submissions.submitted import Submission
@@ -86,8 +86,10 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
 
 def _require_small(file: Path) -> None:
     """Refuse what protobuf could not hold either: it would take as much memory."""
-    if file.is_file() and (size := file.stat().st_size) > wire.MESSAGE_BYTES:
-        raise PredictionsError(f"expected at most {wire.MESSAGE_BYTES:,} bytes, found {size:,}. Split the requests.")
+    if file.is_file() and (size := file.stat().st_size) > protobuf.MESSAGE_BYTES:
+        raise PredictionsError(
+            f"expected at most {protobuf.MESSAGE_BYTES:,} bytes, found {size:,}. Split the requests."
+        )
 
 
 def _ids(frame: pl.DataFrame) -> dict[str, Any]:

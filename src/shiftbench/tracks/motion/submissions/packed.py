@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shiftbench.check import Flags
 from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.metrics.modes import Floats
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.schema import FUTURE
 from shiftbench.tracks.motion.submissions.requests import MOST_LISTED, request_name, shown, step_problems
 
@@ -44,7 +44,7 @@ def _tags(coordinates: str) -> dict[str, int]:
 @cache
 def _packed_submission() -> Any:
     """The class of `Submission` with trajectories as bytes: the same on the wire, but no object for each point."""
-    whole = wire.message("Submission")  # first: it says what to install where protobuf is not
+    whole = protobuf.message("Submission")  # first: it says what to install where protobuf is not
     descriptor_pb2, descriptor_pool, message_factory = (
         import_module(f"google.protobuf.{name}") for name in ("descriptor_pb2", "descriptor_pool", "message_factory")
     )
@@ -118,10 +118,10 @@ def _of_requests(predictions: Sequence[Any]) -> dict[str, Any]:
 
 def _require_no_scene(data: bytes) -> None:
     """Refuse a scene's file: its bytes may pass for a submission that says nothing."""
-    if len(data) > wire.SCENE_BYTES:
+    if len(data) > protobuf.SCENE_BYTES:
         return
     try:
-        scene = wire.parse_scene(data)
+        scene = protobuf.parse_scene(data)
     except ShiftbenchError:
         return
     if scene.id and scene.past_vehicle_tracks:
@@ -189,7 +189,7 @@ def _is_plain(points: npt.NDArray[Any], coordinates: str) -> Flags:
 
 def _by_protobuf(packed: bytes) -> Floats:
     try:
-        points = wire.message("Trajectory").FromString(packed).points
+        points = protobuf.message("Trajectory").FromString(packed).points
     except _decode_error():
         raise ValueError("what is no trajectory") from None
     if len(points) != FUTURE:
@@ -211,9 +211,9 @@ def pack(requests: Sequence[tuple[str, int, float, bool]], counts: Any, trajecto
         MissingExtraError: if protobuf is not installed.
     """
     size = trajectories.shape[0] * (FUTURE * _LAYOUTS["xy"].itemsize + 16)
-    if size > wire.MESSAGE_BYTES:
+    if size > protobuf.MESSAGE_BYTES:
         raise PredictionsError(
-            f"expected at most {wire.MESSAGE_BYTES:,} bytes, the most protobuf allows, found about {size:,}. "
+            f"expected at most {protobuf.MESSAGE_BYTES:,} bytes, the most protobuf allows, found about {size:,}. "
             "Write Parquet instead."
         )
     large = [request_name(scene, track) for scene, track, uncertainty, _ in requests if abs(uncertainty) > _LARGEST]

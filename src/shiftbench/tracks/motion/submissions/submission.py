@@ -11,7 +11,7 @@ import numpy as np
 
 from shiftbench import files, tables
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.submissions import columnar, packed
 from shiftbench.tracks.motion.submissions.columnar import COLUMNS
 from shiftbench.tracks.motion.submissions.requests import Requests
@@ -73,7 +73,7 @@ def _unpacked(file: Path) -> tuple[dict[str, Any], list[str]]:
     """The fields of a submission, as far as there are any, and what is wrong with the form of its file."""
     if file.suffix.lower() == ".parquet":
         return columnar.unpack(file)
-    return packed.unpack(wire.read_bytes(file))
+    return packed.unpack(protobuf.read_bytes(file))
 
 
 def _requests(fields: dict[str, Any]) -> Requests | None:

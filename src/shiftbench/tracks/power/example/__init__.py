@@ -15,11 +15,11 @@ from shiftbench.errors import SettingsError
 from shiftbench.intake.outside import RangeTally
 from shiftbench.progress import Progress
 from shiftbench.tracks.power import schema
-from shiftbench.tracks.power.example import chance, generalization, labels, noise, writing
-from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, writing
 from shiftbench.tracks.power.example.identity import identity
-from shiftbench.tracks.power.example.likeness import draft_range_m, likeness, require_afloat, vessel_of
 from shiftbench.tracks.power.example.minutes import Minutes, world
+from shiftbench.tracks.power.example.random_streams import Values
+from shiftbench.tracks.power.example.ship_scaling import draft_range_m, likeness, require_afloat, vessel_of
 from shiftbench.tracks.power.physics.ship import Ship
 
 FEWEST_ROWS = 1_000
@@ -67,7 +67,7 @@ def table(
     require_afloat(vessel, *draft_range_m(made.voyages))
     candidates = _candidates(made.voyages.records, rows, seed)
     total = len(candidates) if rows is None else rows
-    rng = chance.stream(seed, chance.NOISE)
+    rng = random_streams.stream(seed, random_streams.NOISE)
     parts: list[pl.DataFrame] = []
     done = tried = 0
     while done < total and tried < len(candidates):
@@ -138,7 +138,7 @@ def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
     """The minutes at sea in the order in which they are taken until there are enough."""
     if rows is None:
         return np.arange(minutes)
-    return np.argsort(chance.stream(seed, chance.ORDER).random(minutes), kind="stable")
+    return np.argsort(random_streams.stream(seed, random_streams.ORDER).random(minutes), kind="stable")
 
 
 def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator, tally: RangeTally | None) -> pl.DataFrame:

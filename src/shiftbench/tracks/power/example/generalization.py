@@ -8,10 +8,10 @@ import polars as pl
 from shiftbench.errors import SettingsError
 from shiftbench.intake.outside import RangeTally
 from shiftbench.progress import Progress
-from shiftbench.tracks.power.example import chance, labels
-from shiftbench.tracks.power.example.chance import Values
-from shiftbench.tracks.power.example.likeness import ALIKE, Likeness, likeness, require_afloat
+from shiftbench.tracks.power.example import labels, random_streams
 from shiftbench.tracks.power.example.minutes import Minutes
+from shiftbench.tracks.power.example.random_streams import Values
+from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness, likeness, require_afloat
 from shiftbench.tracks.power.example.voyages import PERIOD
 from shiftbench.tracks.power.example.writing import frame
 from shiftbench.tracks.power.physics.ship import Ship, ship
@@ -66,7 +66,7 @@ def drawn(
             f"generalisation set: expected at least 1 record and a seed >= 0, found {records:,} and {seed}. "
             "Choose others."
         )
-    rng, vessel = chance.stream(seed, chance.GENERALIZATION), vessel or ship()
+    rng, vessel = random_streams.stream(seed, random_streams.GENERALIZATION), vessel or ship()
     like = likeness(vessel)
     require_afloat(vessel, *(like.draft * draft for draft in DRAFT_M))
     parts: list[pl.DataFrame] = []

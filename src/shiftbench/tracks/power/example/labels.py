@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.intake.outside import RangeTally
-from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Minutes
-from shiftbench.tracks.power.physics import motion, validity
+from shiftbench.tracks.power.example.random_streams import Values
+from shiftbench.tracks.power.physics import motion, valid_ranges
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.powering import shaft_power
 from shiftbench.tracks.power.physics.ship import Ship
@@ -32,7 +32,7 @@ def power(ship: Ship, minutes: Minutes) -> tuple[Values, Flags]:
 
 def count_outside(tally: RangeTally, ship: Ship, minutes: Minutes, *, power_kw: Values, kept: Flags) -> None:
     """Count which of the minutes that are kept leave ranges that the physics rests on; see `validity.outside`."""
-    flags = validity.outside(ship, conditions(minutes), power_kw)
+    flags = valid_ranges.outside(ship, conditions(minutes), power_kw)
     tally.add({name: where[kept] for name, where in flags.items()})
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.power.example import chance
-from shiftbench.tracks.power.example.chance import Values
-from shiftbench.tracks.power.example.likeness import ALIKE, Likeness
+from shiftbench.tracks.power.example import random_streams
+from shiftbench.tracks.power.example.random_streams import Values
+from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness
 from shiftbench.tracks.power.example.voyages import Voyages, voyages
 from shiftbench.tracks.power.example.weather import Weather, weather
 from shiftbench.tracks.power.physics import motion
@@ -122,4 +122,4 @@ def world(seed: int, like: Likeness = ALIKE) -> World:
     """The world of a seed, for a ship that compares with the example's as `like` says."""
     ship_log = like.sized(voyages(seed))
     corners = int((ship_log.start[-1] + ship_log.minutes[-1]) // SURGE_MIN) + 3
-    return World(ship_log, weather(seed, ship_log), normal(chance.stream(seed, chance.SURGE), corners))
+    return World(ship_log, weather(seed, ship_log), normal(random_streams.stream(seed, random_streams.SURGE), corners))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.labels import LEAST_KW
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Columns
+from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.schema import (
     CURRENT_ALONG,
     DRAFT_AFT,

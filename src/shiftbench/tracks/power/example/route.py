@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example.random_streams import Values
 
 NM_A_DEGREE = 60.0
 

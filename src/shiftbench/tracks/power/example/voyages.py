@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.power.example import chance, route
-from shiftbench.tracks.power.example.chance import Mixture, Values
+from shiftbench.tracks.power.example import random_streams, route
+from shiftbench.tracks.power.example.random_streams import Mixture, Values
 from shiftbench.tracks.power.schema import MONTH_MINUTES
 
 DAY = 1_440.0  # minutes
@@ -87,7 +87,7 @@ class Voyages:
 
 def voyages(seed: int) -> Voyages:
     """The voyages of a seed, up to the last leg that ends within 64 months."""
-    rng = chance.stream(seed, chance.VOYAGES)
+    rng = random_streams.stream(seed, random_streams.VOYAGES)
     passages = [route.leg(number) for number in range(MOST_LEGS)]
     logs = _logs(rng, np.array([miles.sum() for _, miles in passages]))
     start = _departures(rng, np.array([minute[-1] for minute, _ in logs]))
@@ -134,7 +134,7 @@ def _orders(latent: Values, miles: Values) -> Values:
     """
     kn = np.full(len(latent), 17.0)
     for _ in range(6):
-        kn = ORDERS_KN.quantile(chance.frequencies(latent, miles / kn, ORDERS_A_BATCH))
+        kn = ORDERS_KN.quantile(random_streams.frequencies(latent, miles / kn, ORDERS_A_BATCH))
     return kn
 
 
@@ -173,8 +173,8 @@ def _departures(rng: np.random.Generator, minutes: Values) -> Values:
 def _drafts(rng: np.random.Generator, minutes: Values) -> tuple[Values, Values, Values, Values]:
     """Drafts aft and fore on departure in m and how much less a day, [L] each; the lighter she is, the more trimmed."""
     legs = len(minutes)
-    latent = chance.remembered(np.full((legs, 1), 0.5), normal(rng, legs, 1))[:, 0]
-    mean = MEAN_DRAFT_M.quantile(chance.frequencies(latent, minutes.astype(float), LEGS_A_BATCH))
+    latent = random_streams.remembered(np.full((legs, 1), 0.5), normal(rng, legs, 1))[:, 0]
+    mean = MEAN_DRAFT_M.quantile(random_streams.frequencies(latent, minutes.astype(float), LEGS_A_BATCH))
     trim = TRIM_M + TRIM_A_METRE * (EVEN_DRAFT_M - mean) + TRIM_SPREAD_M * normal(rng, legs)
     burnt = BURNT_M_A_DAY[0] + (BURNT_M_A_DAY[1] - BURNT_M_A_DAY[0]) * rng.random((2, legs))
     half = burnt.mean(axis=0) * minutes / DAY / 2  # so that `mean` is hers half way

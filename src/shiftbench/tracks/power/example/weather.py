@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.tracks.power.example import chance
-from shiftbench.tracks.power.example.chance import Mixture, Values
+from shiftbench.tracks.power.example import random_streams
+from shiftbench.tracks.power.example.random_streams import Mixture, Values
 from shiftbench.tracks.power.example.voyages import Voyages
 
 HOUR = 60.0  # minutes
@@ -52,10 +52,10 @@ class Weather:
 
 def weather(seed: int, voyages: Voyages) -> Weather:
     """The weather of a seed along its voyages, every hour from three minutes before a leg to its end."""
-    rng = chance.stream(seed, chance.WEATHER)
+    rng = random_streams.stream(seed, random_streams.WEATHER)
     minute = _hours(voyages)
     memory = (WIND, TURNING, TURNING, SWELL, EDDIES, EDDIES)
-    wind, east, north, swell, along, across = chance.wandering(rng, minute, memory).T
+    wind, east, north, swell, along, across = random_streams.wandering(rng, minute, memory).T
     kn = WIND_KN.quantile(_share(wind))
     angle = _relative(np.arctan2(east, north) - voyages.course(minute))
     return Weather(
@@ -76,12 +76,12 @@ def _hours(voyages: Voyages) -> Values:
 
 
 def _share(latent: Values) -> Values:
-    return chance.frequencies(latent, np.ones(len(latent)), HOURS_A_BATCH)
+    return random_streams.frequencies(latent, np.ones(len(latent)), HOURS_A_BATCH)
 
 
 def _relative(angle: Values) -> Values:
     """Directions relative to the course in rad, spread as the density of HEAD_WIND and ALONG_TRACK says."""
-    grid = np.linspace(0, 2 * np.pi, chance.GRID)
+    grid = np.linspace(0, 2 * np.pi, random_streams.GRID)
     below = (grid + 2 * HEAD_WIND * np.sin(grid) + ALONG_TRACK * np.sin(2 * grid)) / (2 * np.pi)
     return np.interp(_share(angle % (2 * np.pi)), below, grid)
 
@@ -89,7 +89,7 @@ def _relative(angle: Values) -> Values:
 def _waves(minute: Values, wind: Values, swell: Values) -> Values:
     """Significant wave height in m: a Weibull distribution, driven by the wind of the last hours and by swell."""
     kept = np.exp(-np.diff(minute, prepend=-np.inf) / SEA)[:, None]
-    raised = chance.remembered(kept, (1 - kept) * wind[:, None])[:, 0]
+    raised = random_streams.remembered(kept, (1 - kept) * wind[:, None])[:, 0]
     share = _share(np.sqrt(WIND_IN_WAVES) * raised / raised.std() + np.sqrt(1 - WIND_IN_WAVES) * swell)
     highest = -np.expm1(-((HIGHEST_WAVE_M / WAVE_SCALE_M) ** WAVE_SHAPE))
     return np.asarray(WAVE_SCALE_M * (-np.log1p(-highest * share)) ** (1 / WAVE_SHAPE))

@@ -10,8 +10,8 @@ import polars as pl
 
 from shiftbench.intake import example_folder, outside
 from shiftbench.tracks.power import schema
-from shiftbench.tracks.power.example.chance import Values
 from shiftbench.tracks.power.example.minutes import Columns
+from shiftbench.tracks.power.example.random_streams import Values
 
 RECORDS, GENERALIZATION = "records.parquet", "generalization.parquet"
 DIGITS = 6  # after the point, as in the official synthetic files

@@ -15,7 +15,7 @@ from shiftbench.tracks.power.physics.fouling import HEAVY_SLIME, Growth
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.operating_point import Codes, OperatingPoint
 from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.validity import validity
+from shiftbench.tracks.power.physics.valid_ranges import validity
 from shiftbench.tracks.power.physics.water import SEA_WATER, Water
 
 __all__ = [

@@ -19,8 +19,8 @@ from shiftbench.tracks.power.physics.calibration import (
     Calibration,
     Resistance,
 )
-from shiftbench.tracks.power.physics.contradictions import contradictions
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Drive, Hull, Propeller, Topsides
+from shiftbench.tracks.power.physics.ship_validation import contradictions
 
 __all__ = ["AREA_RATIOS", "KINDS", "SHIPS", "Drive", "Hull", "Propeller", "Ship", "Topsides", "read", "ship"]
 

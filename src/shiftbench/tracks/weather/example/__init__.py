@@ -18,9 +18,9 @@ from shiftbench.errors import SettingsError
 from shiftbench.progress import Progress
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.example import columns, forecasts, sky
-from shiftbench.tracks.weather.example.chance import Chance, Values, setting
 from shiftbench.tracks.weather.example.columns import Columns
 from shiftbench.tracks.weather.example.forecasts import MODELS
+from shiftbench.tracks.weather.example.random_streams import Chance, Values, setting
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 from shiftbench.tracks.weather.example.writing import write_blocks
 

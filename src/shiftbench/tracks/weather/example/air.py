@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.tracks.weather.example.chance import Values
+from shiftbench.tracks.weather.example.random_streams import Values
 
 KELVIN = 273.15
 SEA_LEVEL_PA = 101_325.0

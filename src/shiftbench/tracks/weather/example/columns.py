@@ -10,8 +10,8 @@ import numpy as np
 
 from shiftbench.tracks.weather.example import air, sky
 from shiftbench.tracks.weather.example.air import KELVIN, MMHG, SEA_LEVEL_PA
-from shiftbench.tracks.weather.example.chance import Chance, Values
 from shiftbench.tracks.weather.example.forecasts import Forecast
+from shiftbench.tracks.weather.example.random_streams import Chance, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky
 
 Columns = dict[str, Values]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.tracks.weather.example import air, sky
-from shiftbench.tracks.weather.example.chance import Chance, Values
+from shiftbench.tracks.weather.example.random_streams import Chance, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 
 SPREAD_C = 1.2  # of a forecast's errors where the air is neither calm nor unsettled

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.tracks.weather.example import air, chance
+from shiftbench.tracks.weather.example import air, random_streams
 from shiftbench.tracks.weather.example.air import MMHG, SEA_LEVEL_PA
-from shiftbench.tracks.weather.example.chance import Chance, Field, Values
+from shiftbench.tracks.weather.example.random_streams import Chance, Field, Values
 from shiftbench.tracks.weather.example.stations import Stations, stations
 
 STEP_H = 3  # between two observations of a station, and between two steps of a forecast
@@ -44,13 +44,13 @@ def world(rng: np.random.Generator, rows: int) -> World:
     together by `blunder`, and are hard to make where `doubt` is high."""
     return World(
         stations(rng, rows),
-        warmth=chance.field(rng, days=(4, 12)),
-        pressure=chance.field(rng, days=(4, 10)),
-        moisture=chance.field(rng, days=(2, 6)),
-        west=chance.field(rng, days=(3, 8)),
-        south=chance.field(rng, days=(3, 8)),
-        blunder=chance.field(rng, days=(2, 5)),
-        doubt=chance.field(rng, days=(3, 8)),
+        warmth=random_streams.field(rng, days=(4, 12)),
+        pressure=random_streams.field(rng, days=(4, 10)),
+        moisture=random_streams.field(rng, days=(2, 6)),
+        west=random_streams.field(rng, days=(3, 8)),
+        south=random_streams.field(rng, days=(3, 8)),
+        blunder=random_streams.field(rng, days=(2, 5)),
+        doubt=random_streams.field(rng, days=(3, 8)),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.weather.example.chance import Values
+from shiftbench.tracks.weather.example.random_streams import Values
 from shiftbench.tracks.weather.schema import CLIMATES
 
 # Of all records, by climate: in-domain as in the published training set, snow and polar as in the published dev_out

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.errors import MissingExtraError, ShiftbenchError
-from shiftbench.tracks.motion.scenes import wire
+from shiftbench.tracks.motion.scenes import protobuf
 from tests.tracks.motion import made_scene
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -40,7 +40,7 @@ def test_every_message_has_the_fields_of_the_official_format(shared):
         for message in file.message_type
     }
     assert {key: sorted(fields) for key, fields in found.items()} == {k: sorted(v) for k, v in expected.items()}
-    assert {(file.syntax, file.package) for file in made_scene.descriptor_set().file} == {("proto3", wire.PACKAGE)}
+    assert {(file.syntax, file.package) for file in made_scene.descriptor_set().file} == {("proto3", protobuf.PACKAGE)}
 
 
 @pytest.mark.needs_shared
@@ -63,22 +63,22 @@ def test_the_descriptor_set_is_what_protoc_makes_of_the_proto_files(tmp_path):
 def test_messages_are_in_a_pool_of_their_own():
     from google.protobuf import descriptor_pool
 
-    wire.message("Scene")
+    protobuf.message("Scene")
     with pytest.raises(KeyError, match="Scene"):
-        descriptor_pool.Default().FindMessageTypeByName(f"{wire.PACKAGE}.Scene")
+        descriptor_pool.Default().FindMessageTypeByName(f"{protobuf.PACKAGE}.Scene")
 
 
 @pytest.mark.parametrize("name", made_scene.MADE)
 def test_official_bytes_are_read_and_written_alike(name):
     data = (made_scene.GOLDEN / f"{name}.pb").read_bytes()
-    assert wire.parse_scene(data).SerializeToString() == data
+    assert protobuf.parse_scene(data).SerializeToString() == data
 
 
 @pytest.mark.needs_shared
 @pytest.mark.parametrize("name", ["motion_submission", "motion_groundtruth"])
 def test_official_submissions_are_read_and_written_alike(shared, name):
     data = (shared / f"golden/inputs/{name}.pb").read_bytes()
-    message = wire.parse_submission(data)
+    message = protobuf.parse_submission(data)
     assert len(message.predictions) == 60
     assert message.SerializeToString() == data
 
@@ -87,21 +87,21 @@ def test_official_submissions_are_read_and_written_alike(shared, name):
 def test_a_submission_is_no_scene(shared):
     data = (shared / "golden/inputs/motion_submission.pb").read_bytes()
     with pytest.raises(ShiftbenchError, match=r"one\.pb: expected one serialised Scene message"):
-        wire.parse_scene(data, source="one.pb")
+        protobuf.parse_scene(data, source="one.pb")
 
 
 def test_unknown_fields_stay_in_a_message():
-    message = wire.message("Scene")(id="a")
+    message = protobuf.message("Scene")(id="a")
     data = message.SerializeToString() + b"\xf8\x06\x05"  # field 111, a number 5
-    assert wire.parse_scene(data).SerializeToString() == data
+    assert protobuf.parse_scene(data).SerializeToString() == data
 
 
 @pytest.mark.parametrize("data", [b"\x0a\x05ab", b"PK\x03\x04 a zip", b"\x89PNG\r\n\x1a\n", b"\xff" * 40])
 def test_truncated_and_foreign_bytes_are_refused(data):
     with pytest.raises(ShiftbenchError, match=r"The file is truncated or of another format"):
-        wire.parse_scene(data)
+        protobuf.parse_scene(data)
     with pytest.raises(ShiftbenchError, match=r"sub\.pb: expected one serialised Submission"):
-        wire.parse_submission(data, source="sub.pb")
+        protobuf.parse_submission(data, source="sub.pb")
 
 
 def test_files_too_large_are_refused_before_they_are_read(tmp_path):
@@ -109,7 +109,7 @@ def test_files_too_large_are_refused_before_they_are_read(tmp_path):
     with path.open("wb") as file:
         file.truncate(2**31)  # two gigabytes of nothing: no block of it is on the disk
     with pytest.raises(ShiftbenchError, match=r"expected at most 2,147,483,647 bytes, found 2,147,483,648"):
-        wire.read_bytes(path)
+        protobuf.read_bytes(path)
     assert path.stat().st_blocks < 100
 
 
@@ -122,13 +122,13 @@ def test_files_that_are_none_are_refused(tmp_path):
     }
     for path, problem in expected.items():
         with pytest.raises(ShiftbenchError, match=re.escape(str(path)) + f".*{problem}"):
-            wire.read_bytes(path)
+            protobuf.read_bytes(path)
 
 
 def test_without_protobuf_the_extra_is_named(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(wire, "import_module", missing)
+    monkeypatch.setattr(protobuf, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"pip install 'shiftbench\[motion\]'"):
-        wire.parse_scene(b"\xff")
+        protobuf.parse_scene(b"\xff")

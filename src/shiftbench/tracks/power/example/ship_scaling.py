@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shiftbench.errors import SettingsError
-from shiftbench.tracks.power.example.chance import Values
+from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.example.voyages import DAY, REPORTED_M, Voyages
 from shiftbench.tracks.power.physics import drafts, ship
 from shiftbench.tracks.power.physics.conditions import Conditions

@@ -34,14 +34,14 @@ def validity(ship: Ship, conditions: Conditions) -> list[str]:
 
 
 def _of_waves(ship: Ship, loading: Loading, given: Conditions, formless: Flags) -> tuple[str, ...]:
-    """Where waves leave their ranges; a ship without form [N] counts as one in their midst, in a calm."""
+    """Where waves leave their ranges; records [N] without a hull form count as inside, in still water."""
     hull, sea = ship.hull, given.sea
     calm = replace(sea, height_m=np.where(formless, 0, sea.height_m), angle_rad=np.where(formless, 0, sea.angle_rad))
-    midst = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
+    inside = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
     return waves.validity(
         hull,
         calm,
-        np.where(formless, midst, np.maximum(given.speed_through_water_m_s, 0)),
+        np.where(formless, inside, np.maximum(given.speed_through_water_m_s, 0)),
         draft_m=np.where(formless, hull.beam_m / 4, loading.draft_m),
         block_coefficient=np.where(formless, 0.6, loading.block_coefficient),
     )
