@@ -29,8 +29,8 @@ UNREADABLE = (
 @contextmanager
 def reading(file: Path, kind: str) -> Iterator[None]:
     """Whatever a library raises in this block, as a TableError that names the file; it must not be a named pipe."""
-    if kind := files.irregular(file):
-        raise TableError(f"{file}: expected a regular file, found {kind}. Write it to a file first.")
+    if odd := files.irregular(file):
+        raise TableError(f"{file}: expected a regular file, found {odd}. Write it to a file first.")
     try:
         with aborts.reading(file):
             yield
