@@ -8,13 +8,18 @@ from typing import Any
 
 import torch
 
-from shiftbench.methods import stacked_fit, training
+from shiftbench.methods import training
+from shiftbench.methods.batched import members as batched
+from shiftbench.methods.batched import mlp
+from shiftbench.methods.batched.training import train_batched
 from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.stacked_training import train_stack
-from shiftbench.methods.symbolic_terms import WIDTH
-from shiftbench.methods.training import Plan
+from shiftbench.methods.training import Schedule
+from shiftbench.tracks.power.symbolic import method as symbolic
+from shiftbench.tracks.power.symbolic.terms import WIDTH
 
-METHODS = ("mlp", "mlp_dropout", "mlp_flipout", "symbolic")
+MAKE = {
+    "mlp": mlp.make_plain, "mlp_dropout": mlp.make_dropout, "mlp_flipout": mlp.make_flipout, "symbolic": symbolic.make
+}  # fmt: skip
 BATCHES = (32, 256)
 MEMBERS, COLUMNS, RECORDS = 10, 10, 100_000
 STEPS, ROUNDS = 150, 9
@@ -44,18 +49,18 @@ def milliseconds(method: str, *, members: int, batch: int) -> float:
         else:  # the time of the core: what else the machine does makes less of a difference
             moments.append(time.process_time())
 
-    plan = Plan(
+    schedule = Schedule(
         steps=2 * STEPS, batch=batch, learning_rate=1e-4, validate_every=STEPS, patience=99, mixed_precision=False
     )
-    net = stacked_fit.stack(record, seeds=seeds)
-    train_stack(net, stacked_fit.lesson(tensors), plan, seeds=seeds, device=place, progress=look)
+    net = MAKE[method](record, seeds)
+    train_batched(net, batched.objective(tensors), schedule, seeds=seeds, device=place, progress=look)
     return (moments[1] - moments[0]) / STEPS * 1e3
 
 
 def ratios() -> list[tuple[str, float, float | None]]:
     """Name, measured ratio, and bound; the two sides are timed in turn in one run, on one core or one GPU."""
     with one_thread():
-        return [entry for batch in BATCHES for method in METHODS for entry in _ratios(method, batch)]
+        return [entry for batch in BATCHES for method in MAKE for entry in _ratios(method, batch)]
 
 
 def _ratios(method: str, batch: int) -> list[tuple[str, float, float | None]]:

@@ -61,7 +61,7 @@ def ratios() -> list[tuple[str, float, float | None]]:
 
 def measured(name: str, frame: pl.DataFrame, chosen: Features) -> tuple[str, float, float | None]:
     """The ratio of one method, with what it is of and the bound it must keep."""
-    module = method(name).load()
+    module = method(name)
     settings = module.Settings.from_dict({"task": "regression", "members": MEMBERS, "iterations": 100})
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -12,9 +12,10 @@ from rtdl_revisiting_models import FTTransformer
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from shiftbench.methods import neural_heads, neural_member, training
-from shiftbench.methods.neural_nets import Shape, Transformer, transformer_options
-from shiftbench.methods.training import Plan
+from shiftbench.methods import training
+from shiftbench.methods.networks import heads, member
+from shiftbench.methods.networks.architectures import Shape, Transformer, transformer_options
+from shiftbench.methods.training import Schedule
 
 COLUMNS, BATCH, ROUNDS = 40, 256, 3
 SETTINGS = {"blocks": 3, "width": 96, "attention_heads": 8}
@@ -38,10 +39,10 @@ def ours(x: torch.Tensor, y: torch.Tensor, *, mixed: bool) -> None:
     tensors = {"train_numbers": x, "train_codes": codes, "train_targets": y}
     tensors |= {f"dev_{name.partition('_')[2]}": tensor[:1] for name, tensor in tensors.items()}
     steps = len(x) // BATCH
-    plan = Plan(
+    schedule = Schedule(
         steps=steps, batch=BATCH, learning_rate=1e-4, weight_decay=1e-5, validate_every=steps, mixed_precision=mixed
     )
-    training.train(net, neural_member.lesson(net, tensors, neural_heads.GAUSSIAN), plan, device=x.device)
+    training.train(net, member.objective(net, tensors, heads.GAUSSIAN), schedule, device=x.device)
 
 
 def theirs(x: torch.Tensor, y: torch.Tensor) -> None:
@@ -52,7 +53,7 @@ def theirs(x: torch.Tensor, y: torch.Tensor) -> None:
     optimizer = torch.optim.AdamW(net.make_parameter_groups(), lr=1e-4, weight_decay=1e-5)
     for numbers, targets in DataLoader(TensorDataset(x, y), batch_size=BATCH, shuffle=True):
         optimizer.zero_grad()
-        neural_heads.gaussian_loss(net(numbers, None)[:, None], targets).backward()
+        heads.gaussian_loss(net(numbers, None)[:, None], targets).backward()
         optimizer.step()
 
 

@@ -14,7 +14,9 @@ from shiftbench.assessment import Options, build
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError
 from shiftbench.intervals import Settings
-from shiftbench.methods import column, combination, constant
+from shiftbench.methods.column import METHOD as COLUMN
+from shiftbench.methods.combination import METHOD as COMBINATION
+from shiftbench.methods.constant import MEAN
 from shiftbench.pairing import shared_records
 from shiftbench.pipeline import predict_table
 from shiftbench.predictions import Predictions, load
@@ -261,7 +263,7 @@ def test_predictions_that_lack_records_without_saying_so_are_refused(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*has an answer for 3 of 4 rows")
 def test_predict_writes_only_answers(tmp_path):
     train = pl.DataFrame({"y": [1.0, 2.0, 3.0] * 4, "a": [1.0, 2.0, 4.0] * 4})
-    column.fit(train, train, target="y", settings=column.Settings("regression", column="a"), folder=tmp_path / "a")
+    COLUMN.fit(train, train, target="y", settings=COLUMN.Settings("regression", column="a"), folder=tmp_path / "a")
     pl.DataFrame({"id": ["p", "q", "r", "s"], "a": [1.0, None, 3.0, 4.0]}).write_parquet(tmp_path / "t.parquet")
     predict_table(tmp_path / "a", tmp_path / "t.parquet", tmp_path / "said.parquet")
     found = load(tmp_path / "said.parquet")
@@ -272,13 +274,13 @@ def test_predict_writes_only_answers(tmp_path):
 def test_a_combination_answers_where_all_its_parts_do(tmp_path):
     train = pl.DataFrame({"y": [1.0, 2.0, 3.0] * 4, "a": [1.0, 2.0, 4.0] * 4, "b": [0.0, 2.0, 2.0] * 4})
     for name in ("a", "b"):
-        own = column.Settings("regression", column=name)
-        column.fit(train, train, target="y", settings=own, folder=tmp_path / name)
-    constant.fit(train, train, target="y", settings=constant.Settings("regression"), folder=tmp_path / "mean")
-    own = combination.Settings("regression", of=("a", "b", "mean"))
-    combination.fit(train, train, target="y", settings=own, folder=tmp_path / "all")
+        own = COLUMN.Settings("regression", column=name)
+        COLUMN.fit(train, train, target="y", settings=own, folder=tmp_path / name)
+    MEAN.fit(train, train, target="y", settings=MEAN.Settings("regression"), folder=tmp_path / "mean")
+    own = COMBINATION.Settings("regression", of=("a", "b", "mean"))
+    COMBINATION.fit(train, train, target="y", settings=own, folder=tmp_path / "all")
     rows = pl.DataFrame({"a": [1.0, None, 3.0, None], "b": [1.0, 2.0, None, None]})
-    assert combination.answered(rows, folder=tmp_path / "all").tolist() == [True, False, False, False]
+    assert COMBINATION.answered(rows, folder=tmp_path / "all").tolist() == [True, False, False, False]
 
 
 def test_clusters_are_counted_among_the_answered_records():

@@ -123,7 +123,7 @@ def test_candidates_are_scored_on_dev_alone_and_those_of_the_same_models_are_fit
     five = Features(numeric=tuple("abcde"))
     case = Case(PublicTable("t", "p/t", "y", "y > 1"), parts, five, tmp_path)
     monkeypatch.setattr(choice, "method", method)
-    monkeypatch.setattr(choice.catboost_member, "trees", lambda folder, models: [500] * models)
+    monkeypatch.setattr(choice.model, "trees", lambda folder, models: [500] * models)
     found = choice.choose([case, replace(case, features=Features(numeric=("a",)))], Console(quiet=True))
     assert asked == [(0.8, 1000), (1.0, 1000), (0.8, 300)]  # 600 trees are enough for 500 and 50 without gain
     assert len(found["rows"]) == 2 * len(choice.CANDIDATES)

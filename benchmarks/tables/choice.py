@@ -19,7 +19,8 @@ from rich.table import Table
 from benchmarks.tables.contenders import Case, method
 from benchmarks.tables.scores import CLOSE, Row, row
 from shiftbench import files
-from shiftbench.methods import boosting, catboost_member
+from shiftbench.methods.boosting import ensemble as boosting
+from shiftbench.methods.boosting import model
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "tables_choice.json"
 DEV = ("dev_in", "dev_out")
@@ -58,7 +59,7 @@ def scored(candidate: Candidate, case: Case) -> list[Row]:
     trees = candidate.trees if candidate.trees < _enough(folder) else TREES
     path = folder / f"trees_{trees}.json"
     if not path.exists():
-        answers = method(boosting.NAME, members=MEMBERS, iterations=trees, feature_share=share)(
+        answers = method(boosting.METHOD.name, members=MEMBERS, iterations=trees, feature_share=share)(
             replace(case, folder=folder / f"trees_{trees}"), DEV
         )
         found = [row((case.table.name, "", part), answer, case.targets(part)) for part, answer in answers]
@@ -70,7 +71,7 @@ def _enough(folder: Path) -> float:
     """The trees with which every model that was fitted with the most of them would have ended as it did."""
     if not (folder / f"trees_{TREES}.json").exists():
         return np.inf
-    most = max(catboost_member.trees(folder / f"trees_{TREES}" / boosting.NAME, 2 * MEMBERS))
+    most = max(model.trees(folder / f"trees_{TREES}" / boosting.METHOD.name, 2 * MEMBERS))
     return most + boosting.Settings("regression").early_stopping
 
 

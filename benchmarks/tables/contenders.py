@@ -74,7 +74,7 @@ def method(name: str, **settings: Any) -> Contender:
     """A method of ours; an interrupted fit goes on in its folder."""
 
     def answers(case: Case, parts: Sequence[str]) -> Iterator[tuple[str, Answer]]:
-        module = methods.method(name).load()
+        module = methods.method(name)
         own: dict[str, Any] = {"task": case.table.task, **settings}
         own |= {"classes": case.classes} if case.classes else {}
         if "clusters" in module.Settings.__dataclass_fields__ and case.table.cluster:

@@ -200,6 +200,20 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
     return Inputs(numeric, [_categories(column) for column in categorical], names, list(features.categorical))
 
 
+def require_variety(inputs: Inputs) -> None:
+    """Check that any feature of train varies.
+
+    Raises:
+        TableError: if none does.
+    """
+    numeric = inputs.numeric
+    same = (numeric == numeric[0]) | (np.isnan(numeric) & np.isnan(numeric[0]))
+    if same.all() and all((column == column[0]).all() for column in inputs.categorical):
+        names = ", ".join([*inputs.numeric_names, *inputs.categorical_names])
+        found = f"only constant ones ({names})" if names else "none"
+        raise TableError(f"train: expected features that vary, found {found}. Keep more columns.")
+
+
 def _of_kind(frame: pl.DataFrame, kind: str, names: Names, problems: list[str]) -> list[pl.Series]:
     """The columns that are of the kind they had in training; what is wrong with the others goes to `problems`."""
     wanted, dtype = WANTED[kind]

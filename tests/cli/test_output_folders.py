@@ -14,7 +14,7 @@ import pytest
 
 from shiftbench import files, plots, settings
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import combination
+from shiftbench.methods.combination import METHOD as COMBINATION
 from shiftbench.report import Report
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 from tests.output.killing import killed_at
@@ -371,12 +371,12 @@ def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftb
     folder, here = out
     for name in ("one", "two"):
         assert shiftbench("fit", here / "parts", "--target", "y", "--method", "mean", "--out", here / name).code == 0
-    table, own = weather_like().drop_nulls(), combination.Settings("regression", of=("one", "two"))
+    table, own = weather_like().drop_nulls(), COMBINATION.Settings("regression", of=("one", "two"))
     for overwrite in (False, True):
         with writing(folder, "fit", overwrite=overwrite) as place:
-            combination.fit(table, table, target="y", settings=own, folder=place)
+            COMBINATION.fit(table, table, target="y", settings=own, folder=place)
             with pytest.raises(SettingsError, match="expected other fitted methods to combine, found itself"):
-                combination.fit(table, table, target="y", settings=replace(own, of=("one", "r")), folder=place)
+                COMBINATION.fit(table, table, target="y", settings=replace(own, of=("one", "r")), folder=place)
         assert_names_no_folder_in_the_making(folder)
     said = shiftbench("predict", folder, here / "t.parquet", "--out", here / "p.parquet")
     assert said.code == 0, said.err

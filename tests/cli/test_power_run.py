@@ -26,7 +26,7 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset: str) -> No
 
     for entry in baselines.methods(preset, task="regression"):
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        assert methods.method(entry["name"]).load().Settings.from_dict({"task": "regression", **own}).members == 10
+        assert methods.method(entry["name"]).Settings.from_dict({"task": "regression", **own}).members == 10
 
 
 def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables(

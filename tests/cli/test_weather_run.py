@@ -33,7 +33,7 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset: str, task:
 
     for entry in baselines.methods(preset, task=task):
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        methods.method(entry["name"]).load().Settings.from_dict({"task": task, **own})
+        methods.method(entry["name"]).Settings.from_dict({"task": task, **own})
 
 
 def test_the_paper_preset_has_the_printed_settings_of_catboost():

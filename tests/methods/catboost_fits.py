@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import methods
-from shiftbench.methods import boosting, likelihood_boosting
+from shiftbench.methods.boosting import ensemble, likelihood
 from tests.methods.conftest import Parts
 
 SMALL = {"members": 4, "iterations": 60, "depth": 4, "learning_rate": 0.2, "early_stopping": 10}
 SETTINGS: dict[str, Any] = {
-    "boosting": boosting.Settings("regression", folds=4, **SMALL),
-    "likelihood_boosting": likelihood_boosting.Settings("regression", **SMALL),
+    "boosting": ensemble.Settings("regression", folds=4, **SMALL),
+    "likelihood_boosting": likelihood.Settings("regression", **SMALL),
 }
 # Fits for ever if left alone: after the first model it waits for an input that never comes.
 INTERRUPTED = """
@@ -38,8 +38,7 @@ fit(sys.argv[1], cut(), Path(sys.argv[2]), progress=wait)
 def fit(name: str, parts: Parts, folder: Path, settings: Any = None, **changed: Any) -> Path:
     arguments = {"features": parts.features, "target": "y", "cores": 2, **changed}
     train, dev = arguments.pop("train", parts.train), arguments.pop("dev", parts.dev)
-    module = methods.method(name).load()
-    return Path(module.fit(train, dev, settings=settings or SETTINGS[name], folder=folder, **arguments))
+    return Path(methods.method(name).fit(train, dev, settings=settings or SETTINGS[name], folder=folder, **arguments))
 
 
 def interrupted(name: str, folder: Path) -> str:

@@ -8,7 +8,9 @@ import pytest
 
 from shiftbench import methods
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import column, constant, fitted_folder
+from shiftbench.methods import column, fitted_folder
+from shiftbench.methods.column import METHOD as COLUMN
+from shiftbench.methods.constant import MAJORITY, MEAN
 
 TRAIN = pl.DataFrame(
     {
@@ -22,43 +24,43 @@ DEV = TRAIN.head(3)
 ROWS = pl.DataFrame({"forecast": [7.0, None], "guess": [None, "dry"]})
 
 
-def fitted(module, folder, task, *, target, train=TRAIN, dev=DEV, **own):
-    module.fit(train, dev, target=target, settings=module.Settings(task, **own), folder=folder)
-    return module.predict(ROWS, folder=folder)
+def fitted(method, folder, task, *, target, train=TRAIN, dev=DEV, **own):
+    method.fit(train, dev, target=target, settings=method.Settings(task, **own), folder=folder)
+    return method.predict(ROWS, folder=folder)
 
 
 def test_the_mean_comes_with_the_variance_of_the_training_targets(tmp_path):
-    says = fitted(constant, tmp_path, "regression", target="y")
+    says = fitted(MEAN, tmp_path, "regression", target="y")
     assert says.mean.tolist() == [[3.0, 3.0]]
     assert says.variance.tolist() == [[2.0, 2.0]]
 
 
 def test_the_majority_comes_with_all_class_frequencies(tmp_path):
-    says = fitted(constant, tmp_path, "classification", target="kind", classes=("wet", "hail", "dry"))
+    says = fitted(MAJORITY, tmp_path, "classification", target="kind", classes=("wet", "hail", "dry"))
     np.testing.assert_allclose(says.probabilities, [[[0.6, 0.0, 0.4]] * 2])
     assert says.labels().tolist() == ["wet", "wet"]
-    assert "most frequent is wet (60.0%)" in constant.about(ROWS, folder=tmp_path)
+    assert "most frequent is wet (60.0%)" in MAJORITY.about(ROWS, folder=tmp_path)
 
 
 def test_a_column_answers_as_it_stands_with_the_mean_squared_residual_as_variance(tmp_path):
-    says = fitted(column, tmp_path, "regression", target="y", column="forecast")
+    says = fitted(COLUMN, tmp_path, "regression", target="y", column="forecast")
     assert says.mean.tolist() == [[7.0, 3.0]]
     assert says.variance[0].tolist() == pytest.approx([(1 + 0 + 4 + 0) / 4] * 2)
-    assert column.about(ROWS, folder=tmp_path) == (
+    assert COLUMN.about(ROWS, folder=tmp_path) == (
         "the column forecast as it stands; it has a value for 1 of 2 records"
     )
-    assert column.answered(ROWS, folder=tmp_path).tolist() == [True, False]
+    assert COLUMN.answered(ROWS, folder=tmp_path).tolist() == [True, False]
 
 
 def test_a_forecast_in_another_unit_is_converted(tmp_path):
     kelvin = {"train": TRAIN.with_columns(forecast=2 * (pl.col("forecast") + 273.15)), "dev": DEV}
     own = {"column": "forecast", "scale": 0.5, "offset": -273.15}
-    column.fit(**kelvin, target="y", settings=column.Settings("regression", **own), folder=tmp_path)
+    COLUMN.fit(**kelvin, target="y", settings=column.Settings("regression", **own), folder=tmp_path)
     rows = ROWS.with_columns(forecast=2 * (pl.col("forecast") + 273.15))
-    says = column.predict(rows, folder=tmp_path)
+    says = COLUMN.predict(rows, folder=tmp_path)
     np.testing.assert_allclose(says.mean, [[7.0, 3.0]])
     np.testing.assert_allclose(says.variance, [[(1 + 0 + 4 + 0) / 4] * 2])
-    assert column.about(rows, folder=tmp_path) == (
+    assert COLUMN.about(rows, folder=tmp_path) == (
         "the column forecast in another unit (0.5 × forecast − 273.15); it has a value for 1 of 2 records"
     )
 
@@ -78,22 +80,22 @@ def test_a_conversion_that_is_none_is_an_error(task, own, message):
 
 
 def test_a_column_of_labels_is_certain_and_filled_with_the_majority(tmp_path):
-    says = fitted(column, tmp_path, "classification", target="kind", column="guess")
+    says = fitted(COLUMN, tmp_path, "classification", target="kind", column="guess")
     assert says.classes == ("dry", "wet")
     assert says.probabilities.tolist() == [[[0.0, 1.0], [1.0, 0.0]]]
-    assert "guess as it stands; it has a value for 1 of 2 records" in column.about(ROWS, folder=tmp_path)
-    assert column.answered(ROWS, folder=tmp_path).tolist() == [False, True]
+    assert "guess as it stands; it has a value for 1 of 2 records" in COLUMN.about(ROWS, folder=tmp_path)
+    assert COLUMN.answered(ROWS, folder=tmp_path).tolist() == [False, True]
 
 
 def test_a_column_that_equals_the_target_keeps_a_tiny_variance(tmp_path):
-    says = fitted(column, tmp_path, "regression", target="y", column="forecast", train=TRAIN.with_columns(forecast="y"))
+    says = fitted(COLUMN, tmp_path, "regression", target="y", column="forecast", train=TRAIN.with_columns(forecast="y"))
     assert says.variance.tolist() == [[pytest.approx(2e-12)] * 2]
 
 
 def test_labels_that_are_no_class_are_named_with_their_counts(tmp_path):
     odd = TRAIN.with_columns(guess=TRAIN["guess"].fill_null("sunny"))
     with pytest.raises(TableError, match=r"train, guess: expected a class among dry, wet, found 'sunny' in 2 records"):
-        fitted(column, tmp_path, "classification", target="kind", column="guess", train=odd)
+        fitted(COLUMN, tmp_path, "classification", target="kind", column="guess", train=odd)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +109,12 @@ def test_labels_that_are_no_class_are_named_with_their_counts(tmp_path):
 def test_a_column_without_answers_is_an_error(values, message, tmp_path):
     train = TRAIN.with_columns(forecast=pl.Series(values, strict=False))
     with pytest.raises(TableError, match=message):
-        fitted(column, tmp_path, "regression", target="y", column="forecast", train=train)
+        fitted(COLUMN, tmp_path, "regression", target="y", column="forecast", train=train)
 
 
 def test_a_misspelt_column_names_the_nearest(tmp_path):
     with pytest.raises(TableError, match=r"'forcast'.*'forecast'"):
-        fitted(column, tmp_path, "regression", target="y", column="forcast")
+        fitted(COLUMN, tmp_path, "regression", target="y", column="forcast")
 
 
 def test_the_column_must_be_named():
@@ -122,7 +124,7 @@ def test_the_column_must_be_named():
 
 @pytest.mark.parametrize("settings", [{}, {"settings": 3}, {"settings": {"task": [], "column": "forecast"}}])
 def test_a_column_with_a_damaged_record_is_refused_by_what_has_answers(tmp_path, settings):
-    fitted(column, tmp_path, "regression", target="y", column="forecast")
+    fitted(COLUMN, tmp_path, "regression", target="y", column="forecast")
     path = tmp_path / fitted_folder.RECORD
     record = json.loads(path.read_text())
     del record["settings"]

@@ -14,14 +14,16 @@ import pytest
 from shiftbench import features, files
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
-from shiftbench.methods import METHODS, boosting, calibration, catboost_member, linear
-from shiftbench.methods.folds import folds
-from shiftbench.methods.linear import Linear
+from shiftbench.methods.boosting import calibration, ensemble, linear, model
+from shiftbench.methods.boosting.fitting import arrays
+from shiftbench.methods.boosting.folds import folds
+from shiftbench.methods.boosting.linear import Linear
 from tests.methods import catboost_fits
 from tests.methods.catboost_fits import contents
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "boosting"
 NAME = "boosting"
+boosting = ensemble.METHOD
 SETTINGS = catboost_fits.SETTINGS[NAME]
 fit = partial(catboost_fits.fit, NAME)
 
@@ -96,13 +98,13 @@ def test_a_member_learns_from_all_folds_but_its_own_and_is_stopped_on_that(parts
         "train_folds": np.arange(10) % 5,
     }  # fmt: skip
     record = {"models": 6, "losses": ["RMSE", "RMSEWithUncertainty"], "linear_starts": False}
-    pools = catboost_member.Pools(arrays, record)
-    for model in range(6):
-        learnt, judged, start = pools.of(model)
+    pools = model.Pools(arrays, record)
+    for number in range(6):
+        learnt, judged, start = pools.of(number)
         assert start is None
-        assert list(judged.get_label()) == [model % 3, model % 3 + 5]
+        assert list(judged.get_label()) == [number % 3, number % 3 + 5]
         assert sorted([*learnt.get_label(), *judged.get_label()]) == list(range(10))
-    assert [catboost_member.loss(record, model) for model in range(6)] == ["RMSE"] * 3 + ["RMSEWithUncertainty"] * 3
+    assert [model.loss(record, number) for number in range(6)] == ["RMSE"] * 3 + ["RMSEWithUncertainty"] * 3
 
 
 def test_a_table_of_one_cluster_is_stopped_on_dev(parts, tmp_path):
@@ -168,10 +170,10 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
 
 def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_four_at_least(undisturbed):
     many, few = (Features(numeric=tuple(f"x{p}" for p in range(count))) for count in (40, 5))
-    assert boosting._options(SETTINGS, many) == {"rsm": 0.25}
-    assert boosting._options(SETTINGS, few) == {"rsm": 0.8}
-    model = catboost_member.load(undisturbed, 1)[0]
-    assert model.get_all_params()["rsm"] == 1  # of four features
+    assert ensemble.options(SETTINGS, many) == {"rsm": 0.25}
+    assert ensemble.options(SETTINGS, few) == {"rsm": 0.8}
+    (first,) = model.load(undisturbed, 1)
+    assert first.get_all_params()["rsm"] == 1  # of four features
 
 
 # --- what makes it doubtful -------------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ def test_training_that_ended_early_or_at_the_limit_is_told(undisturbed, copied, 
     record = json.loads((copied / "settings.json").read_text("utf-8"))
     record["settings"] |= {"iterations": 1000, "learning_rate": 0.05, "early_stopping": 50}
     (copied / "settings.json").write_text(json.dumps(record))
-    monkeypatch.setattr(catboost_member, "trees", lambda folder, models: [*trees, 1, 1, 1, 1])
+    monkeypatch.setattr(model, "trees", lambda folder, models: [*trees, 1, 1, 1, 1])
     assert re.search(told, boosting.caution(folder=copied))
 
 
@@ -198,9 +200,7 @@ def test_training_that_ended_early_or_at_the_limit_is_told(undisturbed, copied, 
 
 
 def arrays_of(frame: pl.DataFrame, target: np.ndarray) -> dict[str, np.ndarray]:
-    from shiftbench.methods.catboost_data import _arrays
-
-    return _arrays(features.matrix(frame, features.choose(frame, target="y")), "train") | {"train_target": target}
+    return arrays(features.matrix(frame, features.choose(frame, target="y")), "train") | {"train_target": target}
 
 
 def test_a_line_is_found_whatever_is_missing_and_kept_as_json(rng):
@@ -208,20 +208,20 @@ def test_a_line_is_found_whatever_is_missing_and_kept_as_json(rng):
     y = 2 * a + np.where(colour == "red", 1.0, 0.0)
     gone = rng.random(400) < 0.1
     frame = pl.DataFrame({"a": pl.Series(a).set(pl.Series(gone), None), "colour": colour, "y": y})
-    arrays = arrays_of(frame, y)
+    data = arrays_of(frame, y)
     learnt = np.arange(400) < 300
-    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
+    line = linear.fit(data, ("train", learnt), ("train", ~learnt))
     usual = ~learnt & ~gone & (colour != "rare")
-    np.testing.assert_allclose(line.predict(arrays, "train")[usual], y[usual], atol=0.15)
+    np.testing.assert_allclose(line.predict(data, "train")[usual], y[usual], atol=0.15)
     again = Linear.from_json(json.loads(json.dumps(line.to_json())))
-    np.testing.assert_array_equal(again.predict(arrays, "train"), line.predict(arrays, "train"))
+    np.testing.assert_array_equal(again.predict(data, "train"), line.predict(data, "train"))
 
 
 def test_a_line_goes_on_as_far_as_the_middle_of_the_records_reaches_and_no_further(rng):
     a = np.append(rng.uniform(0, 1, 5000), 1e6)  # one wild value
-    arrays = arrays_of(pl.DataFrame({"a": a, "y": a}), np.minimum(a, 1))
+    data = arrays_of(pl.DataFrame({"a": a, "y": a}), np.minimum(a, 1))
     learnt = np.arange(5001) % 5 > 0
-    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
+    line = linear.fit(data, ("train", learnt), ("train", ~learnt))
     far = {"rows_numeric": np.array([[1.5], [2.0], [50.0], [1e30]], np.float32)}
     said = line.predict(far, "rows")
     assert said[:2] == pytest.approx([1.5, 2.0], abs=0.1)
@@ -231,11 +231,7 @@ def test_a_line_goes_on_as_far_as_the_middle_of_the_records_reaches_and_no_furth
 def test_a_line_that_says_nothing_has_hardly_a_weight(rng):
     noise = rng.normal(size=(60, 31))
     frame = pl.DataFrame(noise[:, :30], schema=[f"x{p}" for p in range(30)]).with_columns(y=noise[:, 30])
-    arrays = arrays_of(frame, noise[:, 30])
+    data = arrays_of(frame, noise[:, 30])
     learnt = np.arange(60) < 40
-    line = linear.fit(arrays, ("train", learnt), ("train", ~learnt))
-    assert np.std(line.predict(arrays, "train")[~learnt]) < 0.5
-
-
-def test_both_ensembles_of_models_are_there():
-    assert {"boosting", "likelihood_boosting", "virtual_boosting"} <= METHODS.keys()
+    line = linear.fit(data, ("train", learnt), ("train", ~learnt))
+    assert np.std(line.predict(data, "train")[~learnt]) < 0.5

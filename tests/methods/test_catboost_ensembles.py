@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shiftbench import methods
-from shiftbench.methods import catboost_data
+from shiftbench.methods.boosting import model
 from tests.methods.catboost_fits import SETTINGS, contents, fit, interrupted
 
 MODELS = {"boosting": 8, "likelihood_boosting": 4}
@@ -23,7 +23,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def module(name: str) -> Any:
-    return methods.method(name).load()
+    return methods.method(name)
 
 
 def test_the_number_of_cores_changes_no_byte(name, module, parts, undisturbed, tmp_path):
@@ -92,12 +92,12 @@ def test_training_that_ended_early_is_told(name, copied, monkeypatch, trees, tol
     record = json.loads((copied / "settings.json").read_text("utf-8"))
     record["settings"] |= {"iterations": 1000, "learning_rate": 0.05, "early_stopping": 50}
     (copied / "settings.json").write_text(json.dumps(record))
-    monkeypatch.setattr(catboost_data.catboost_member, "trees", lambda folder, models: [*trees, 1, 1, 1, 1][:models])
-    assert told in catboost_data.caution(copied, name)
+    monkeypatch.setattr(model, "trees", lambda folder, models: [*trees, 1, 1, 1, 1][:models])
+    assert told in methods.caution(copied)
 
 
 def test_equal_numbers_of_trees_are_told_once(module, parts, undisturbed, monkeypatch):
-    monkeypatch.setattr(catboost_data.catboost_member, "trees", lambda folder, models: [1000] * models)
+    monkeypatch.setattr(model, "trees", lambda folder, models: [1000] * models)
     about = module.about(parts.rows, folder=undisturbed)
     assert "1,000 trees" in about
     assert " to " not in about

@@ -10,14 +10,18 @@ import pytest
 from shiftbench import measures
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, SettingsError, TableError
-from shiftbench.methods import boosting, column, combination, constant
+from shiftbench.methods.boosting.ensemble import METHOD as BOOSTING
+from shiftbench.methods.column import METHOD as COLUMN
+from shiftbench.methods.combination import METHOD as COMBINATION
+from shiftbench.methods.combination import combine
+from shiftbench.methods.constant import MAJORITY
 from tests.methods.conftest import TARGETS, Parts
 
 
 def fit(parts: Parts, folder: Path, *of: str, task: str = "regression", **own) -> Path:
     overwrite = own.pop("overwrite", False)
-    settings = combination.Settings(task, of=of or ("trees", "forecast"), **own)
-    return combination.fit(
+    settings = COMBINATION.Settings(task, of=of or ("trees", "forecast"), **own)
+    return COMBINATION.fit(
         parts.train, parts.dev, target=TARGETS[task], settings=settings, folder=folder, overwrite=overwrite
     )
 
@@ -25,15 +29,15 @@ def fit(parts: Parts, folder: Path, *of: str, task: str = "regression", **own) -
 def fit_parts(parts: Parts, place: Path, task: str = "regression", members: int = 3, **own) -> None:
     """Beside each other: `trees` of some members, and `forecast` of one."""
     target = TARGETS[task]
-    trees = boosting.Settings(task, members=members, iterations=15, learning_rate=0.2, **own)
-    boosting.fit(parts.train, parts.dev, features=parts.features, target=target, settings=trees, folder=place / "trees")
-    named = column.Settings(task, column="forecast" if task == "regression" else "guess", **own)
-    column.fit(parts.train, parts.dev, target=target, settings=named, folder=place / "forecast")
+    trees = BOOSTING.Settings(task, members=members, iterations=15, learning_rate=0.2, **own)
+    BOOSTING.fit(parts.train, parts.dev, features=parts.features, target=target, settings=trees, folder=place / "trees")
+    named = COLUMN.Settings(task, column="forecast" if task == "regression" else "guess", **own)
+    COLUMN.fit(parts.train, parts.dev, target=target, settings=named, folder=place / "forecast")
 
 
 @pytest.fixture(scope="module")
 def place(parts, tmp_path_factory) -> Path:
-    """A folder with two fitted parts and their combination."""
+    """A folder with two fitted parts and their COMBINATION."""
     place = tmp_path_factory.mktemp("parts")
     fit_parts(parts, place)
     fit(parts, place / "both")
@@ -73,8 +77,8 @@ def density(ensemble: Gaussian, at: np.ndarray) -> np.ndarray:
 )
 def test_every_part_weighs_the_same_whatever_its_members(counts, members, each):
     parts = [gaussian(count, seed=seed) for seed, count in enumerate(counts)]
-    settings = combination.Settings("regression", of=tuple("abcdef"[: len(counts)]), members=members)
-    says = combination.of_predictions(parts, settings)
+    settings = COMBINATION.Settings("regression", of=tuple("abcdef"[: len(counts)]), members=members)
+    says = combine(parts, settings)
     assert says.members == each * len(counts)
     at = np.linspace(-2, 2, 7)
     used = [Gaussian(part.mean[:each], part.variance[:each]) for part in parts]
@@ -84,8 +88,8 @@ def test_every_part_weighs_the_same_whatever_its_members(counts, members, each):
 
 def test_repeated_members_change_no_measure_of_the_mixture():
     part, alone = gaussian(4), gaussian(1, seed=1)
-    settings = combination.Settings("regression", of=("a", "b"))
-    says = combination.of_predictions([part, alone], settings)
+    settings = COMBINATION.Settings("regression", of=("a", "b"))
+    says = combine([part, alone], settings)
     variance = (part.mean.var(axis=0) + (part.mean.mean(axis=0) - alone.mean[0]) ** 2 / 2) / 2
     np.testing.assert_allclose(measures.uncertainty(says, "knowledge_variance"), variance, rtol=1e-12)
 
@@ -93,25 +97,25 @@ def test_repeated_members_change_no_measure_of_the_mixture():
 def test_class_probabilities_are_averaged_over_the_parts():
     rng = np.random.default_rng(0)
     parts = [Categorical(rng.dirichlet(np.ones(3), (members, 5)), classes=tuple("xyz")) for members in (2, 4)]
-    says = combination.of_predictions(parts, combination.Settings("classification", of=("a", "b")))
+    says = combine(parts, COMBINATION.Settings("classification", of=("a", "b")))
     assert says.classes == ("x", "y", "z")
     np.testing.assert_allclose(says.answers(), (parts[0].answers() + parts[1].answers()) / 2, rtol=1e-12)
 
 
 def test_the_order_of_the_parts_changes_only_the_order_of_the_members(parts, place):
-    one = combination.predict(parts.rows, folder=place / "both")
-    two = combination.predict(parts.rows, folder=fit(parts, place / "turned", "forecast", "trees"))
+    one = COMBINATION.predict(parts.rows, folder=place / "both")
+    two = COMBINATION.predict(parts.rows, folder=fit(parts, place / "turned", "forecast", "trees"))
     np.testing.assert_array_equal(one.mean, np.roll(two.mean, 3, axis=0))
 
 
 def test_predictions_that_are_there_give_the_same_as_predicting_again(parts, place):
     known = [
-        boosting.predict(parts.rows, folder=place / "trees"),
-        column.predict(parts.rows, folder=place / "forecast"),
+        BOOSTING.predict(parts.rows, folder=place / "trees"),
+        COLUMN.predict(parts.rows, folder=place / "forecast"),
     ]
-    settings = combination.Settings("regression", of=("trees", "forecast"))
-    again = combination.predict(parts.rows, folder=place / "both")
-    combined = combination.of_predictions(known, settings)
+    settings = COMBINATION.Settings("regression", of=("trees", "forecast"))
+    again = COMBINATION.predict(parts.rows, folder=place / "both")
+    combined = combine(known, settings)
     np.testing.assert_array_equal(combined.mean, again.mean)
     np.testing.assert_array_equal(combined.variance, again.variance)
 
@@ -119,33 +123,33 @@ def test_predictions_that_are_there_give_the_same_as_predicting_again(parts, pla
 def test_the_mixture_of_two_is_no_worse_than_the_mean_of_their_likelihoods(parts, place):
     """By Jensen's inequality: what the whole is for."""
     truth = parts.rows["y"].to_numpy()
-    says = combination.predict(parts.rows, folder=place / "both")
+    says = COMBINATION.predict(parts.rows, folder=place / "both")
     nll = [-np.log(density(part, truth)).mean() for part in (says, *map(says.member, range(says.members)))]
     assert nll[0] < np.mean(nll[1:])
 
 
 def test_what_it_is_tells_the_parts_and_their_members(parts, place):
-    about = combination.about(parts.rows, folder=place / "both")
+    about = COMBINATION.about(parts.rows, folder=place / "both")
     assert about == "one mixture of trees (3 members), forecast (1 member, each 3 times), each of the same weight"
-    first = combination.about(parts.rows, folder=fit(parts, place / "first", members=1))
+    first = COMBINATION.about(parts.rows, folder=fit(parts, place / "first", members=1))
     assert first.startswith("one mixture of trees (the first 1 of 3 members), forecast (1 member)")
 
 
 def test_a_part_that_was_fitted_anew_is_noticed(parts, own_place):
     folder = fit(parts, own_place / "both")
-    before = combination.predict(parts.rows, folder=folder)
-    other = boosting.Settings("regression", members=3, iterations=16, learning_rate=0.2)
-    boosting.fit(
+    before = COMBINATION.predict(parts.rows, folder=folder)
+    other = BOOSTING.Settings("regression", members=3, iterations=16, learning_rate=0.2)
+    BOOSTING.fit(
         parts.train, parts.dev, features=parts.features, target="y", settings=other, folder=own_place / "trees",
         overwrite=True,
     )  # fmt: skip
-    for use in (combination.predict, combination.about):
+    for use in (COMBINATION.predict, COMBINATION.about):
         with pytest.raises(SettingsError, match=r"trees: expected the fit that was combined, found another one"):
             use(parts.rows, folder=folder)
     with pytest.raises(SettingsError, match=r"parts\.trees\.sha256: .* overwrite"):
         fit(parts, folder)
     fit(parts, folder, overwrite=True)
-    assert (combination.predict(parts.rows, folder=folder).mean != before.mean).any()
+    assert (COMBINATION.predict(parts.rows, folder=folder).mean != before.mean).any()
 
 
 def test_parts_that_are_missing_or_damaged_are_all_named(parts, own_place):
@@ -160,12 +164,12 @@ def test_a_part_that_went_away_is_named(parts, own_place):
     folder = fit(parts, own_place / "both")
     (own_place / "forecast/settings.json").unlink()
     with pytest.raises(SettingsError, match=r"forecast: expected the folder of a fitted method"):
-        combination.predict(parts.rows, folder=folder)
+        COMBINATION.predict(parts.rows, folder=folder)
 
 
 def test_parts_of_another_target_or_task_are_refused(parts, own_place):
-    other = constant.Settings("classification")
-    constant.fit(parts.train, parts.dev, target="kind", settings=other, folder=own_place / "kinds")
+    other = MAJORITY.Settings("classification")
+    MAJORITY.fit(parts.train, parts.dev, target="kind", settings=other, folder=own_place / "kinds")
     with pytest.raises(SettingsError) as caught:
         fit(parts, own_place / "both", "trees", "kinds")
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
@@ -176,8 +180,8 @@ def test_parts_of_another_target_or_task_are_refused(parts, own_place):
 
 def test_parts_with_other_classes_are_refused(parts, tmp_path):
     fit_parts(parts, tmp_path, "classification")
-    turned = constant.Settings("classification", ("mid", "low", "high"))
-    constant.fit(parts.train, parts.dev, target="kind", settings=turned, folder=tmp_path / "turned")
+    turned = MAJORITY.Settings("classification", ("mid", "low", "high"))
+    MAJORITY.fit(parts.train, parts.dev, target="kind", settings=turned, folder=tmp_path / "turned")
     with pytest.raises(SettingsError, match="the same classes in the same order"):
         fit(parts, tmp_path / "both", "trees", "turned", task="classification")
     with pytest.raises(SettingsError, match=r"trees: expected a fit to the classes \['mid', 'low', 'high'\], found"):
@@ -193,13 +197,13 @@ def test_a_combination_is_never_a_part_of_itself(parts, own_place):
     fit(parts, inner, "outer", "forecast", overwrite=True)
     for folder in (inner, outer):
         with pytest.raises(SettingsError, match="inner: expected the fit that was combined, found another one"):
-            combination.predict(parts.rows, folder=folder)
+            COMBINATION.predict(parts.rows, folder=folder)
 
 
 def test_combinations_of_combinations_are_mixtures_too(parts, place):
-    nested = combination.predict(parts.rows, folder=fit(parts, place / "nested", "both", "forecast"))
+    nested = COMBINATION.predict(parts.rows, folder=fit(parts, place / "nested", "both", "forecast"))
     both, forecast = (method.predict(parts.rows, folder=place / name)
-                      for method, name in ((combination, "both"), (column, "forecast")))  # fmt: skip
+                      for method, name in ((COMBINATION, "both"), (COLUMN, "forecast")))  # fmt: skip
     np.testing.assert_allclose(nested.answers(), (both.answers() + forecast.answers()) / 2)
 
 
@@ -223,13 +227,13 @@ def test_targets_are_checked_before_parts(parts, tmp_path):
 )
 def test_parts_that_cannot_be_named_so_are_an_error(own, message):
     with pytest.raises(SettingsError, match=message):
-        combination.Settings("regression", **own)
+        COMBINATION.Settings("regression", **own)
 
 
 def test_settings_survive_their_dict():
-    settings = combination.Settings("regression", of=("one", "two"), members=4)
+    settings = COMBINATION.Settings("regression", of=("one", "two"), members=4)
     assert settings.to_dict() == {"task": "regression", "of": ["one", "two"], "members": 4}
-    assert combination.Settings.from_dict(settings.to_dict()) == settings
+    assert COMBINATION.Settings.from_dict(settings.to_dict()) == settings
 
 
 def test_members_that_would_not_weigh_the_same_are_an_error(parts, own_place):
@@ -239,8 +243,8 @@ def test_members_that_would_not_weigh_the_same_are_an_error(parts, own_place):
 
 
 def test_predictions_of_other_records_or_too_few_parts_are_an_error():
-    settings = combination.Settings("regression", of=("a", "b"))
+    settings = COMBINATION.Settings("regression", of=("a", "b"))
     with pytest.raises(SettingsError, match="expected predictions of a, b, found 1"):
-        combination.of_predictions([gaussian(2)], settings)
+        combine([gaussian(2)], settings)
     with pytest.raises(ArrayError, match="expected the same records"):
-        combination.of_predictions([gaussian(2), gaussian(2, records=8)], settings)
+        combine([gaussian(2), gaussian(2, records=8)], settings)

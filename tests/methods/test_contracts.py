@@ -12,12 +12,13 @@ import pytest
 from shiftbench import methods, predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError, UnknownNameError
-from shiftbench.methods import METHODS, Method, fitted_folder
-from shiftbench.methods.symbolic_terms import ROLES
+from shiftbench.methods import METHODS, fitted_folder
+from shiftbench.methods.contract import Method
 from shiftbench.predictions import Predictions
+from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
 
-STACK = {"members": 2, "epochs": 2, "batch": 128}
+BATCHED = {"members": 2, "epochs": 2, "batch": 128}
 TINY = {"blocks": 2, "width": 16, "most_steps": 15}
 # What a method must be told, or is told to be quick.
 OWN: dict[tuple[str, str], dict[str, Any]] = {
@@ -30,10 +31,10 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     **{("ft_transformer", task): TINY | {"members": 2, "attention_heads": 2} for task in TARGETS},
     **{("tabm", task): TINY | {"submodels": 3} for task in TARGETS},
     **{("mc_dropout", task): {"of": "network", "samples": 2} for task in TARGETS},
-    ("mlp", "regression"): STACK,
-    ("mlp_dropout", "regression"): STACK | {"draws": 3},
-    ("mlp_flipout", "regression"): STACK | {"draws": 3},
-    ("symbolic", "regression"): STACK | {"roles": dict.fromkeys(ROLES, "b") | {"wave_height": "noisy"}},
+    ("mlp", "regression"): BATCHED,
+    ("mlp_dropout", "regression"): BATCHED | {"draws": 3},
+    ("mlp_flipout", "regression"): BATCHED | {"draws": 3},
+    ("symbolic", "regression"): BATCHED | {"roles": dict.fromkeys(ROLES, "b") | {"wave_height": "noisy"}},
     ("combination", "regression"): {"of": ["first", "second"]},
     ("combination", "classification"): {"of": ["first", "second"]},
     ("column", "regression"): {"column": "forecast"},
@@ -41,7 +42,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
 }
 # The methods that a method is made of, by the names of their folders beside its own.
 PARTS = {"combination": {"first": "boosting", "second": "column"}, "mc_dropout": {"network": "ft_transformer"}}
-CASES = [(method, task) for method in METHODS.values() for task in method.tasks]
+CASES = [(method, task) for method in map(methods.method, METHODS) for task in method.tasks]
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,17 @@ class Case:
 
     def settings(self, **changed):
         own = OWN.get((self.method.name, self.task), {})
-        return self.method.load().Settings.from_dict({"task": self.task, **own, **changed})
+        return self.method.Settings.from_dict({"task": self.task, **own, **changed})
 
     def fit(self, folder: Path, **changed) -> Path:
         for name, part in PARTS.get(self.method.name, {}).items():
-            replace(self, method=METHODS[part]).fit(folder.parent / name)
+            replace(self, method=methods.method(part)).fit(folder.parent / name)
         arguments = {"features": self.parts.features, "target": self.target, "settings": self.settings(), "cores": 1}
-        return self.method.load().fit(self.parts.train, self.parts.dev, folder=folder, **{**arguments, **changed})
+        return self.method.fit(self.parts.train, self.parts.dev, folder=folder, **{**arguments, **changed})
 
     def predict(self, frame=None, folder: Path | None = None):
         frame = self.parts.rows if frame is None else frame
-        return self.method.load().predict(frame, folder=folder or self.folder, cores=1)
+        return self.method.predict(frame, folder=folder or self.folder, cores=1)
 
 
 def values(ensemble) -> np.ndarray:
@@ -137,14 +138,14 @@ def test_settings_survive_a_dict_and_a_misspelt_one_names_the_nearest(case):
 
 def test_the_folder_of_another_fit_is_refused(case):
     with pytest.raises(SettingsError, match="expected a fresh folder or this same fit"):
-        case.method.load().fit(
+        case.method.fit(
             case.parts.train.head(1000), case.parts.dev, folder=case.folder,
             features=case.parts.features, target=case.target, settings=case.settings(),
         )  # fmt: skip
 
 
 def test_what_it_is_fits_in_a_line(case):
-    about = case.method.load().about(case.parts.rows, folder=case.folder)
+    about = case.method.about(case.parts.rows, folder=case.folder)
     assert 10 < len(about) < 200
     assert "\n" not in about
 
@@ -177,7 +178,7 @@ def test_the_folder_of_another_method_is_an_error(case, tmp_path):
 def test_missing_targets_are_an_error_with_their_count(case, tmp_path):
     holes = case.parts.train.with_columns(case.parts.train[case.target].scatter([1, 5], None))
     with pytest.raises(TableError, match=rf"train, {case.target}: .* found 2 of 1,500 missing"):
-        case.method.load().fit(
+        case.method.fit(
             holes, case.parts.dev, folder=tmp_path / "fit",
             features=case.parts.features, target=case.target, settings=case.settings(),
         )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from shiftbench import output
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.methods import fitted_folder, member_files, stacked_fit
+from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.member_files import MOST_TOLD, MemberFiles
 from tests.output.killing import kill, killed_later
 
@@ -47,7 +47,7 @@ def test_a_record_of_endless_members_is_refused_at_once(tmp_path: Path) -> None:
         MemberFiles(tmp_path, ".cbm", "a model", "the model as it was written").require(10**400)
     assert len(caught.value.problems) == MOST_TOLD
     with pytest.raises(SettingsError, match=r"member_00\.pt: expected trained weights"):
-        stacked_fit.load(tmp_path, {"settings": {"members": 10**400, "seed": 0}})
+        member_files.best_steps(tmp_path, 10**400)
 
 
 def test_inputs_of_a_training_that_was_killed_while_they_were_removed_do_not_stay(tmp_path: Path) -> None:

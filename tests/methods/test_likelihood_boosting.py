@@ -15,11 +15,13 @@ import pytest
 from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
 from shiftbench.features import Features
-from shiftbench.methods import catboost_data, likelihood_boosting, member_files
+from shiftbench.methods import member_files
+from shiftbench.methods.boosting import fitting, likelihood
 from tests.methods import catboost_fits
 from tests.methods.catboost_fits import contents
 
 NAME = "likelihood_boosting"
+likelihood_boosting = likelihood.METHOD
 fit = partial(catboost_fits.fit, NAME)
 
 
@@ -84,7 +86,7 @@ def test_unseen_categories_and_missing_values_are_answered(parts, undisturbed):
 
 def test_blocks_of_rows_change_nothing_and_errors_name_the_row_of_the_table(parts, undisturbed, monkeypatch):
     whole = likelihood_boosting.predict(parts.rows, folder=undisturbed)
-    monkeypatch.setattr(catboost_data, "BLOCK_ROWS", 90)
+    monkeypatch.setattr(fitting, "BLOCK_ROWS", 90)
     pieces = likelihood_boosting.predict(parts.rows, folder=undisturbed)
     np.testing.assert_array_equal(pieces.mean, whole.mean)
     np.testing.assert_array_equal(pieces.variance, whole.variance)
@@ -180,7 +182,7 @@ def test_choosing_a_method_imports_no_library():
 
 
 def test_the_fitted_method_is_known_by_its_folder(undisturbed):
-    assert methods.fitted(undisturbed) is methods.METHODS["likelihood_boosting"]
+    assert methods.fitted(undisturbed) is likelihood_boosting
 
 
 def test_what_it_is_tells_members_and_trees(parts, undisturbed):

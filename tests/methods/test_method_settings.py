@@ -4,7 +4,7 @@ import pytest
 
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder
-from shiftbench.methods.boosting import Settings
+from shiftbench.methods.boosting.ensemble import Settings
 
 
 def test_every_value_out_of_range_is_reported_at_once():

@@ -8,8 +8,9 @@ import pytest
 
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
-from shiftbench.methods import fitted_folder, mlp
-from shiftbench.methods.stacked_inputs import Scaling
+from shiftbench.methods import fitted_folder, member_files
+from shiftbench.methods.batched import mlp
+from shiftbench.methods.batched.scaling import Scaling
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def frame() -> pl.DataFrame:
     return pl.DataFrame(
         {
             "a": rng.normal(50, 4, rows),
-            "timeSinceDryDock": rng.uniform(10_000, 2e6, rows),
+            "hours": rng.uniform(10_000, 2e6, rows),
             "constant": np.full(rows, 3.0),
             "holes": pl.Series(rng.normal(5, 2, rows)).set(pl.Series(np.arange(rows) % 10 == 0), None),
             "colour": ["red"] * 120 + ["blue"] * 77 + ["rare"] * 3,
@@ -27,7 +28,7 @@ def frame() -> pl.DataFrame:
     )
 
 
-NUMERIC = ("a", "timeSinceDryDock", "constant", "holes")
+NUMERIC = ("a", "hours", "constant", "holes")
 ALL = Features(numeric=NUMERIC, categorical=("colour",))
 
 
@@ -39,35 +40,35 @@ def test_the_published_settings_are_the_defaults():
 
 
 def test_numbers_are_standardised_by_train_and_columns_with_a_scale_divided(frame):
-    scaling = mlp.Settings("regression").scaling(frame, ALL)
+    scaling = Scaling.fit(frame, ALL, {"hours": 1000.0})
     encoded = scaling.encode(frame)
     assert encoded.shape == (200, 4 + 1 + 2)
     a = frame["a"].to_numpy()
     np.testing.assert_allclose(encoded[:, 0], (a - a.mean()) / a.std(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(encoded[:, 1], frame["timeSinceDryDock"].to_numpy() / 4_324_320, rtol=1e-6)
+    np.testing.assert_allclose(encoded[:, 1], frame["hours"].to_numpy() / 1000, rtol=1e-6)
     assert (encoded[:, 2] == 0).all(), "a constant column says nothing"
     np.testing.assert_array_equal(encoded[:, 4], np.arange(200) % 10 == 0)
     assert (encoded[::10, 3] == 0).all(), "a missing number is the mean"
     np.testing.assert_array_equal(encoded[:, 5:], np.stack([frame["colour"] == "blue", frame["colour"] == "red"], 1))
 
 
-def test_other_scales_take_the_place_of_the_published_one(frame):
-    encoded = mlp.Settings("regression", scales={"a": 10.0}).scaling(frame, ALL).encode(frame)
+def test_only_columns_with_a_scale_are_divided(frame):
+    encoded = Scaling.fit(frame, ALL, {"a": 10.0}).encode(frame)
     np.testing.assert_allclose(encoded[:, 0], frame["a"].to_numpy() / 10, rtol=1e-6)
     assert abs(encoded[:, 1].mean()) < 1e-5, "standardised"
     with pytest.raises(SettingsError, match=r"scales: expected numeric features \(a, .*\), found b"):
-        mlp.Settings("regression", scales={"b": 10.0}).scaling(frame, ALL)
+        Scaling.fit(frame, ALL, {"b": 10.0})
 
 
 def test_a_scaling_survives_json_exactly(frame):
-    scaling = mlp.Settings("regression").scaling(frame, ALL)
+    scaling = Scaling.fit(frame, ALL, {"hours": 1000.0})
     again = Scaling.from_json(scaling.to_json())
     np.testing.assert_array_equal(again.encode(frame), scaling.encode(frame))
 
 
 def test_features_that_never_vary_are_an_error(frame):
     with pytest.raises(TableError, match=r"expected features that vary, found only constant ones \(constant\)"):
-        mlp.Settings("regression").scaling(frame, Features(numeric=("constant",)))
+        Scaling.fit(frame, Features(numeric=("constant",)), {})
 
 
 def test_settings_of_a_file_are_plain_values():
@@ -89,7 +90,7 @@ def fitted(tmp_path_factory):
     y = 1000 + 300 * x**2 + rng.normal(size=5000) * np.where(noisy, 80, 20)
     frame = pl.DataFrame({"x": x, "noisy": noisy.astype(float), "y": y})
     settings = mlp.Settings("regression", members=3, batch=64, learning_rate=0.01, epochs=12, cosine=True)
-    folder = mlp.fit(
+    folder = mlp.MLP.fit(
         frame[:4000], frame[4000:], features=Features(numeric=("x", "noisy")), target="y", settings=settings,
         folder=tmp_path_factory.mktemp("mlp") / "fit",
     )  # fmt: skip
@@ -98,7 +99,7 @@ def fitted(tmp_path_factory):
 
 def test_it_learns_a_mean_and_its_noise(fitted):
     dev, folder = fitted
-    says = mlp.predict(dev, folder=folder)
+    says = mlp.MLP.predict(dev, folder=folder)
     truth = 1000 + 300 * dev["x"].to_numpy() ** 2
     assert np.sqrt(np.mean((says.answers() - truth) ** 2)) < 25
     deviation = np.sqrt(says.variance.mean(axis=0))
@@ -111,14 +112,12 @@ def test_it_learns_a_mean_and_its_noise(fitted):
 def test_early_stopping_looks_at_the_absolute_error_of_the_mean(fitted):
     dev, folder = fitted
     record = fitted_folder.read(folder)
-    from shiftbench.methods import stacked_fit
-
-    says = mlp.predict(dev, folder=folder)
+    says = mlp.MLP.predict(dev, folder=folder)
     for member in range(3):
         error = np.abs(says.mean[member] - dev["y"].to_numpy()).mean() / record["scale"]
-        assert stacked_fit.files_in(folder).note(member)["best_loss"] == pytest.approx(error, rel=1e-4)
+        assert member_files.weights(folder).note(member)["best_loss"] == pytest.approx(error, rel=1e-4)
 
 
 def test_about_tells_the_size(fitted):
     dev, folder = fitted
-    assert "3 networks that differ by seed (layers of 50, 20, best after" in mlp.about(dev, folder=folder)
+    assert "3 networks that differ by seed (layers of 50, 20, best after" in mlp.MLP.about(dev, folder=folder)

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from shiftbench.methods import mlp_dropout, stacked_layers
+from shiftbench.methods.batched import layers
+from shiftbench.methods.batched.mlp import DropoutSettings
+from shiftbench.methods.batched.networks import Dropout
 from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.stacked_nets import Dropout
 
 HIDDEN, RATE = (6, 5), 0.3
 
@@ -27,14 +28,14 @@ def network(seeds=(1, 2), rate: float = RATE) -> Dropout:
 
 def plain(net: Dropout, member: int, values: torch.Tensor) -> torch.Tensor:
     """What a member says without dropout [B, 2]."""
-    weights, biases = stacked_layers.split(net.weights.detach(), net.shapes)
+    weights, biases = layers.split(net.weights.detach(), net.shapes)
     for layer in range(2):
         values = functional.softplus(values @ weights[layer][member] + biases[layer][member].mT)
     return values @ weights[2][member] + biases[2][member].mT
 
 
 def test_the_published_settings_are_the_defaults():
-    settings = mlp_dropout.Settings("regression")
+    settings = DropoutSettings("regression")
     assert (settings.dropout, settings.draws, settings.hidden) == (0.005, 10, (50, 20))
 
 
@@ -70,7 +71,7 @@ def test_a_draw_is_a_network_without_the_outputs_that_were_dropped():
 def test_a_draw_keeps_and_scales_whole_outputs():
     net = network()
     for member, function in enumerate(net.functions(30)):
-        weights = stacked_layers.split(net.weights.detach(), net.shapes)[0]
+        weights = layers.split(net.weights.detach(), net.shapes)[0]
         for layer in (1, 2):
             sign = -1.0 if layer == 2 else 1.0
             factors = (sign * function.weights[layer].mT / weights[layer][member]).round(decimals=4)
@@ -86,7 +87,7 @@ def test_the_mean_of_losses_over_masks_is_that_of_dropout_drawn_by_torch():
         net.weights[1:] = net.weights[0]
         values, targets = torch.randn(1, 8, 4).expand(50, 8, 4), torch.randn(1, 8).expand(50, 8)
         ours = np.mean([net.losses(values, targets, step).mean().item() for step in range(40)])
-    weights, biases = stacked_layers.split(net.weights.detach(), net.shapes)
+    weights, biases = layers.split(net.weights.detach(), net.shapes)
     many = values[0].repeat(2000, 1)
     torch.manual_seed(0)
     for layer in range(2):

@@ -8,9 +8,10 @@ import torch
 from torch.distributions import Normal, kl_divergence
 from torch.nn import functional
 
-from shiftbench.methods import mlp_flipout, stacked_layers, stacked_losses
+from shiftbench.methods.batched import layers, losses
+from shiftbench.methods.batched.mlp import FlipoutSettings
+from shiftbench.methods.batched.networks import Flipout
 from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.stacked_nets import Flipout
 
 RECORDS = 50
 
@@ -31,17 +32,17 @@ def network(seeds=(1, 2), *, prior_sd: float = 0.7) -> Flipout:
 
 def says(net: Flipout, parameters: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and deviation [F, B] of networks with parameters [F, P], for records [F, B, D]."""
-    mean, raw = stacked_layers.layers(values.mT, parameters, net.shapes, stacked_layers.Drawn()).unbind(1)
+    mean, raw = layers.layers(values.mT, parameters, net.shapes, layers.Drawn()).unbind(1)
     return mean, functional.softplus(raw) + 1e-6
 
 
 def divergence(net: Flipout) -> torch.Tensor:
     """Of the posteriors from the prior [M]."""
-    return stacked_losses.drawn_posterior(net.center, net.rho, torch.zeros_like(net.rho), net.prior_sd)[1]
+    return losses.drawn_posterior(net.center, net.rho, torch.zeros_like(net.rho), net.prior_sd)[1]
 
 
 def test_the_published_settings_are_the_defaults():
-    settings = mlp_flipout.Settings("regression")
+    settings = FlipoutSettings("regression")
     assert (settings.draws, settings.hidden, settings.prior_sd) == (10, (50, 20), 1.0)
 
 
@@ -69,8 +70,8 @@ def test_one_record_sees_weights_as_if_drawn_for_it_alone():
     values, targets = torch.randn(1, 1, 4), torch.randn(1, 1)
     with torch.no_grad():
         net.center[1:], net.rho[1:] = net.center[0], net.rho[0]
-        losses = [net.losses(values.expand(100, 1, 4), targets.expand(100, 1), step) for step in range(300)]
-    ours = torch.stack(losses).mean().item()
+        found = [net.losses(values.expand(100, 1, 4), targets.expand(100, 1), step) for step in range(300)]
+    ours = torch.stack(found).mean().item()
     torch.manual_seed(0)
     parameters = net.center[:1] + functional.softplus(net.rho[:1]) * torch.randn(100_000, net.center.shape[1])
     mean, deviation = says(net, parameters, values.expand(100_000, 1, 4))
@@ -97,8 +98,8 @@ def test_signs_decorrelate_the_records_of_a_batch():
     outputs = []
     for step in range(400):
         shift = functional.softplus(net.rho) * net.normals.at(step, torch.device("cpu"))
-        drawn = stacked_layers.Drawn(shift=shift, signs=net._signs(8, step))
-        outputs.append(stacked_layers.layers(values.mT, net.center, net.shapes, drawn)[0, 0].detach().numpy())
+        drawn = layers.Drawn(shift=shift, signs=net._signs(8, step))
+        outputs.append(layers.layers(values.mT, net.center, net.shapes, drawn)[0, 0].detach().numpy())
     correlation = np.corrcoef(np.array(outputs).T)
     # In the first layer signs make perturbations independent; what is left comes from the layers after it.
     assert np.abs(correlation[~np.eye(8, dtype=bool)]).mean() < 0.2

@@ -21,11 +21,11 @@ from shiftbench.errors import SettingsError, ShiftbenchError, ShiftbenchWarning
 from shiftbench.methods import checkpoint, training
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.training import Lesson, Plan
+from shiftbench.methods.training import Objective, Schedule
 
 X = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
 Y = X @ torch.tensor([1.0, -2.0, 0.5, 0.0]) + 3
-PLAN = Plan(steps=40, batch=16, learning_rate=0.01, validate_every=3, warmup=4, cosine=True, clip=1.0, patience=99)
+PLAN = Schedule(steps=40, batch=16, learning_rate=0.01, validate_every=3, warmup=4, cosine=True, clip=1.0, patience=99)
 
 
 def network() -> nn.Module:
@@ -38,7 +38,7 @@ def loss(model, batch):
     return (model(batch[0])[:, 0] - batch[1]).square().mean()
 
 
-LESSON = Lesson(60, lambda rows: (X[rows], Y[rows]), loss, lambda model: float(loss(model, (X, Y))))
+LESSON = Objective(60, lambda rows: (X[rows], Y[rows]), loss, lambda model: float(loss(model, (X, Y))))
 
 
 def weights(model: nn.Module) -> np.ndarray:
@@ -169,7 +169,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     with pytest.raises(SettingsError, match="expected a checkpoint of this training, found one of another"):
         training.train(network(), LESSON, PLAN, checkpoint=Checkpoint(saved.path, "another fit"))
     with pytest.raises(
-        SettingsError, match=r"checkpoint: expected one of the plan .*'steps': 40.*, found .*'steps': 3"
+        SettingsError, match=r"checkpoint: expected one of the schedule .*'steps': 40.*, found .*'steps': 3"
     ):
         training.train(network(), LESSON, PLAN, checkpoint=saved)
 
@@ -288,7 +288,7 @@ def test_mixed_precision_makes_no_difference_on_a_cpu(undisturbed):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 def test_a_gpu_learns_about_the_same():
-    model, lesson = network(), replace(LESSON, batch=lambda rows: (X.to(rows.device)[rows], Y.to(rows.device)[rows]))
-    lesson = replace(lesson, validate=lambda model: float(loss(model, (X.cuda(), Y.cuda()))))
-    trained = training.train(model, lesson, PLAN, device="cuda")
+    model, objective = network(), replace(LESSON, batch=lambda rows: (X.to(rows.device)[rows], Y.to(rows.device)[rows]))
+    objective = replace(objective, validate=lambda model: float(loss(model, (X.cuda(), Y.cuda()))))
+    trained = training.train(model, objective, PLAN, device="cuda")
     assert trained.best_loss < 0.7 * trained.history[0][2]

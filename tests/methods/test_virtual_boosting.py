@@ -9,14 +9,18 @@ import pytest
 
 from shiftbench import features, measures
 from shiftbench.errors import SettingsError
-from shiftbench.methods import catboost_data, catboost_member, fitted_folder, virtual_boosting
+from shiftbench.methods import fitted_folder
+from shiftbench.methods.boosting import fitting, virtual
+from shiftbench.methods.boosting import model as boosted
+from shiftbench.methods.contract import Job
 from tests.methods.conftest import TARGETS, Parts
 
 MEMBERS = 5
+virtual_boosting = virtual.METHOD
 TASKS = ("regression", "classification")
 
 
-def settings(task: str, **changed) -> virtual_boosting.Settings:
+def settings(task: str, **changed) -> virtual.Settings:
     own = {"members": MEMBERS, "iterations": 120, "depth": 4, "learning_rate": 0.2, "early_stopping": 20}
     return virtual_boosting.Settings(task, **{**own, **changed})
 
@@ -39,7 +43,7 @@ def fitted(request, parts, tmp_path_factory) -> tuple[str, Path]:
 
 def trees(folder: Path) -> list[int]:
     """How many trees each member has, by the definition."""
-    whole = catboost_member.trees(folder, 1)[0]
+    whole = boosted.trees(folder, 1)[0]
     step = whole // (2 * MEMBERS)
     return [whole - step * left for left in reversed(range(MEMBERS))]
 
@@ -47,11 +51,11 @@ def trees(folder: Path) -> list[int]:
 def test_members_are_truncated_sums_of_trees_grown_back_by_what_later_trees_shrank(parts, fitted):
     task, folder = fitted
     record = fitted_folder.read(folder)
-    model = catboost_member.load(folder, 1)[0]
+    model = boosted.load(folder, 1)[0]
     options = model.get_all_params()
     assert options["model_shrink_rate"] == pytest.approx(1 / (2 * parts.train.height))
     shrunk = 1 - options["model_shrink_rate"] * options["learning_rate"]
-    pool = catboost_member.pool(catboost_data._arrays(features.matrix(parts.rows, parts.features), "rows"), "rows")
+    pool = boosted.pool(fitting.arrays(features.matrix(parts.rows, parts.features), "rows"), "rows")
     says, total = virtual_boosting.predict(parts.rows, folder=folder), model.tree_count_
     for m, count in enumerate(trees(folder)):
         raw = model.predict(pool, prediction_type="RawFormulaVal", ntree_end=count) * shrunk ** (count - total)
@@ -66,18 +70,19 @@ def test_members_are_truncated_sums_of_trees_grown_back_by_what_later_trees_shra
 def test_a_member_is_the_model_that_stood_there_while_it_was_trained(parts, fitted):
     task, folder = fitted
     record = fitted_folder.read(folder)
-    data, _ = catboost_data._prepare(parts.train, parts.dev, parts.features, TARGETS[task], settings(task))
+    job = Job(parts.train, parts.dev, parts.features, TARGETS[task], settings(task), folder, cores=1)
+    data = virtual_boosting.prepare(job).data
     first = trees(folder)[0]
     stopped = catboost.CatBoost(
         {
-            **catboost_member.FIXED, **record["options"], "loss_function": catboost_member.loss(record, 0), "depth": 4,
+            **boosted.FIXED, **record["options"], "loss_function": boosted.loss(record, 0), "depth": 4,
             "learning_rate": 0.2, "iterations": first, "use_best_model": False, "best_model_min_trees": 1,
-            "random_seed": catboost_member.load(folder, 1)[0].get_all_params()["random_seed"],
+            "random_seed": boosted.load(folder, 1)[0].get_all_params()["random_seed"],
         }
     )  # fmt: skip
-    stopped.fit(catboost_member.pool(data, "train"))
+    stopped.fit(boosted.pool(data, "train"))
     kind = "RMSEWithUncertainty" if task == "regression" else "Probability"
-    alone = catboost_data.ensemble(
+    alone = fitting.ensemble(
         parts.rows, record, members=1, outputs=lambda pool, _: [stopped.predict(pool, prediction_type=kind)]
     )
     says = virtual_boosting.predict(parts.rows, folder=folder)
@@ -87,9 +92,9 @@ def test_a_member_is_the_model_that_stood_there_while_it_was_trained(parts, fitt
 
 def test_the_last_member_is_the_whole_model(parts, fitted):
     task, folder = fitted
-    record, model = fitted_folder.read(folder), catboost_member.load(folder, 1)[0]
+    record, model = fitted_folder.read(folder), boosted.load(folder, 1)[0]
     kind = "RMSEWithUncertainty" if task == "regression" else "Probability"
-    whole = catboost_data.ensemble(
+    whole = fitting.ensemble(
         parts.rows, record, members=1, outputs=lambda pool, _: [model.predict(pool, prediction_type=kind)]
     )
     np.testing.assert_allclose(values(virtual_boosting.predict(parts.rows, folder=folder))[-1], values(whole)[0])
@@ -97,7 +102,7 @@ def test_the_last_member_is_the_whole_model(parts, fitted):
 
 def test_dev_in_stops_the_model(parts, fitted):
     _, folder = fitted
-    note = catboost_member.files_in(folder).note(0)
+    note = boosted.files_in(folder).note(0)
     assert 2 * MEMBERS <= note["trees"] < 120
     about = virtual_boosting.about(parts.rows, folder=folder)
     assert about.startswith("5 virtual members of one CatBoost model (SGLB, ")
@@ -108,7 +113,7 @@ def test_a_model_that_would_stop_at_once_still_has_trees_for_all_members(parts, 
     noise = pl.col("y").shuffle(seed=1)
     useless = Parts(parts.train.with_columns(y=noise), parts.dev.with_columns(y=noise), parts.rows, parts.features)
     folder = fit(useless, tmp_path / "fit", "regression", learning_rate=1.0)
-    assert catboost_member.trees(folder, 1) == [2 * MEMBERS]
+    assert boosted.trees(folder, 1) == [2 * MEMBERS]
     says = virtual_boosting.predict(parts.rows, folder=folder)
     assert len(np.unique(says.mean, axis=0)) == MEMBERS
 

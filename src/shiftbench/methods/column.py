@@ -2,17 +2,15 @@
 
 It has one member. A regression takes its constant variance from the residuals on train; a classification gives
 the column's label probability 1. A forecast in another unit can be converted: `scale` times the column plus `offset`.
-Where the column is empty there is no answer: `answered` says so, and runs neither score nor write what `predict` fills
-in there (the training mean or majority, so that its arrays are whole).
+Where the column is empty there is no answer: runs neither score nor write what fills the gaps there (the training mean
+or majority, so that arrays are whole).
 """
 
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,15 +19,10 @@ from shiftbench import tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
-from shiftbench.methods import fitted_folder, targets
+from shiftbench.methods import targets
+from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.settings import MethodSettings
-
-if TYPE_CHECKING:
-    from shiftbench.features import Features
-    from shiftbench.methods import Progress
-
-# Smallest variance, in units of the variance of the training targets, for a column that equals the target.
-VARIANCE_FLOOR = 1e-12
+from shiftbench.methods.target_encoding import VARIANCE_FLOOR
 
 
 @dataclass(frozen=True)
@@ -63,80 +56,56 @@ class Settings(MethodSettings):
         return found
 
 
-def fit(
-    train: pl.DataFrame,
-    dev: pl.DataFrame,
-    *,
-    features: Features | None = None,
-    target: str,
-    settings: Settings,
-    folder: str | os.PathLike[str],
-    cores: int | None = None,
-    progress: Progress | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Note in `folder` how far the column is from the targets of `train`, and what fills it; see `boosting.fit`.
-
-    The targets of `dev` are checked; `features` and `cores` make no difference.
+def prepare(job: Job) -> Prepared:
+    """How far the column is from the targets of train, and what fills its gaps.
 
     Raises:
         TableError: naming what is wrong with the targets or the column.
-        SettingsError: if the folder is another fit's, or cannot be written to.
     """
-    record = {"method": "column", "settings": settings.to_dict(), "target": target, "records": train.height}
+    settings: Settings = job.settings
     if settings.task == "regression":
-        values, _ = targets.numbers(train, dev, target=target)
-        record |= _regression(train, values, settings)
+        values, _ = targets.numbers(job.train, job.dev, target=job.target)
+        found = _regression(job.train, values, settings)
     else:
-        codes, _, names = targets.classes(train, dev, target=target, known=settings.classes)
-        _labels(train, settings.column, names, where="train")
-        record |= {"classes": list(names), "filled_with": names[int(np.bincount(codes).argmax())]}
-    place = fitted_folder.claim(folder, record, overwrite=overwrite)
-    if progress:
-        progress(1, 1, f"column {settings.column}")
-    return place
+        codes, _, names = targets.classes(job.train, job.dev, target=job.target, known=settings.classes)
+        _labels(job.train, settings.column, names, where="train")
+        found = {"classes": list(names), "filled_with": names[int(np.bincount(codes).argmax())]}
+    return Prepared({"records": job.train.height, **found})
 
 
-def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:
-    """What the column says about each of the N rows of `frame`, as one member: [1, N] or [1, N, C].
-
-    Where the column is empty, the training mean or majority; `answered` tells where.
+def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
+    """The column of the N rows of `frame`, as one member: [1, N] or [1, N, C].
 
     Raises:
-        TableError: if `frame` has no rows, or the column is missing or holds what is no answer.
-        SettingsError: if `folder` holds no fit of this method.
+        TableError: if the column is missing or holds values that are no answer.
     """
-    record = fitted_folder.read(folder, "column")
-    settings, fill = Settings.from_dict(record["settings"]), record["filled_with"]
-    if not frame.height:
-        raise TableError("expected at least one record to predict, found none.")
+    record, settings = fitted.record, Settings.from_dict(fitted.record["settings"])
     if settings.task == "regression":
         answers = _answers(frame, settings, where="table")
-        mean = np.where(np.isnan(answers), fill, answers)[None]
+        mean = np.where(np.isnan(answers), record["filled_with"], answers)[None]
         return Gaussian(mean=mean, variance=np.full(mean.shape, record["variance"]))
     names = record["classes"]
-    labels = _labels(frame, settings.column, names, where="table").fill_null(fill)
+    labels = _labels(frame, settings.column, names, where="table").fill_null(record["filled_with"])
     codes = labels.replace_strict({name: code for code, name in enumerate(names)}, return_dtype=pl.Int64)
     return Categorical(np.eye(len(names))[codes.to_numpy()][None], classes=tuple(names))
 
 
-def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags:
+def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
     """Where the column of `frame` has a value, [N].
 
     Raises:
-        TableError: if the column is missing or holds what is no answer.
-        SettingsError: if `folder` holds no fit of this method.
+        TableError: if the column is missing or holds values that are no answer.
     """
-    settings = Settings.from_dict(fitted_folder.read(folder, "column")["settings"])
+    settings = Settings.from_dict(fitted.record["settings"])
     if settings.task == "regression":
         return ~np.isnan(_answers(frame, settings, where="table"))
     return targets.labels(frame, settings.column, where="table").is_not_null().to_numpy()
 
 
-def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
+def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
     """Which column, how it was converted, and for how many rows of `frame` it has a value."""
-    settings = Settings.from_dict(fitted_folder.read(folder, "column")["settings"])
-    column, known = settings.column, int(np.count_nonzero(answered(frame, folder=folder)))
+    settings = Settings.from_dict(fitted.record["settings"])
+    column, known = settings.column, int(np.count_nonzero(has_answer(frame, fitted)))
     gaps = f"; it has a value for {known:,} of {frame.height:,} records" if known < frame.height else ""
     times = f"{settings.scale:.6g} × " if settings.scale != 1 else ""
     plus = f" {'+' if settings.offset > 0 else '−'} {abs(settings.offset):.6g}" if settings.offset else ""
@@ -150,7 +119,7 @@ def _regression(train: pl.DataFrame, values: Vector, settings: Settings) -> dict
     if not known.any():
         raise TableError(f"train, {settings.column}: expected numbers, found only missing values. Name another column.")
     residual = float(np.mean((answers[known] - values[known]) ** 2))
-    floor = VARIANCE_FLOOR * float(values.var())
+    floor = VARIANCE_FLOOR * float(values.var())  # for a column that equals the target
     return {"filled_with": float(values.mean()), "variance": max(residual, floor)}
 
 
@@ -172,3 +141,9 @@ def _labels(frame: pl.DataFrame, column: str, names: tuple[str, ...] | list[str]
     if problems := targets.absent(labels, names, where=where, advice=advice):
         raise TableError(*problems)
     return labels
+
+
+METHOD = Method(
+    "column", "A column of the table as it stands", Settings, prepare, answer, describe, "baseline",
+    has_answer=has_answer,
+)  # fmt: skip

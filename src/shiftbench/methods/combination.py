@@ -7,11 +7,10 @@ noted, so that a part that was fitted anew is noticed.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,14 +18,11 @@ import polars as pl
 from shiftbench import ensembles, files, methods
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, targets
-from shiftbench.methods.settings import MethodSettings, is_folder_name, whole
+from shiftbench.methods.contract import Fitted, Job, Method, Prepared, require_same_fit
+from shiftbench.methods.settings import MethodSettings, is_folder_name, whole_number
 from shiftbench.output import final, folder_of
-
-if TYPE_CHECKING:
-    from shiftbench.features import Features
-    from shiftbench.methods import Progress
 
 
 @dataclass(frozen=True)
@@ -42,96 +38,58 @@ class Settings(MethodSettings):
     """
 
     of: tuple[str, ...] = ()
-    members: int | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.of, list):
-            object.__setattr__(self, "of", tuple(self.of))
-        super().__post_init__()
+    members: int | None = whole_number(None, 1, 1000)
 
     def problems(self) -> list[str]:
         """Everything that is wrong with these values."""
         found = super().problems()
-        if self.members is not None:
-            found += whole("members", self.members, 1, 1000)
-        if not isinstance(self.of, tuple) or not all(
-            isinstance(name, str) and is_folder_name(name) for name in self.of
-        ):
+        if not isinstance(self.of, tuple) or not all(map(is_folder_name, self.of)):
             found.append(f"of: expected names of folders beside that of the combination, found {self.of!r}.")
         elif len(set(self.of)) < max(2, len(self.of)):
             found.append(f"of: expected two or more different fitted methods, found {list(self.of)}.")
         return found
 
 
-def fit(
-    train: pl.DataFrame,
-    dev: pl.DataFrame,
-    *,
-    features: Features | None = None,
-    target: str,
-    settings: Settings,
-    folder: str | os.PathLike[str],
-    cores: int | None = None,
-    progress: Progress | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Check the parts, by letting each predict a row of `train`, and note in `folder` which they are.
-
-    The targets are checked; `features` and `cores` make no difference.
+def prepare(job: Job) -> Prepared:
+    """Check the parts, by letting each predict a row of train, and note which they are.
 
     Raises:
         TableError: naming what is wrong with the targets.
-        SettingsError: naming every part that is not fitted, or to another target, task or classes; or if the
-            folder is another fit's, or cannot be written to.
+        SettingsError: naming every part that is not fitted, or to another target, task or classes.
     """
-    targets.require(train, dev, target=target, settings=settings)
-    place = Path(folder)
+    targets.require(job.train, job.dev, target=job.target, settings=job.settings)
     parts: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
-    for name in settings.of:
+    for name in job.settings.of:
         try:
-            parts[name] = _part(place, name, train.head(1), target, settings)
+            parts[name] = _part(job, name)
         except SettingsError as error:
             problems += error.problems
     classes = {part["classes"] and tuple(part["classes"]) for part in parts.values()}
     if len(classes) > 1:
-        problems.append(f"{place}: expected parts with the same classes in the same order, found {list(classes)}.")
+        problems.append(f"{job.folder}: expected parts with the same classes in the same order, found {list(classes)}.")
     if problems:
         raise SettingsError(*problems)
-    each = _per_part([part["members"] for part in parts.values()], settings)
-    record = {
-        "method": "combination",
-        "settings": settings.to_dict(),
-        "target": target,
-        "records": train.height,
-        "each": each,
-        "parts": parts,
-    }
-    fitted_folder.claim(place, record, overwrite=overwrite)
-    if progress:
-        progress(1, 1, f"{len(parts)} parts of {each} members each")
-    return place
+    each = _per_part([part["members"] for part in parts.values()], job.settings)
+    return Prepared({"records": job.train.height, "each": each, "parts": parts})
 
 
-def predict(frame: pl.DataFrame, *, folder: str | os.PathLike[str], cores: int | None = None) -> Gaussian | Categorical:
-    """What the parts say about the N rows of `frame`, side by side: [M, N] or [M, N, C], M = K times the parts.
+def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
+    """The predictions of the parts side by side: [M, N] or [M, N, C], M = K times the parts.
 
     Raises:
-        TableError: if `frame` has no rows, or lacks what a part needs.
-        SettingsError: if `folder` holds no fit of this method, or a part is gone or was fitted anew.
+        TableError: if `frame` lacks what a part needs.
+        SettingsError: if a part is gone or was fitted anew.
     """
-    record = fitted_folder.read(folder, "combination")
-    _require_parts(Path(folder), record["parts"])
-    if not frame.height:
-        raise TableError("expected at least one record to predict, found none.")
-    settings = Settings.from_dict(record["settings"])
-    places = [folder_of(Path(folder)) / name for name in settings.of]
-    said = [methods.fitted(place).load().predict(frame, folder=place, cores=cores) for place in places]
-    return of_predictions(said, settings)
+    _require_parts(fitted)
+    settings = Settings.from_dict(fitted.record["settings"])
+    places = [folder_of(fitted.folder) / name for name in settings.of]
+    predicted = [methods.fitted(place).predict(frame, folder=place, cores=fitted.cores) for place in places]
+    return combine(predicted, settings)
 
 
-def of_predictions(parts: Sequence[Gaussian | Categorical], settings: Settings) -> Gaussian | Categorical:
-    """The mixture of what the parts said about the same records, in the order of `settings.of`.
+def combine(parts: Sequence[Gaussian | Categorical], settings: Settings) -> Gaussian | Categorical:
+    """The mixture of the predictions of the parts for the same records, in the order of `settings.of`.
 
     Raises:
         SettingsError: if there are not as many parts as `settings.of` names, or their members cannot weigh the same.
@@ -145,48 +103,39 @@ def of_predictions(parts: Sequence[Gaussian | Categorical], settings: Settings) 
     return ensembles.combine(*members)
 
 
-def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags:
+def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
     """Which rows of `frame` [N] every part has an answer for."""
-    record, place = fitted_folder.read(folder, "combination"), folder_of(Path(folder))
     everywhere = np.ones(frame.height, dtype=np.bool_)
-    for name in record["settings"]["of"]:
-        flags = methods.answered(frame, folder=place / name)
+    for name in fitted.record["settings"]["of"]:
+        flags = methods.answered(frame, folder=folder_of(fitted.folder) / name)
         everywhere &= True if flags is None else flags
     return everywhere
 
 
-def about(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> str:
-    """The parts and how many of their members are used; nothing is done to the rows of `frame`."""
-    record = fitted_folder.read(folder, "combination")
-    _require_parts(Path(folder), record["parts"])
-    counts = {name: record["parts"][name]["members"] for name in record["settings"]["of"]}
-    shown = ", ".join(f"{name} ({_share(count, record['each'])})" for name, count in counts.items())
+def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
+    """The parts and how many of their members are used."""
+    _require_parts(fitted)
+    counts = {name: fitted.record["parts"][name]["members"] for name in fitted.record["settings"]["of"]}
+    shown = ", ".join(f"{name} ({_share(count, fitted.record['each'])})" for name, count in counts.items())
     return f"one mixture of {shown}, each of the same weight"
 
 
-def _part(place: Path, name: str, row: pl.DataFrame, target: str, settings: Settings) -> dict[str, Any]:
+def _part(job: Job, name: str) -> dict[str, Any]:
     """What is noted of a part, having checked that it is whole and of the same target and task."""
-    folder = folder_of(place) / name
-    if folder.resolve() == final(place):
-        raise SettingsError(f"{place}: expected other fitted methods to combine, found itself. Take it out of `of`.")
-    method, record = methods.fitted(folder), fitted_folder.read(folder)
-    problems = [
-        f"{folder}: expected a fit to the {what} {wanted!r}, found {found!r}. Take it out of `of`, or fit it again."
-        for what, wanted, found in (
-            ("target", target, record["target"]),
-            ("task", settings.task, record["settings"]["task"]),
-        )
-        if found != wanted
-    ]
-    if problems:
-        raise SettingsError(*problems)
-    said = method.load().predict(row, folder=folder, cores=1)
-    classes = list(said.classes or ()) if isinstance(said, Categorical) else None
-    if settings.classes is not None and classes != list(settings.classes):
+    folder = folder_of(job.folder) / name
+    if folder.resolve() == final(job.folder):
         raise SettingsError(
-            f"{folder}: expected a fit to the classes {list(settings.classes)}, found {classes}. Fit it again."
+            f"{job.folder}: expected other fitted methods to combine, found itself. Take it out of `of`."
         )
-    return {"method": method.name, "members": said.members, "classes": classes, "sha256": _hash(folder)}
+    method, record = methods.fitted(folder), fitted_folder.read(folder)
+    found = {"target": record["target"], "task": record["settings"]["task"]}
+    wanted = {"target": job.target, "task": job.settings.task}
+    require_same_fit(folder, found, wanted, "Take it out of `of`, or fit it again.")
+    predicted = method.predict(job.train.head(1), folder=folder, cores=1)
+    classes = list(predicted.classes or ()) if isinstance(predicted, Categorical) else None
+    if job.settings.classes is not None:
+        require_same_fit(folder, {"classes": classes}, {"classes": list(job.settings.classes)}, "Fit it again.")
+    return {"method": method.name, "members": predicted.members, "classes": classes, "sha256": _hash(folder)}
 
 
 def _per_part(counts: Sequence[int], settings: Settings) -> int:
@@ -209,12 +158,12 @@ def _share(members: int, each: int) -> str:
     return f"{members} member{'s' * (members > 1)}{times}"
 
 
-def _require_parts(place: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
+def _require_parts(fitted: Fitted) -> None:
     """Check that every part is the one that was combined. So no combination is ever a part of itself, by any detour:
     its record would hold a hash of itself."""
     problems: list[str] = []
-    for name, part in parts.items():
-        folder = folder_of(place) / name
+    for name, part in fitted.record["parts"].items():
+        folder = folder_of(fitted.folder) / name
         try:
             fitted_folder.read(folder)
         except SettingsError as error:
@@ -231,3 +180,9 @@ def _require_parts(place: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _hash(folder: Path) -> str:
     return files.sha256(folder / fitted_folder.RECORD)
+
+
+METHOD = Method(
+    "combination", "Fitted methods as one mixture", Settings, prepare, answer, describe, "model",
+    has_answer=has_answer, combine=combine,
+)  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +91,30 @@ class MemberFiles:
 
     def _note(self, member: int) -> Path:
         return self.folder / f"member_{member:02d}.json"
+
+
+def span(counts: Sequence[int], unit: str) -> str:
+    """The least and the largest count: "20 to 1,000 trees", or "1,000 trees" where all are the same."""
+    least, largest = min(counts), max(counts)
+    return f"{least:,} {unit}" if least == largest else f"{least:,} to {largest:,} {unit}"
+
+
+def weights(folder: Path) -> MemberFiles:
+    """The files of the networks of a fit."""
+    return MemberFiles(
+        folder, ".pt", "trained weights, found none that are finished", "the weights as they were written"
+    )
+
+
+def best_steps(folder: Path, members: int) -> str:
+    """After how many steps the networks of a fit were at their best, for people.
+
+    Raises:
+        SettingsError: naming every member that is missing, damaged, or of another fit.
+    """
+    kept = weights(folder)
+    kept.require(members)
+    return span([kept.note(member)["best_step"] for member in range(members)], "steps")
 
 
 @contextmanager

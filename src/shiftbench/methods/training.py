@@ -21,15 +21,14 @@ from torch import Tensor, nn
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.methods import determinism
 from shiftbench.methods.checkpoint import Checkpoint, State
+from shiftbench.methods.progress import Progress
 
 Batch = TypeVar("Batch")
-Progress = Callable[[int, int, str], None]
-"""Called after each validation with the steps done, the most there may be, and a sentence with epoch and losses."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How long and how fast to learn; AdamW takes the steps (Loshchilov and Hutter, ICLR 2019).
+class Schedule:
+    """How long and how fast to train; AdamW takes the steps (Loshchilov and Hutter, ICLR 2019).
 
     Attributes:
         steps: the most steps.
@@ -66,13 +65,13 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Lesson(Generic[Batch]):
-    """What is to be learnt.
+class Objective(Generic[Batch]):
+    """What a model is to minimise, and on which records.
 
     Attributes:
         records: N, how many there are to learn from.
         batch: the batch of these records, given their positions [B] on the training device.
-        loss: of a model on a batch: a scalar to be made small.
+        loss: of a model on a batch: a scalar.
         validate: how well a model does on other records: a number, the lower the better. Called in evaluation mode
             without gradients; must draw no random numbers.
         groups: parameter groups as AdamW takes them; all parameters alike if None.
@@ -102,8 +101,8 @@ def device(name: str | None = None) -> torch.device:
 
 def train(
     model: nn.Module,
-    lesson: Lesson[Batch],
-    plan: Plan,
+    objective: Objective[Batch],
+    schedule: Schedule,
     *,
     checkpoint: Checkpoint | None = None,
     device: torch.device | str = "cpu",
@@ -120,24 +119,24 @@ def train(
     """
     place = torch.device(device)
     with determinism.kept_random(place):
-        run = _Lone(model, lesson, plan, place)
+        run = _Lone(model, objective, schedule, place)
         run_through(run, checkpoint=checkpoint, progress=progress)
         return run.finish()
 
 
 def run_through(run: Run, *, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
     """Take all steps of a run from its checkpoint on, validating, reporting and keeping its state on the way."""
-    plan = run.plan
+    schedule = run.schedule
     with _interrupts() as interrupted:
         if checkpoint and (state := checkpoint.load()):
             with checkpoint.restoring():
                 run.restore(state)
         while not run.finished:
             run.advance()
-            if run.step % plan.validate_every == 0 or run.step == plan.steps:
+            if run.step % schedule.validate_every == 0 or run.step == schedule.steps:
                 line = run.validate()
                 if progress:
-                    progress(run.step, plan.steps, line)
+                    progress(run.step, schedule.steps, line)
             if checkpoint and (interrupted.is_set() or checkpoint.due):
                 checkpoint.save(run.state())
             if interrupted.is_set():
@@ -147,31 +146,38 @@ def run_through(run: Run, *, checkpoint: Checkpoint | None, progress: Progress |
 class Run(ABC):
     """A training at some step: all of its state, and how it changes.
 
-    What is learnt, and what a validation leads to, is said by its two kinds: one model, and a stack of members.
+    Its two kinds, one model and a batch of members, define what is minimised and what a validation leads to.
     `records` is N; `shape` that of a loss: () or [M].
     """
 
     def __init__(
-        self, model: nn.Module, plan: Plan, place: torch.device, *, records: int, groups: Any = None, shape: Any = ()
+        self,
+        model: nn.Module,
+        schedule: Schedule,
+        place: torch.device,
+        *,
+        records: int,
+        groups: Any = None,
+        shape: Any = (),
     ) -> None:
-        self.model, self.plan, self.place, self.records = model.to(place), plan, place, records
+        self.model, self.schedule, self.place, self.records = model.to(place), schedule, place, records
         self.optimizer = torch.optim.AdamW(
-            groups or model.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
+            groups or model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
         )
-        mixed = plan.mixed_precision and place.type == "cuda"
+        mixed = schedule.mixed_precision and place.type == "cuda"
         half = torch.bfloat16 if mixed and _has_bfloat16(place) else torch.float16
         self.autocast = torch.autocast(place.type, half, enabled=True) if mixed else torch.enable_grad()
         # Only float16 is so narrow that small gradients must be scaled up.
         self.scaler = torch.amp.GradScaler(place.type, enabled=mixed and half == torch.float16)
-        self.per_epoch = math.ceil(records / plan.batch)
+        self.per_epoch = math.ceil(records / schedule.batch)
         self.step = self.validated = 0
         self.total = torch.zeros(shape, dtype=torch.float64, device=place)  # of the losses since the last validation
         self.orders = torch.empty(0)
         self.epoch = -1
-        torch.default_generator.manual_seed(plan.seed)  # and not torch.manual_seed, which seeds every GPU
+        torch.default_generator.manual_seed(schedule.seed)  # and not torch.manual_seed, which seeds every GPU
         if place.type == "cuda":
             with torch.cuda.device(place):
-                torch.cuda.manual_seed(plan.seed)
+                torch.cuda.manual_seed(schedule.seed)
         model.train()
 
     @property
@@ -181,31 +187,31 @@ class Run(ABC):
 
     @abstractmethod
     def loss(self) -> Tensor:
-        """What is to be made small at this step: () or [M]."""
+        """The loss of this step: () or [M]."""
 
     @abstractmethod
     def judge(self, loss: Tensor, model: nn.Module) -> str:
-        """Validate the model, keep what is the best so far, and say so; `loss` is the mean since the last time."""
+        """Validate the model, keep the best so far, and report it; `loss` is the mean since the last time."""
 
     @abstractmethod
     def learnt(self) -> State:
-        """What validations have led to."""
+        """The state that validations have led to."""
 
     @abstractmethod
     def relearn(self, state: State) -> None:
-        """Take up what `learnt` gave."""
+        """Restore what `learnt` gave."""
 
     def advance(self) -> None:
         """One step."""
         for group in self.optimizer.param_groups:
-            group["lr"] = self.plan.rate(self.step)
+            group["lr"] = self.schedule.rate(self.step)
         self.optimizer.zero_grad(set_to_none=True)
         with self.autocast:
             loss = self.loss()
         self.scaler.scale(loss.sum() if loss.ndim else loss).backward()  # type: ignore[no-untyped-call]
-        if self.plan.clip is not None:
+        if self.schedule.clip is not None:
             self.scaler.unscale_(self.optimizer)
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.clip)
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.total += loss.detach()  # reading it here would make a GPU wait
@@ -217,10 +223,10 @@ class Run(ABC):
         if epoch != self.epoch:
             orders = [determinism.order(seed, epoch, self.records) for seed in seeds]
             self.orders, self.epoch = torch.stack(orders).to(self.place), epoch
-        return self.orders[:, place * self.plan.batch : (place + 1) * self.plan.batch]
+        return self.orders[:, place * self.schedule.batch : (place + 1) * self.schedule.batch]
 
     def validate(self) -> str:
-        """Judge the model, and say in a sentence what came out."""
+        """Validate the model, and report the result in a sentence."""
         loss = self.total / (self.step - self.validated)
         self.total.zero_()
         self.validated = self.step
@@ -240,7 +246,8 @@ class Run(ABC):
             if not math.isfinite(value):
                 raise ShiftbenchError(
                     f"{whose}: expected a finite {what}, found {value} by step {self.step:,}. Lower the learning "
-                    f"rate (now {self.plan.learning_rate:g}), clip gradients, or look for extreme values in the data."
+                    f"rate (now {self.schedule.learning_rate:g}), clip gradients, or look for extreme values in the "
+                    "data."
                 )
 
     def state(self) -> State:
@@ -249,7 +256,7 @@ class Run(ABC):
         if self.place.type == "cuda":
             random["cuda"] = torch.cuda.get_rng_state(self.place)
         return {
-            "plan": asdict(self.plan),
+            "plan": asdict(self.schedule),
             "step": self.step,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -271,18 +278,18 @@ class Run(ABC):
             raise ValueError("the best weights are not of this network")
 
     def restore(self, state: State) -> None:
-        """Take up the training that `state` is of."""
-        if state.get("plan") != asdict(self.plan):
+        """Restore the training that `state` is of."""
+        if state.get("plan") != asdict(self.schedule):
             raise SettingsError(
-                f"checkpoint: expected one of the plan {asdict(self.plan)}, found {state.get('plan')}. "
-                "Remove it, or go on with that plan."
+                f"checkpoint: expected one of the schedule {asdict(self.schedule)}, found {state.get('plan')}. "
+                "Remove it, or go on with that schedule."
             )
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
         self.step, self.validated = state["step"], state["validated"]
-        if not (isinstance(self.step, int) and 0 <= self.step <= self.plan.steps):
-            raise ValueError(f"step {self.step!r} of {self.plan.steps}")
+        if not (isinstance(self.step, int) and 0 <= self.step <= self.schedule.steps):
+            raise ValueError(f"step {self.step!r} of {self.schedule.steps}")
         if not (isinstance(self.validated, int) and 0 <= self.validated <= self.step):
             raise ValueError(f"validated at step {self.validated!r} of {self.step}")
         self.relearn(state["learnt"])
@@ -295,21 +302,21 @@ class Run(ABC):
 class _Lone(Run, Generic[Batch]):
     """The training of one model."""
 
-    def __init__(self, model: nn.Module, lesson: Lesson[Batch], plan: Plan, place: torch.device) -> None:
-        super().__init__(model, plan, place, records=lesson.records, groups=lesson.groups)
-        self.lesson = lesson
+    def __init__(self, model: nn.Module, objective: Objective[Batch], schedule: Schedule, place: torch.device) -> None:
+        super().__init__(model, schedule, place, records=objective.records, groups=objective.groups)
+        self.objective = objective
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "weights": {}, "waited": 0}
         self.history: list[tuple[int, float, float]] = []
 
     @property
     def finished(self) -> bool:
-        return self.step >= self.plan.steps or self.best["waited"] >= self.plan.patience
+        return self.step >= self.schedule.steps or self.best["waited"] >= self.schedule.patience
 
     def loss(self) -> Tensor:
-        return self.lesson.loss(self.model, self.lesson.batch(self.rows([self.plan.seed])[0]))
+        return self.objective.loss(self.model, self.objective.batch(self.rows([self.schedule.seed])[0]))
 
     def judge(self, loss: Tensor, model: nn.Module) -> str:
-        mean, score = float(loss), float(self.lesson.validate(model))
+        mean, score = float(loss), float(self.objective.validate(model))
         self.require_finite(mean, score)
         self.history.append((self.step, mean, score))
         better = score < self.best["loss"]

@@ -16,7 +16,7 @@ from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.fingerprints import fingerprints
-from shiftbench.methods import MethodModule
+from shiftbench.methods.contract import Method
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline.study import EvaluationSet, Fitted
@@ -92,7 +92,7 @@ class TableRecords(EvaluationSet[TableSystem]):
         there = set(self.partition.unique())
         return {split: names for split, names in SPLITS.items() if there.intersection(names)}
 
-    def predicted(self, module: MethodModule, place: Path, *, cores: int) -> Gaussian | Categorical:
+    def predicted(self, module: Method, place: Path, *, cores: int) -> Gaussian | Categorical:
         """What the method fitted into `place` predicts for all records.
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.

@@ -19,7 +19,7 @@ from shiftbench import features, keys, tables
 from shiftbench.check import Vector
 from shiftbench.errors import MissingExtraError
 from shiftbench.features import Features, Inputs
-from shiftbench.methods import catboost_member
+from shiftbench.methods.boosting import model as boosted
 from shiftbench.partition import Partition
 from shiftbench.partition.hashing import below, keyed_hash
 from shiftbench.partition.sampling import whole_groups
@@ -156,9 +156,9 @@ def _tried(sample: _Sample, learnt: Rows, tried: Rows) -> Vector:
         predicted = np.repeat(sample.targets[learnt[:1]], len(tried))
         return np.stack([_loss(predicted, truth, regression=sample.regression)] * STAGES)
     trees = TREES if sample.regression else max(FEWEST_TREES, 2 * TREES // values // STAGES * STAGES)
-    model = catboost_member.library().CatBoost(
+    model = boosted.library().CatBoost(
         {
-            **{name: value for name, value in catboost_member.FIXED.items() if name not in EARLY_STOPPING},
+            **{name: value for name, value in boosted.FIXED.items() if name not in EARLY_STOPPING},
             "iterations": trees,
             "learning_rate": PACE / trees,
             "depth": 6,
@@ -183,11 +183,11 @@ def _loss(predicted: npt.NDArray[Any], truth: npt.NDArray[Any], *, regression: b
 def _pool(sample: _Sample, rows: Rows) -> Any:
     inputs = sample.inputs
     texts = [np.array([str(text).encode() for text in column[rows]], object) for column in inputs.categorical]
-    data = catboost_member.library().FeaturesData(
+    data = boosted.library().FeaturesData(
         num_feature_data=np.ascontiguousarray(inputs.numeric[rows]) if inputs.numeric.shape[1] else None,
         cat_feature_data=np.column_stack(texts) if texts else None,
     )
-    return catboost_member.library().Pool(data, label=sample.targets[rows])
+    return boosted.library().Pool(data, label=sample.targets[rows])
 
 
 def _ratio(losses: Vector, *, regression: bool, seed: int) -> tuple[Factor, str]:

@@ -50,7 +50,7 @@ def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
 def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]) -> Planned:
     name, method = title(entry), methods.method(str(entry.get("name", DEFAULT_METHOD)))
     own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-    known = {place.name for place in fields(method.load().Settings)}
+    known = {place.name for place in fields(method.Settings)}
     if "seed" in known:
         own.setdefault("seed", settings.seed)
     if "of" in known:
@@ -67,7 +67,7 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
 
 def own_settings(planned: Planned, settings: Settings, clusters: Sequence[str] = ()) -> Any:
     """The settings of a system's method, checked; its folds keep `clusters` whole unless it names its own."""
-    module = methods.method(planned.method).load()
+    module = methods.method(planned.method)
     own: dict[str, Any] = {"task": settings.task}
     own |= {"classes": settings.classes} if settings.classes else {}
     own |= {"clusters": list(clusters)} if "clusters" in {place.name for place in fields(module.Settings)} else {}

@@ -69,7 +69,7 @@ def fit_parts(
         warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
     own = own_settings(planned, settings, _kept_whole(train, folder, settings.clusters))
-    methods.method(planned.method).load().fit(
+    methods.method(planned.method).fit(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
         progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
     )  # fmt: skip
@@ -130,7 +130,7 @@ def _predicted(
         frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
     with fitted_folder.using(model):
-        ensemble = method.load().predict(frame, folder=model, cores=cores)
+        ensemble = method.predict(frame, folder=model, cores=cores)
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
     return Predictions(

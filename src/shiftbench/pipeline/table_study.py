@@ -124,7 +124,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a method to train, stopped by dev_in."""
-        module, parts = methods.method(planned.method).load(), self.divided.parts
+        module, parts = methods.method(planned.method), self.divided.parts
         train = parts.frame("train")
         own = own_settings(planned, self.settings, kept_whole(train, parts.frame("eval_in"), self.settings.clusters))
         module.fit(
@@ -148,8 +148,8 @@ class TableStudy(Study[TableSystem, TableRecords]):
         known: dict[str, Any] = {}
         for each in fitted:
             progress(f"predict {each.planned.name}", 0, 1)
-            module = methods.method(each.planned.method).load()
-            if combined := getattr(module, "of_predictions", None):
+            module = methods.method(each.planned.method)
+            if combined := module.combine:
                 own = own_settings(each.planned, self.settings)
                 ensemble = combined([known[name] for name in own.of], own)
             else:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 
 from shiftbench.errors import UnknownNameError
+from shiftbench.methods import METHODS
 from shiftbench.track import Track
 
 TRACKS = ("weather", "power", "motion")
+METHODS["symbolic"] = "shiftbench.tracks.power.symbolic.method"
 
 
 def track(name: str) -> Track:

@@ -8,7 +8,7 @@ import torch
 
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import training
-from shiftbench.methods.training import Lesson, Plan
+from shiftbench.methods.training import Objective, Schedule
 from shiftbench.methods.trajectories import feed, situations
 from shiftbench.methods.trajectories.feed import Ahead, Feed
 from tests.methods.trajectories.made_up import made_up
@@ -44,7 +44,7 @@ def test_pixels_are_averaged():
 
 @pytest.mark.parametrize("step", [0, 2, 5])
 def test_training_asks_for_the_batches_that_are_read_ahead(step):
-    plan = Plan(steps=11, batch=6, learning_rate=1e-3, validate_every=4, seed=99)
+    plan = Schedule(steps=11, batch=6, learning_rate=1e-3, validate_every=4, seed=99)
     order = feed.orders(99, records=23, batch=6, step=step, steps=11)
     asked = []
 
@@ -53,7 +53,7 @@ def test_training_asks_for_the_batches_that_are_read_ahead(step):
         return rows
 
     model = torch.nn.Linear(1, 1)
-    lesson = Lesson(23, batch, lambda model, rows: model.weight.square().sum(), lambda model: 1.0)
+    lesson = Objective(23, batch, lambda model, rows: model.weight.square().sum(), lambda model: 1.0)
     training.train(model, lesson, plan)
     expected = list(order)
     assert len(expected) == 11 - step

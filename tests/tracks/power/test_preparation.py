@@ -320,14 +320,14 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset):
     pytest.importorskip("torch")
     for entry in baselines.methods(preset, task="regression"):
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        chosen = method(entry["name"]).load().Settings.from_dict({"task": "regression", **own})
+        chosen = method(entry["name"]).Settings.from_dict({"task": "regression", **own})
         assert chosen.members == 10
 
 
 def test_the_paper_preset_has_the_printed_settings():
     pytest.importorskip("torch")
     for name in ("mlp", "mlp_dropout", "mlp_flipout"):
-        chosen = method(name).load().Settings(task="regression")
+        chosen = method(name).Settings(task="regression")
         found = (chosen.hidden, chosen.learning_rate, chosen.batch, chosen.members, chosen.most_steps)
         assert found == ((50, 20), 1e-4, 32, 10, None)
 

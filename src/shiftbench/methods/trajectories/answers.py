@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from shiftbench.errors import SettingsError
-from shiftbench.methods import fitted_folder, neural_member, training, workers
+from shiftbench.methods import fitted_folder, member_files, training, workers
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.trajectories import dropout, fitting, likelihood, member
 from shiftbench.methods.trajectories.feed import Feed
@@ -33,7 +33,7 @@ from shiftbench.methods.trajectories.situations import Rows, Situations
 from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
 if TYPE_CHECKING:
-    from shiftbench.methods import Progress
+    from shiftbench.methods.progress import Progress
 
 ENSEMBLES = ("deep", "dropout")
 # What tells random numbers of different uses apart.
@@ -122,7 +122,7 @@ def _fitted(
     if ensemble == "dropout" and not record["settings"]["dropout"]:
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
     count = record["settings"]["members"] if ensemble == "deep" else 1
-    neural_member.files_in(place).require(count)
+    member_files.weights(place).require(count)
     fitting.require_inputs(record, given)
     return record, [member.load(place, record, k).to(training.device()) for k in range(count)]
 

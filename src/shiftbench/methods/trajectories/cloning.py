@@ -16,10 +16,8 @@ from shiftbench.methods.trajectories.settings import PlannerSettings, one_of
 from shiftbench.trajectory_ensembles import Trajectories
 
 if TYPE_CHECKING:
-    from shiftbench.methods import Progress
+    from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.situations import Situations
-
-GENERATIONS = ("sampling", "teacher_forcing")
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,7 @@ class Settings(PlannerSettings):
             samples, "teacher_forcing" on the true positions before. Plans are sampled and scored alike after both.
     """
 
-    generation: str = "sampling"
-
-    def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
-        return [*super().problems(), *one_of("generation", self.generation, GENERATIONS)]
+    generation: str = one_of("sampling", "teacher_forcing")
 
 
 def fit(

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.errors import ArrayError, MissingExtraError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import fitted_folder, workers
+from shiftbench.methods.contract import require_libraries
 from shiftbench.methods.trajectories import situations
 
 if TYPE_CHECKING:
-    from shiftbench.methods import Progress
+    from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.settings import TrajectorySettings
     from shiftbench.methods.trajectories.situations import Situations
 
@@ -53,12 +54,7 @@ def require_torch(method: str) -> None:
     Raises:
         MissingExtraError: if it is not.
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            f"method {method}: expected torch, found: {error}. Install it: pip install 'shiftbench[neural]'"
-        ) from None
+    require_libraries(method, ("torch",), "neural")
 
 
 def require_inputs(record: dict[str, Any], given: Situations) -> None:
@@ -116,15 +112,14 @@ def _train_missing(
     folder: Path, parts: Parts, settings: TrajectorySettings, *, cores: int, progress: Progress | None
 ) -> None:
     """Train the members that are not whole in `folder`."""
-    from shiftbench.methods import neural_member
-    from shiftbench.methods.neural_member import Course
+    from shiftbench.methods import member_training
     from shiftbench.methods.trajectories import member
 
-    neural_member.train_missing(
+    member_training.train_missing(
         folder,
-        Course(
+        member_training.MemberTraining(
             settings.members,
-            member.plan(settings.to_dict(), len(parts[0]), seed=0).steps,
+            member.schedule(settings.to_dict(), len(parts[0]), seed=0).steps,
             lambda number, report: member.train(folder, parts, number, report=report),
             "shiftbench.methods.trajectories.member",
             _given(folder, parts),

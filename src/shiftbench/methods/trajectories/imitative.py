@@ -16,7 +16,7 @@ from shiftbench.methods.trajectories.settings import PlannerSettings
 from shiftbench.trajectory_ensembles import Trajectories
 
 if TYPE_CHECKING:
-    from shiftbench.methods import Progress
+    from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.situations import Situations
 
 

@@ -6,7 +6,6 @@ import math
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
-from shiftbench.methods import checkpoint, fitted_folder, neural_member, training, workers
-from shiftbench.methods.checkpoint import Checkpoint
-from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.training import Lesson, Plan
+from shiftbench.methods import fitted_folder, member_files, member_training, workers
+from shiftbench.methods.training import Objective, Schedule
 from shiftbench.methods.trajectories import feed, planner_net, situations
 from shiftbench.methods.trajectories.feed import Ahead, Feed
 from shiftbench.methods.trajectories.planner_net import PlannerNet
@@ -49,21 +45,20 @@ def reader(record: Mapping[str, Any]) -> feed.Read:
 def network(record: Mapping[str, Any], *, seed: int) -> Any:
     """A network of the fit on the CPU, with the weights that the seed leads to."""
     settings, shapes, horizon = record["settings"], record["inputs"], record["data"]["horizon"]
-    with torch.random.fork_rng([]):
-        torch.default_generator.manual_seed(seed)  # that of the CPU: no other is used, or restored
+    with member_training.seeded(seed):
         if record["method"] == "vector":
-            steps = plan(settings, record["data"]["train"], seed=seed).steps
+            steps = schedule(settings, record["data"]["train"], seed=seed).steps
             return VectorNet(settings, shapes, horizon=horizon, steps=steps)
         return PlannerNet(record["method"], settings, channels=shapes["maps"][0])
 
 
-def plan(settings: Mapping[str, Any], records: int, *, seed: int) -> Plan:
+def schedule(settings: Mapping[str, Any], records: int, *, seed: int) -> Schedule:
     """How long to train on so many requests; dev_in is looked at after each epoch."""
     batch = min(settings["batch"], records)
     while records % batch == 1:  # the norms of a batch need two requests, of the last one of an epoch too
         batch += 1
     per_epoch = math.ceil(records / batch)
-    return Plan(
+    return Schedule(
         steps=settings["epochs"] * per_epoch,
         batch=batch,
         learning_rate=settings["learning_rate"],
@@ -78,9 +73,9 @@ def plan(settings: Mapping[str, Any], records: int, *, seed: int) -> Plan:
     )
 
 
-def lesson(
+def objective(
     parts: tuple[Situations, Situations], read: Callable[[Rows], Arrays], dev: Feed, place: torch.device
-) -> Lesson[Batch]:
+) -> Objective[Batch]:
     """What to learn from the first of `parts`, whose inputs `read` gives, judged on the second, which `dev` reads."""
     train, judged = parts
     targets, truth = (torch.from_numpy(np.array(part.targets, np.float32)) for part in parts)
@@ -103,7 +98,7 @@ def lesson(
             total += scores[: len(rows)].double().sum()
         return float(total) / len(judged)
 
-    return Lesson(records=len(train), batch=batch, loss=loss, validate=validate)
+    return Objective(records=len(train), batch=batch, loss=loss, validate=validate)
 
 
 def require_finite(losses: Tensor, train: Situations, rows: Rows) -> None:
@@ -126,39 +121,27 @@ def train(folder: Path, parts: tuple[Situations, Situations], member: int, *, re
 
     `number` is that of the process: with several GPUs each process has one of its own.
     """
-    record, kept = fitted_folder.read(folder), neural_member.files_in(folder)
-    # Seeds that are numbered through would give two ensembles with neighbouring seeds nearly the same members.
-    seed = int(np.random.SeedSequence([record["settings"]["seed"], member]).generate_state(1)[0])
-    place, read = neural_member.device(number), reader(record)
-    net, how = network(record, seed=seed).to(place), plan(record["settings"], len(parts[0]), seed=seed)
+    record, kept = fitted_folder.read(folder), member_files.weights(folder)
+    seed = member_training.member_seed(record, member)
+    place, read = member_training.device(number), reader(record)
+    net, how = network(record, seed=seed).to(place), schedule(record["settings"], len(parts[0]), seed=seed)
     chosen = parts[0], parts[1].select(dev_rows(len(parts[1])))
-    saved = Checkpoint(folder / f"member_{member:02d}.ckpt", f"{kept.fit} member {member}")
+    saved = member_training.checkpoint_of(kept, member)
     found = (saved.load() or {}).get("step", 0)
     step = found if isinstance(found, int) and 0 <= found <= how.steps else 0  # then `training` refuses it
     order = feed.orders(seed, records=len(parts[0]), batch=how.batch, step=step, steps=how.steps)
     ahead = Ahead(Feed(chosen[0], read), order)
     try:
-        with one_thread():
-            trained = training.train(
-                net, lesson(chosen, ahead, Feed(chosen[1], read), place), how,
-                checkpoint=saved, device=place, progress=lambda steps, _most, message: report(steps, message),
-            )  # fmt: skip
+        member_training.train_member(
+            kept, member, net, objective(chosen, ahead, Feed(chosen[1], read), place), how, saved=saved, report=report
+        )
     finally:
         ahead.close()
-    with files.replacing(kept.path(member)) as temporary:
-        temporary.write_bytes(checkpoint.pack({name: value.cpu() for name, value in net.state_dict().items()}))
-    kept.finish(member, {name: value for name, value in asdict(trained).items() if name != "history"})
-    saved.remove()
 
 
 def load(folder: Path, record: Mapping[str, Any], member: int) -> Any:
-    """The network of a member whose files were found whole.
-
-    Raises:
-        SettingsError: if its file holds no weights, or those of another network.
-    """
-    path = neural_member.files_in(folder).path(member)
-    return checkpoint.restore(network(record, seed=0), checkpoint.read_weights(path), where=path)
+    """The network of a member whose files were found whole; see `member_training.load`."""
+    return member_training.load(network(record, seed=0), member_files.weights(folder), member)
 
 
 def dev_rows(count: int) -> Rows:

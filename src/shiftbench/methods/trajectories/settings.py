@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from shiftbench.methods.neural_data import from_zero, layer_width
-from shiftbench.methods.settings import MethodSettings, above_zero, whole
+from shiftbench.methods.settings import (
+    MethodSettings,
+    checked,
+    layer_width,
+    non_negative,
+    positive,
+    seed_number,
+    switch,
+    whole_number,
+)
 
-CHECKPOINTS = ("ade", "nll")
+
+def one_of(default: str, *others: str) -> Any:
+    """A field that holds one of these words."""
+    known = (default, *others)
+
+    def check(name: str, value: object) -> list[str]:
+        return [] if value in known else [f"{name}: expected {' or '.join(known)}, found {value!r}."]
+
+    return checked(default, check)
 
 
 @dataclass(frozen=True)
@@ -32,39 +49,20 @@ class TrajectorySettings(MethodSettings):
         seed: the members' own seeds follow from it; ensembles with different seeds share no member.
     """
 
-    task: str = "regression"
-    members: int = 5
-    batch: int = 650
-    learning_rate: float = 1e-4
-    weight_decay: float = 0.0
-    epochs: int = 100
-    warmup_epochs: int = 1
-    patience: int = 100
-    clip: float = 1.0
-    dropout: float = 0.2
-    mixed_precision: bool = True
-    seed: int = 0
+    tasks: ClassVar[tuple[str, ...]] = ("regression",)
 
-    def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
-        found = [
-            *super().problems(),
-            *whole("members", self.members, 1, 1000),
-            *whole("batch", self.batch, 2, 1_000_000),
-            *above_zero("learning_rate", self.learning_rate, 1),
-            *from_zero("weight_decay", self.weight_decay, 1),
-            *whole("epochs", self.epochs, 1, 100_000),
-            *whole("warmup_epochs", self.warmup_epochs, 0, 100_000),
-            *whole("patience", self.patience, 1, 100_000),
-            *above_zero("clip", self.clip, 1e6),
-            *from_zero("dropout", self.dropout, 0.9),
-            *whole("seed", self.seed, 0, 2**63 - 1),
-        ]
-        if self.task == "classification":
-            found.append("task: expected regression, found 'classification'.")
-        if not isinstance(self.mixed_precision, bool):
-            found.append(f"mixed_precision: expected true or false, found {self.mixed_precision!r}.")
-        return found
+    task: str = "regression"
+    members: int = whole_number(5, 1, 1000)
+    batch: int = whole_number(650, 2, 1_000_000)
+    learning_rate: float = positive(1e-4, 1)
+    weight_decay: float = non_negative(0.0, 1)
+    epochs: int = whole_number(100, 1, 100_000)
+    warmup_epochs: int = whole_number(1, 0, 100_000)
+    patience: int = whole_number(100, 1, 100_000)
+    clip: float = positive(1.0, 1e6)
+    dropout: float = non_negative(0.2, 0.9)
+    mixed_precision: bool = switch(True)
+    seed: int = seed_number()
 
 
 @dataclass(frozen=True)
@@ -82,28 +80,10 @@ class PlannerSettings(TrajectorySettings):
         plans_per_member: Q, how many plans each member makes of a request.
     """
 
-    width: float = 1.0
-    hidden: int = 512
-    crop: int | None = None
-    pooling: int = 1
-    least_scale_m: float = 1e-7
-    checkpoint_by: str = "ade"
-    plans_per_member: int = 10
-
-    def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
-        found = [
-            *super().problems(),
-            *above_zero("width", self.width, 16),
-            *(text.replace("width", "hidden") for text in layer_width(self.hidden)),
-            *([] if self.crop is None else whole("crop", self.crop, 1, 1_000_000)),
-            *whole("pooling", self.pooling, 1, 64),
-            *above_zero("least_scale_m", self.least_scale_m, 10),
-            *whole("plans_per_member", self.plans_per_member, 1, 1000),
-        ]
-        return found + one_of("checkpoint_by", self.checkpoint_by, CHECKPOINTS)
-
-
-def one_of(name: str, value: object, known: tuple[str, ...]) -> list[str]:
-    """The problem, if any, of a value that must be one of these words."""
-    return [] if value in known else [f"{name}: expected {' or '.join(known)}, found {value!r}."]
+    width: float = positive(1.0, 16)
+    hidden: int = layer_width(512)
+    crop: int | None = whole_number(None, 1, 1_000_000)
+    pooling: int = whole_number(1, 1, 64)
+    least_scale_m: float = positive(1e-7, 10)
+    checkpoint_by: str = one_of("ade", "nll")
+    plans_per_member: int = whole_number(10, 1, 1000)

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shiftbench.methods.neural_data import layer_width
-from shiftbench.methods.settings import above_zero, whole
+from shiftbench.methods.settings import layer_width, non_negative, positive, whole_number
 from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import TrajectorySettings
 from shiftbench.trajectory_ensembles import Mixture
 
 if TYPE_CHECKING:
-    from shiftbench.methods import Progress
+    from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.situations import Situations
 
 
@@ -31,38 +30,29 @@ class Settings(TrajectorySettings):
         batch, learning_rate, weight_decay, epochs, dropout: see `TrajectorySettings`.
         width: of tokens; a multiple of 8 from 16, and of the heads.
         heads: of each attention.
-        mixing: blocks in which all tokens listen to each other; the dear ones.
+        mixing: blocks in which all tokens listen to each other; the expensive ones.
         layers: blocks in which the modes listen to each other and to the tokens.
         lines: polylines that are seen, the nearest so many.
         modes: D; with five members 25 modes in all, as many as are scored.
         first_sigma_m: the standard deviation that training begins with, in metres; it ends with 1.
     """
 
-    batch: int = 128
-    learning_rate: float = 5e-4
-    weight_decay: float = 1e-4
-    epochs: int = 60
-    dropout: float = 0.1
-    width: int = 128
-    heads: int = 8
-    mixing: int = 2
-    layers: int = 3
-    lines: int = 128
-    modes: int = 5
-    first_sigma_m: float = 5.0
+    batch: int = whole_number(128, 2, 1_000_000)
+    learning_rate: float = positive(5e-4, 1)
+    weight_decay: float = non_negative(1e-4, 1)
+    epochs: int = whole_number(60, 1, 100_000)
+    dropout: float = non_negative(0.1, 0.9)
+    width: int = layer_width(128)
+    heads: int = whole_number(8, 1, 256)
+    mixing: int = whole_number(2, 0, 100)
+    layers: int = whole_number(3, 1, 100)
+    lines: int = whole_number(128, 1, 100_000)
+    modes: int = whole_number(5, 1, 1000)
+    first_sigma_m: float = positive(5.0, 1000)
 
     def problems(self) -> list[str]:
         """Everything that is wrong with these values."""
-        found = [
-            *super().problems(),
-            *layer_width(self.width),
-            *whole("heads", self.heads, 1, 256),
-            *whole("mixing", self.mixing, 0, 100),
-            *whole("layers", self.layers, 1, 100),
-            *whole("lines", self.lines, 1, 100_000),
-            *whole("modes", self.modes, 1, 1000),
-            *above_zero("first_sigma_m", self.first_sigma_m, 1000),
-        ]
+        found = super().problems()
         if not found and self.width % self.heads:
             found.append(f"heads: expected a divisor of the width {self.width}, found {self.heads}.")
         return found

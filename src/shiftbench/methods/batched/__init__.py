@@ -1,0 +1,1 @@
+"""Ensembles of small networks whose members are trained together, as one program of batched products."""

@@ -1,0 +1,123 @@
+"""Tables as plain networks take them, learnt from train: z-scores, missing values marked, categories as 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import features as columns
+from shiftbench.check import Vector
+from shiftbench.errors import SettingsError
+from shiftbench.features import Features, Inputs
+
+Floats = npt.NDArray[np.float32]
+
+FEWEST = 5  # records that a category needs in train to have a column of its own
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the columns of `features` become D numbers.
+
+    A number x becomes (x − center)·factor. A missing one becomes the mean of train, with a flag 1 of its own in columns
+    where train lacks some. A category has a column where train has it at least five times; others have none.
+
+    Attributes:
+        features: the columns.
+        center: the means of train [P], or 0 for columns with a divisor.
+        factor: one over the standard deviations or the divisors [P]; 0 for constant columns.
+        missing: stands for a missing number [P].
+        flagged: the numeric columns that have a flag.
+        categories: those with a column, for each categorical column.
+    """
+
+    features: Features
+    center: Vector
+    factor: Vector
+    missing: Vector
+    flagged: tuple[int, ...]
+    categories: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def fit(cls, train: pl.DataFrame, features: Features, divisors: Mapping[str, float]) -> Self:
+        """The scaling learnt from train; the columns in `divisors` are divided instead of standardised.
+
+        Raises:
+            SettingsError: if a divisor is of a column that is no number among the features.
+            TableError: if no column varies, or one is not what its feature says.
+        """
+        inputs = columns.matrix(train, features)
+        columns.require_variety(inputs)
+        if unknown := [name for name in divisors if name not in inputs.numeric_names]:
+            known = ", ".join(inputs.numeric_names) or "none"
+            raise SettingsError(f"scales: expected numeric features ({known}), found {', '.join(unknown)}.")
+        spread = [_spread(column, divisors.get(name)) for column, name in _numeric(inputs)]
+        center, factor, missing = np.array(spread, np.float64).reshape(-1, 3).T
+        absent = np.isnan(inputs.numeric).mean(axis=0)
+        flagged = tuple(int(place) for place in np.flatnonzero((absent > 0) & (absent < 1)))
+        return cls(features, center, factor, missing, flagged, tuple(map(_frequent, inputs.categorical)))
+
+    @property
+    def width(self) -> int:
+        """D, how many numbers a record becomes."""
+        return len(self.center) + len(self.flagged) + sum(map(len, self.categories))
+
+    def encode(self, frame: pl.DataFrame) -> Floats:
+        """The records of a table [N, D].
+
+        Raises:
+            TableError: if a feature is missing there, or of another type than in train.
+        """
+        inputs = columns.matrix(frame, self.features)
+        numbers = np.empty((len(inputs), self.width), np.float32)
+        for place, (column, _) in enumerate(_numeric(inputs)):
+            filled = np.where(np.isnan(column), self.missing[place], column)
+            numbers[:, place] = (filled - self.center[place]) * self.factor[place]
+        end = len(self.center) + len(self.flagged)
+        numbers[:, len(self.center) : end] = np.isnan(inputs.numeric[:, list(self.flagged)])
+        for known, texts in zip(self.categories, inputs.categorical, strict=True):
+            for place, name in enumerate(known, start=end):
+                numbers[:, place] = texts == name
+            end += len(known)
+        return numbers
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; floats survive exactly."""
+        vectors = {name: getattr(self, name).tolist() for name in ("center", "factor", "missing")}
+        categories = [list(known) for known in self.categories]
+        return {"features": self.features.to_json(), **vectors, "flagged": list(self.flagged), "categories": categories}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """The scaling that `to_json` wrote."""
+        vectors = {name: np.array(value[name], np.float64) for name in ("center", "factor", "missing")}
+        categories = tuple(tuple(known) for known in value["categories"])
+        features = Features.from_json(value["features"])
+        return cls(features, **vectors, flagged=tuple(value["flagged"]), categories=categories)
+
+
+def _numeric(inputs: Inputs) -> list[tuple[Vector, str]]:
+    """The numeric columns in float64, by name."""
+    return [
+        (column.astype(np.float64), name) for column, name in zip(inputs.numeric.T, inputs.numeric_names, strict=True)
+    ]
+
+
+def _spread(column: Vector, divisor: float | None) -> tuple[float, float, float]:
+    """Center, factor and stand-in of a column."""
+    present = column[~np.isnan(column)]
+    mean = float(present.mean()) if present.size else 0.0
+    varies = bool(present.size and present.min() < present.max())
+    if divisor is not None:
+        return 0.0, 1 / divisor, mean
+    return mean, 1 / float(present.std()) if varies else 0.0, mean
+
+
+def _frequent(texts: npt.NDArray[Any]) -> tuple[str, ...]:
+    names, counts = np.unique(np.asarray(texts, dtype=str), return_counts=True)
+    return tuple(names[counts >= FEWEST].tolist())

@@ -1,0 +1,1 @@
+"""Ensembles of boosted trees, made by CatBoost."""

@@ -1,0 +1,67 @@
+"""An ensemble of networks made of ship physics and trained end to end: the "Symbolic" of Shifts 2.0 (Malinin et al.
+2022, appendix D.3), which prints no equations. Ours are in `network`, each with its source.
+
+The mean is a ship's shaft power: speed times resistance over the efficiency of a propeller, with positive coefficients
+for what must help or cost. So outside of train (slow ships, high winds) it keeps the laws that `network` lists;
+inside, a learnt factor of drafts and speed may bend the curve of speed. Columns that have no role are not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shiftbench.methods.batched.fitting import BatchedSettings, batched
+from shiftbench.methods.contract import Fitted, Job
+from shiftbench.methods.member_files import best_steps
+from shiftbench.methods.settings import checked, whole_number
+from shiftbench.tracks.power.symbolic.terms import ROLES, Terms, checked_roles
+
+if TYPE_CHECKING:
+    from shiftbench.tracks.power.symbolic.network import Symbolic
+
+
+@dataclass(frozen=True)
+class Settings(BatchedSettings):
+    """Settings of `symbolic` beside those of all networks trained together.
+
+    Attributes:
+        width: of the hidden layer of the network of drafts, trim and speed.
+        roles: the column of each role that is not named as on the vessel power track; see `terms.ROLES`.
+            Speeds are in one unit, that of the wind and the current too.
+    """
+
+    width: int = whole_number(16, 1, 4096)
+    roles: Mapping[str, str] | None = checked(None, lambda _, roles: checked_roles(roles))
+
+
+def make(record: Mapping[str, Any], seeds: Sequence[int]) -> Symbolic:
+    """The untrained members."""
+    from shiftbench.tracks.power.symbolic.network import Symbolic
+
+    return Symbolic(record, seeds=seeds)
+
+
+def terms(job: Job) -> Terms:
+    """The terms of the columns that have a role.
+
+    Raises:
+        TableError: if a role has no numeric column among the features, or one with missing values.
+    """
+    return Terms.fit(job.train, job.features, {**ROLES, **(job.settings.roles or {})})
+
+
+def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
+    """How many networks."""
+    members = fitted.record["settings"]["members"]
+    steps = best_steps(fitted.folder, members)
+    return f"{members} networks made of ship physics that differ by seed (best after {steps})"
+
+
+METHOD = batched(
+    "symbolic", "Ensemble of networks made of ship physics", Settings, make=make, learn_inputs=terms,
+    read_inputs=Terms.from_json, describe=describe,
+)  # fmt: skip
