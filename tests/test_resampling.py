@@ -11,9 +11,9 @@ from sklearn.metrics import f1_score
 
 from shiftbench import detection, retention
 from shiftbench.errors import DegenerateScoreWarning
+from shiftbench.metric import METRICS, Metric
 from shiftbench.ranking import Ranking
 from shiftbench.resampling import (
-    Confusion,
     Detection,
     GroupMeans,
     Joined,
@@ -22,6 +22,10 @@ from shiftbench.resampling import (
     Resampler,
     Retention,
     Root,
+    SetRetention,
+    SetScore,
+    SetTerms,
+    Terms,
     canonical_order,
 )
 
@@ -32,6 +36,15 @@ UNCERTAINTY = {
     "many ties": lambda rng, n: rng.integers(0, 12, n) * 1.0,
     "all equal": lambda rng, n: np.zeros(n),
 }
+MACRO_F1 = METRICS["macro_f1"]
+WORST = Metric(
+    "worst", "Worst group", "min", "error", "largest mean error of a group", "a test", area="worst_area",
+    of_sums=lambda sums, whole: (sums[..., 1] / sums[..., 0]).max(axis=-1),
+)  # fmt: skip
+F1 = Metric(
+    "f", "Pooled F1", "max", "percent", "2 TP / (2 TP + FP + FN) of all records", "a test", most=1.0, area="f_area",
+    of_sums=lambda sums, whole: 2.0 * sums[..., 0] / (2.0 * sums[..., 0] + sums[..., 1] + sums[..., 2]),
+)  # fmt: skip
 tied = pytest.mark.parametrize("uncertainty_of", UNCERTAINTY.values(), ids=UNCERTAINTY.keys())
 clustered = pytest.mark.parametrize("clusters", [None, 17], ids=["by record", "by cluster"])
 
@@ -141,11 +154,86 @@ def test_macro_f1_is_that_of_the_repeated_rows(rng, clusters):
     targets = rng.integers(0, 3, 120)  # class 3 is only ever answered
     labels = np.where(rng.random(120) < 0.6, targets, rng.integers(0, 4, 120))
     resampler, draws = drawn(rng, clusters)
-    statistic = Confusion(targets, labels, 4, resampler.unit, resampler.units)
+    statistic = SetScore(MACRO_F1, Terms((targets, labels), (4, 4)), resampler.unit, resampler.units)
     for counts in draws:
         rows = repeated(resampler, counts)
         expected = f1_score(targets[rows], labels[rows], labels=[0, 1, 2], average="macro", zero_division=0)
         assert statistic.values(counts)[0] == pytest.approx(expected)
+
+
+def pooled(rng: np.random.Generator, n: int = 120) -> SetTerms:
+    """True and false positives and false negatives of each record; ideally all that is to be found is."""
+    right, false, missed = rng.integers(0, 20, (3, n)) * 1.0
+    ideal = np.stack((right + missed, np.zeros(n), np.zeros(n)), axis=1)
+    return SetTerms(Terms(amounts=np.stack((right, false, missed), axis=1)), Terms(amounts=ideal))
+
+
+def by_group(rng: np.random.Generator, n: int = 120) -> SetTerms:
+    """The errors of four groups; ideal ones are 0."""
+    group, errors, count = rng.integers(0, 4, n), rng.chisquare(1, n), np.ones(n)
+    terms = (Terms((group,), (4,), np.stack((count, each), axis=1)) for each in (errors, 0.0 * errors))
+    return SetTerms(*terms)
+
+
+@clustered
+def test_the_worst_group_and_a_pooled_f1_are_those_of_the_repeated_rows(rng, clusters):
+    groups, counted = by_group(rng), pooled(rng)
+    resampler, draws = drawn(rng, clusters)
+    (group,), errors = groups.found.codes, groups.found.amounts[:, 1]
+    worst = SetScore(WORST, groups.found, resampler.unit, resampler.units)
+    f1 = SetScore(F1, counted.found, resampler.unit, resampler.units)
+    for counts in draws[:-1]:
+        rows = repeated(resampler, counts)
+        expected = max(errors[rows][group[rows] == code].mean() for code in range(4))
+        assert worst.values(counts)[0] == pytest.approx(expected)
+        right, false, missed = counted.found.amounts[rows].sum(axis=0)
+        assert f1.values(counts)[0] == pytest.approx(2 * right / (2 * right + false + missed))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@tied
+@clustered
+def test_retention_of_a_pooled_f1_is_that_of_the_repeated_rows(monkeypatch, rng, rule, uncertainty_of, clusters):
+    """Against one evaluation after another, with the k most certain rows as they are and ideal others."""
+    terms, uncertainty = pooled(rng), uncertainty_of(rng, 120)
+    resampler, draws = drawn(rng, clusters)
+    for values in (1 << 18, 40):  # in one block, and in many
+        monkeypatch.setattr("shiftbench.resampling.sets._BLOCK_VALUES", values)
+        ranking = Ranking.of(uncertainty)
+        statistic = SetRetention(F1, terms, ranking, resampler.unit, resampler.units, rule=rule)
+        for counts in draws:
+            rows = repeated(resampler, counts)
+            again = Ranking.of(uncertainty[rows])
+            found, ideal = (
+                np.stack([again.averaged(column) for column in part.amounts[rows].T], axis=1)
+                for part in (terms.found, terms.ideal)
+            )
+            sums = [found[:k].sum(axis=0) + ideal[k:].sum(axis=0) for k in range(len(rows) + 1)]
+            curve = np.array([2 * right / (2 * right + false + missed) for right, false, missed in sums])
+            area = curve.mean() if rule == "published" else np.trapezoid(curve, dx=1 / len(rows))
+            assert statistic.values(counts)[0] == pytest.approx(area, rel=1e-11)
+
+
+def test_retention_of_a_sum_over_records_is_their_r_auc(rng):
+    """The mean error as a function of sums has the area under the error-retention curve."""
+    mean = Metric(
+        "mean", "Mean", "min", "error", "mean", "a test", area="a",
+        of_sums=lambda sums, whole: sums[..., 1] / sums[..., 0],
+    )  # fmt: skip
+    errors, uncertainty = rng.chisquare(1, 300), rng.integers(0, 40, 300) * 1.0
+    count = np.ones(300)
+    terms = SetTerms(*(Terms(amounts=np.stack((count, each), axis=1)) for each in (errors, 0.0 * errors)))
+    resampler = Resampler(300)
+    ours = SetRetention(mean, terms, Ranking.of(uncertainty), resampler.unit, 300, rule="exact")
+    known = Retention(errors, None, Ranking.of(uncertainty), resampler.unit, 300, rule="exact")
+    for b in range(3):
+        counts = resampler.draw(2, b)
+        value, influence = ours.linearised(counts)
+        expected, slope = known.linearised(counts)
+        assert value == pytest.approx(expected)
+        assert resampler.standard_errors(influence, counts) == pytest.approx(
+            resampler.standard_errors(slope, counts), rel=0.01
+        )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -166,11 +254,16 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
     targets = rng.integers(0, 3, n)
     labels = np.where(rng.random(n) < 0.7, targets, rng.integers(0, 3, n))
     ranking = Ranking.of(uncertainty)
+    groups = Terms((targets,), (3,), np.stack((np.ones(n), errors), axis=1))
+    counted = pooled(rng, n)
     parts = [
         Means(("mean_error",), errors[None], unit, units),
         Root(("rmse",), Means(("mse",), errors[None], unit, units)),
         GroupMeans(("a", "b"), errors, (rng.random(n) < 0.5).astype(int), unit, units),
-        Confusion(targets, labels, 3, unit, units),
+        SetScore(MACRO_F1, Terms((targets, labels), (3, 3)), unit, units),
+        SetScore(WORST, groups, unit, units),
+        SetScore(F1, counted.found, unit, units),
+        SetRetention(F1, counted, ranking, unit, units, rule=rule),
         Detection(shifted, ranking, unit, units),
         Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True),
         Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),

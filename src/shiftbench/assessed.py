@@ -20,7 +20,6 @@ from shiftbench.metric import METRICS
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.ranking import Index, Ranking
 from shiftbench.resampling import (
-    Confusion,
     Detection,
     GroupMeans,
     Joined,
@@ -30,6 +29,8 @@ from shiftbench.resampling import (
     Retention,
     Root,
     Scale,
+    SetRetention,
+    SetScore,
     Statistic,
     canonical_order,
     scale_between,
@@ -87,8 +88,7 @@ def _codes(labels: Labels) -> Index:
 
 def _resampled(system: Scored) -> list[Any]:
     """What else of a system gets intervals."""
-    answers = [] if system.answers is None else [system.answers.targets, system.answers.labels]
-    return [*system.means.values(), *answers]
+    return [*system.means.values(), *(column for terms in system.sets.values() for column in terms.found.columns)]
 
 
 class Assessed:
@@ -115,7 +115,7 @@ class Assessed:
 
     # What is resampled.
 
-    def statistic(self, resampler: Resampler, means: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
+    def statistic(self, resampler: Resampler, shared: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
         """All that gets an interval as one statistic; for each of its scores a label, and what its interval rests on.
 
         A score over all records rests on the side of the shift that has fewer units.
@@ -125,7 +125,7 @@ class Assessed:
         effective = {subset: effective_units(resampler.unit[member]) for subset, member in self.subsets.items()}
         found: list[tuple[Label, list[Basis], Statistic]] = []
         for subset, member in self.subsets.items():
-            for part in self._subset_statistics(subset, member, resampler, means):
+            for part in self._subset_statistics(subset, member, resampler, shared):
                 bases = [self._basis(name, units[subset], effective[subset]) for name in part.names]
                 found.append((("score", subset), bases, part))
         if self.records.shifted is not None and self.records.two_sided:
@@ -147,7 +147,7 @@ class Assessed:
     def _of_classes(self) -> bool:
         """Whether errors are 0 or 1, so that their mean is a share, whether or not the answers are known."""
         errors = self.system.errors
-        return self.system.answers is not None or bool(not self.system.root and ((errors == 0) | (errors == 1)).all())
+        return not self.system.root and bool(((errors == 0) | (errors == 1)).all())
 
     def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[Basis], Statistic]]:
         """The mean errors of slices that have enough units for an interval."""
@@ -168,10 +168,11 @@ class Assessed:
         mean = Means(("mean_error",), self.system.errors[member][None], resampler.unit[member], resampler.units)
         return Root(("rmse",), mean) if self.system.root else mean
 
-    def _subset_statistics(self, subset: str, member: Flags, resampler: Resampler, means: set[str]) -> list[Statistic]:
+    def _subset_statistics(self, subset: str, member: Flags, resampler: Resampler, shared: set[str]) -> list[Statistic]:
         unit, units, system = resampler.unit[member], resampler.units, self.system
         errors = system.errors[member]
-        rows = {"mean_error": errors} | {name: system.means[name][member] for name in sorted(means)}
+        means, sets = (sorted(known.keys() & shared) for known in (system.means, system.sets))
+        rows = {"mean_error": errors} | {name: system.means[name][member] for name in means}
         good = None
         if self.threshold is not None:
             good = retention.acceptable(errors, self.threshold, self.rule)
@@ -179,12 +180,14 @@ class Assessed:
         found: list[Statistic] = [Means(tuple(rows), np.array(list(rows.values())), unit, units)]
         if system.root:
             found.append(self._level(member, resampler))
-        if system.answers is not None:
-            answers = system.answers
-            found.append(Confusion(answers.targets[member], answers.labels[member], answers.classes, unit, units))
+        terms_of = {name: system.sets[name].select(member) for name in sets}
+        found += [SetScore(METRICS[name], terms.found, unit, units) for name, terms in terms_of.items()]
         ranking = self.rankings[subset]
         found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True))
-        return found
+        areas = {name: terms for name, terms in terms_of.items() if METRICS[name].area and terms.ideal is not None}
+        return found + [
+            SetRetention(METRICS[name], terms, ranking, unit, units, rule=self.rule) for name, terms in areas.items()
+        ]
 
     def _groups(self) -> list[tuple[str, list[str], Any, Flags]]:
         """Slice columns with their groups, codes [n] and the records [N] that are in a group large enough."""
@@ -226,14 +229,23 @@ class Assessed:
         values |= {name: float(rows[member].mean()) for name, rows in system.means.items()}
         if points.acceptable is not None:
             values["acceptable"] = points.acceptable
-        if system.answers is not None:
-            answers = system.answers
-            unit = np.zeros(int(np.count_nonzero(member)), dtype=np.intp)
-            confusion = Confusion(answers.targets[member], answers.labels[member], answers.classes, unit, 1)
-            values["macro_f1"] = float(confusion.values(np.ones(1))[0])
+        alone = np.zeros(points.n, dtype=np.intp)  # all records as one unit
+        for name, terms in system.sets.items():
+            score = SetScore(METRICS[name], terms.found.select(member), alone, 1)
+            values[name] = float(score.values(np.ones(1))[0])
         if system.confidence is not None:
             values["ece"] = calibration_error(system.confidence[member], 1.0 - system.errors[member])
         return values
+
+    def _set_areas(self, system: Scored, subset: str, ranking: Ranking) -> dict[str, float]:
+        """The areas under the retention curves of scores of sets."""
+        unit = np.zeros(len(ranking), dtype=np.intp)
+        areas = [
+            SetRetention(METRICS[name], terms.select(self.subsets[subset]), ranking, unit, 1, rule=self.rule)
+            for name, terms in system.sets.items()
+            if METRICS[name].area and terms.ideal is not None
+        ]
+        return {area.names[0]: float(area.values(np.ones(1))[0]) for area in areas}
 
     def _measure_scores(self, measure: str, rankings: Mapping[str, Ranking], ends: Mapping[Label, Ends]) -> list[Score]:
         found = []
@@ -241,7 +253,7 @@ class Assessed:
             points = self.points[subset]
             if measure != self.system.measure:
                 points = self._retention(self.system, subset, rankings[subset])
-            values = _retention_values(points)
+            values = _retention_values(points) | self._set_areas(self.system, subset, rankings[subset])
             if subset == "full" and self.records.two_sided:
                 assert self.records.shifted is not None
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
@@ -287,6 +299,7 @@ class Assessed:
         for subset in self.subsets:
             points = self._retention(single, subset, rankings[subset])
             values = self._values(single, subset, points) | _retention_values(points)
+            values |= self._set_areas(single, subset, rankings[subset])
             if subset == "full" and self.records.shifted is not None and self.records.two_sided:
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
             yield from (((subset, metric), value) for metric, value in values.items())

@@ -274,7 +274,7 @@ def _replicates(
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
-    shared = set.intersection(*(set(system.means) for system in systems))
+    shared = set.intersection(*({*system.means, *system.sets} for system in systems))
     labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
     units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():

@@ -7,9 +7,11 @@ point of the group `shiftbench.metrics`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from shiftbench.check import Vector
 from shiftbench.registry import Registry
 
 Better = Literal["min", "max"]
@@ -19,7 +21,7 @@ Scale = Literal["percent", "fraction", "target", "error", "plain"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A score: a mean over records, or a number of a set of them.
+    """A score: a mean over records, or a function of sums over a set of them.
 
     name: in files and in Python. title: in tables and pictures. formula, source: for the documentation.
     uses_uncertainty: whether it depends on the uncertainty, so that there is one for each measure.
@@ -27,6 +29,12 @@ class Metric:
     share: whether it is a share of records, whose intervals have a width at 0 and 1, too.
     ranked: whether systems are ranked by it: to be as bad on both sides of a shift is no merit.
     compared: whether reports show differences between systems.
+    of_sums: of a score of a set, from sums [P, …] over P sets of records and the sums […] over all of them, of which
+        the sets are replicates or parts, to the scores [P]; NaN where undefined. What a record adds is said by
+        `resampling.SetTerms`. The P sets must not touch each other.
+    slopes: its derivatives [P, …] by the sums, for standard errors; by default quotients of small differences.
+    area: the metric that is the area under its retention curve, on which the records left out have ideal answers;
+        "" for none.
     """
 
     name: str
@@ -42,6 +50,9 @@ class Metric:
     share: bool = False
     ranked: bool = True
     compared: bool = False
+    of_sums: Callable[[Vector, Vector], Vector] | None = None
+    slopes: Callable[[Vector, Vector], Vector] | None = None
+    area: str = ""
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:
         """The least and the most it can be; `classes`: where errors are 0 or 1."""

@@ -168,7 +168,7 @@ def r_auc(errors: Any, uncertainty: Any, *, rule: str = "published") -> float:
 
     Source: Shifts 1.0, Section 2 and Appendix A.
     """
-    return _error_area(error_retention(errors, uncertainty), checked_rule(rule))
+    return error_area(error_retention(errors, uncertainty), checked_rule(rule))
 
 
 def f1_auc(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> float:
@@ -212,7 +212,7 @@ def rejection_ratio(errors: Any, uncertainty: Any) -> float:
     Source: Malinin (2019), thesis, Section 5; Malinin et al. (2020); Shifts 1.0, Appendix A.
     """
     errors, uncertainty = _checked(errors, uncertainty)
-    return 100.0 * _rejection(errors, _error_area(error_curve(errors, Ranking.of(uncertainty)), "published"))
+    return 100.0 * _rejection(errors, error_area(error_curve(errors, Ranking.of(uncertainty)), "published"))
 
 
 def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> float:
@@ -226,10 +226,11 @@ def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: 
     return normalised_f1(area, len(good), int(np.count_nonzero(good)), checked_rule(rule))
 
 
-def _error_area(curve: Vector, rule: Rule) -> float:
+def error_area(curve: Vector, rule: Rule) -> float:
+    """The area under N + 1 points of a curve over retention, as of an R-AUC under the rule."""
     if rule == "published":
         return float(curve.mean())
-    return float((curve.sum() - 0.5 * curve[-1]) / (len(curve) - 1))
+    return float((curve.sum() - 0.5 * (curve[0] + curve[-1])) / (len(curve) - 1))
 
 
 def _f1_area(curve: Vector, rule: Rule) -> float:

@@ -20,6 +20,7 @@ from shiftbench.errors import ArrayError
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import regression as regression_of
 from shiftbench.ranking import Index
+from shiftbench.resampling import SetTerms, Terms
 from shiftbench.score import Role, System
 
 Labels = npt.NDArray[np.str_]
@@ -88,15 +89,6 @@ def listed(counts: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Class answers behind 0/1 errors: codes 0 … classes-1, [N] each, for macro-F1."""
-
-    targets: Index
-    labels: Index
-    classes: int
-
-
-@dataclass(frozen=True)
 class Singles:
     """The models of an ensemble scored alone, each made when it is asked for: all at once may not fit into memory."""
 
@@ -122,6 +114,7 @@ class Scored:
 
     errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
     means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
+    sets: further scores that are functions of sums over records, by what these add.
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: what calibration is drawn from.
     singles: the models scored alone, for mean ± standard deviation; None where there is but one.
@@ -134,7 +127,7 @@ class Scored:
     uncertainty: Mapping[str, Vector]
     means: Mapping[str, Vector] = field(default_factory=dict)
     root: bool = False
-    answers: Answers | None = None
+    sets: Mapping[str, SetTerms] = field(default_factory=dict)
     pit: Vector | None = None
     confidence: Vector | None = None
     singles: Singles | None = None
@@ -147,7 +140,7 @@ class Scored:
 
     def select(self, member: Any) -> Scored:
         """The records where `member` [N] holds, or those at positions `member`, in their order."""
-        answers, answered, own = self.answers, None, member
+        answered, own = None, member
         if self.answered is not None:
             answered = self.answered[member]
             own = (np.cumsum(self.answered) - 1)[member][answered]  # where the arrays hold them
@@ -156,7 +149,7 @@ class Scored:
             errors=self.errors[own],
             uncertainty={name: values[own] for name, values in self.uncertainty.items()},
             means={name: values[own] for name, values in self.means.items()},
-            answers=answers and Answers(answers.targets[own], answers.labels[own], answers.classes),
+            sets={name: terms.select(own) for name, terms in self.sets.items()},
             pit=None if self.pit is None else self.pit[own],
             confidence=None if self.confidence is None else self.confidence[own],
             singles=self.singles and self.singles.select(member),
@@ -235,7 +228,7 @@ def classification(
     """
     truth = np.asarray(targets, dtype=np.int64)
     probabilities = ensemble.answers()
-    labels = probabilities.argmax(axis=1)
+    labels, classes = probabilities.argmax(axis=1), probabilities.shape[1]
     errors = (labels != truth).astype(np.float64)
     system = _system(name, ensemble, role, about)
     return Scored(
@@ -247,7 +240,7 @@ def classification(
             "nll": classes_of.nll_per_record(truth, probabilities),
             "brier": classes_of.brier_per_record(truth, probabilities),
         },
-        answers=Answers(truth, labels, probabilities.shape[1]),
+        sets={"macro_f1": SetTerms(*(Terms((truth, each), (classes, classes)) for each in (labels, truth)))},
         confidence=probabilities.max(axis=1),
         singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )

@@ -23,6 +23,28 @@ Indices = npt.NDArray[np.int64]
 # An index beyond this is a code or an id, not the number of a class.
 MOST_CLASSES = 10_000
 
+
+def _f1_of_confusion(confusion: Vector, whole: Vector) -> Vector:
+    """Macro-F1 [P] of confusion matrices [P, C, C] over the classes that are a target in the whole one [C, C]."""
+    named = confusion.sum(axis=-2) + confusion.sum(axis=-1)
+    right = np.diagonal(confusion, axis1=-2, axis2=-1)
+    f1 = np.divide(2.0 * right, named, out=np.zeros(named.shape), where=named > 0)
+    return np.asarray(f1[..., whole.sum(axis=1) > 0].mean(axis=-1))
+
+
+def _f1_slopes(confusion: Vector, whole: Vector) -> Vector:
+    """The derivatives [P, C, C] of `_f1_of_confusion`."""
+    named = confusion.sum(axis=-2) + confusion.sum(axis=-1)
+    named[named == 0] = np.inf
+    present = whole.sum(axis=1) > 0
+    weight = present / present.sum()
+    fall = 2.0 * weight * np.diagonal(confusion, axis1=-2, axis2=-1) / named**2
+    slopes = -(fall[..., :, None] + fall[..., None, :])
+    classes = np.arange(len(whole))
+    slopes[..., classes, classes] += 2.0 * weight / named
+    return np.asarray(slopes)
+
+
 METRICS = (
     Metric(
         "accuracy", "Accuracy", "max", "percent", "share of records whose most probable class is the target",
@@ -30,7 +52,7 @@ METRICS = (
     ),
     Metric(
         "macro_f1", "Macro-F1", "max", "percent", "mean over classes of 2 TP / (2 TP + FP + FN)",
-        "Shifts 1.0, Appendix C.3", most=1.0,
+        "Shifts 1.0, Appendix C.3", most=1.0, of_sums=_f1_of_confusion, slopes=_f1_slopes,
     ),
     Metric("brier", "Brier score", "min", "plain", "mean of sum_c (p_c - [c = y])²", "Brier 1950", most=2.0),
     Metric(

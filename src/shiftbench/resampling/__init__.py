@@ -10,17 +10,17 @@ what a standard error within a replicate needs (the infinitesimal jackknife; Efr
 """
 
 from shiftbench.resampling.detection import Detection
-from shiftbench.resampling.means import Confusion, GroupMeans, Means
+from shiftbench.resampling.means import GroupMeans, Means
 from shiftbench.resampling.order import canonical_order
 from shiftbench.resampling.resampler import Resampler
 from shiftbench.resampling.retention import Retention
 from shiftbench.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
+from shiftbench.resampling.sets import SetRetention, SetScore, SetTerms, Terms
 from shiftbench.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
     "DIFFERENCE",
     "PLAIN",
-    "Confusion",
     "Detection",
     "GroupMeans",
     "Joined",
@@ -30,7 +30,11 @@ __all__ = [
     "Retention",
     "Root",
     "Scale",
+    "SetRetention",
+    "SetScore",
+    "SetTerms",
     "Statistic",
+    "Terms",
     "canonical_order",
     "scale_between",
 ]

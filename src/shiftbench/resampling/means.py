@@ -1,4 +1,4 @@
-"""Means over records and over groups of them, and macro-F1 from confusion counts, of replicates."""
+"""Means over records and over groups of them, of replicates."""
 
 from __future__ import annotations
 
@@ -72,40 +72,3 @@ class GroupMeans:
         sums = summed(self.group, weights * self.sums, len(self.names))
         with np.errstate(divide="ignore", invalid="ignore"):
             return sums / totals, totals
-
-
-class Confusion:
-    """Macro-F1 of replicates from weighted confusion counts; the mean over the classes present in the whole data."""
-
-    names: tuple[str, ...] = ("macro_f1",)
-
-    def __init__(self, targets: Index, labels: Index, classes: int, unit: Index, units: int) -> None:
-        self.classes = classes
-        self.present = np.bincount(targets, minlength=classes) > 0
-        self.cell = targets * classes + labels
-        self.unit, self.units = unit, units
-
-    def values(self, counts: Vector) -> Vector:
-        """[macro-F1]."""
-        return self._score(self._matrix(counts))
-
-    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
-        """[macro-F1] and its influence [1, U]."""
-        matrix = self._matrix(counts)
-        sides = matrix.sum(axis=0) + matrix.sum(axis=1)
-        sides[sides == 0] = np.inf
-        weight = self.present / self.present.sum()
-        fall = 2.0 * weight * np.diag(matrix) / sides**2
-        slope = -(fall[:, None] + fall[None, :])
-        slope[np.diag_indices(self.classes)] += 2.0 * weight / sides
-        by_unit = summed(self.unit, slope.reshape(-1)[self.cell], self.units)
-        return self._score(matrix), by_unit[None]
-
-    def _matrix(self, counts: Vector) -> Vector:
-        cells = summed(self.cell, counts[self.unit], self.classes**2)
-        return cells.reshape(self.classes, self.classes)
-
-    def _score(self, matrix: Vector) -> Vector:
-        sides = matrix.sum(axis=0) + matrix.sum(axis=1)
-        f1 = np.divide(2.0 * np.diag(matrix), sides, out=np.zeros(self.classes), where=sides > 0)
-        return np.array([f1[self.present].mean()])

@@ -1,0 +1,216 @@
+"""Scores of a set of records that are functions of sums over it, of replicates: macro-F1, corpus BLEU, pooled Dice.
+
+A replicate that draws record i w_i times has the sums with weights w_i. Under retention the k most certain records keep
+their answers and the others have ideal ones, so that the sums at all N + 1 retentions are one running sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.metric import Metric
+from shiftbench.ranking import Index, Ranking
+from shiftbench.resampling.statistic import product, summed
+from shiftbench.retention import Rule, error_area
+
+STEP = 1e-6  # of a sum, for a derivative
+STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
+_BLOCK_VALUES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What each of N records adds to the sums that a score of a set is a function of.
+
+    codes: [N] each: to which cell of a table of sums a record adds, by the axes of `shape`; none for a single cell.
+    amounts: [N, J], what it adds to the J sums of its cell; None where records are counted.
+    The sums have `shape`, and one axis of J more with amounts: of the codes (targets, answers) they are a confusion
+    matrix [C, C], of a group and the amounts (1, error) the counts and summed errors of groups [G, 2].
+    """
+
+    codes: tuple[Index, ...] = ()
+    shape: tuple[int, ...] = ()
+    amounts: Vector | None = None
+
+    @property
+    def columns(self) -> list[Vector | Index]:
+        """All that tells one record from another, [N] each."""
+        return [*self.codes, *(() if self.amounts is None else self.amounts.T)]
+
+    @property
+    def sums_shape(self) -> tuple[int, ...]:
+        """The shape of the sums."""
+        return self.shape if self.amounts is None else (*self.shape, self.amounts.shape[1])
+
+    def select(self, member: Any) -> Terms:
+        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        amounts = None if self.amounts is None else self.amounts[member]
+        return Terms(tuple(code[member] for code in self.codes), self.shape, amounts)
+
+    def cell(self) -> Index:
+        """[N] places in the flattened table."""
+        if not self.codes:
+            return np.zeros(0 if self.amounts is None else len(self.amounts), dtype=np.intp)
+        return np.ravel_multi_index(self.codes, self.shape).astype(np.intp, copy=False)
+
+
+@dataclass(frozen=True)
+class SetTerms:
+    """What N records add as they were answered, and with ideal answers; without the latter there is no retention."""
+
+    found: Terms
+    ideal: Terms | None = None
+
+    def select(self, member: Any) -> SetTerms:
+        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        return SetTerms(self.found.select(member), self.ideal and self.ideal.select(member))
+
+
+class _Table:
+    """Sums [K] of terms by group and their slopes by record, the table of sums flattened."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.cell, self.amounts, self.shape = terms.cell(), terms.amounts, terms.sums_shape
+        self.cells = int(np.prod(terms.shape, dtype=np.intp))
+
+    def sums(self, weights: Vector, group: Index | None = None, groups: int = 1, rows: slice = slice(None)) -> Vector:
+        """[groups, K] of the records in `rows`; weights: [n] of these. group: [n] codes of them, or all in one."""
+        place = self.cell[rows] if group is None else group * self.cells + self.cell[rows]
+        size = groups * self.cells
+        if self.amounts is None:
+            return summed(place, weights, size).reshape(groups, self.cells)
+        columns = self.amounts[rows].T
+        if size == 1:
+            return np.array([[product(weights, column) for column in columns]])
+        return np.stack([summed(place, weights * column, size) for column in columns], axis=1).reshape(groups, -1)
+
+    def slopes(self, by_sum: Vector, row: Index | None = None) -> Vector:
+        """[n], the derivatives by the weight of each record from those by the sums [K], or in its row of [R, K]."""
+        table = by_sum.reshape(-1, self.cells, 1 if self.amounts is None else self.amounts.shape[1])
+        of_record = table[0, self.cell] if row is None else table[row, self.cell]  # [n, J]
+        return of_record[:, 0] if self.amounts is None else np.einsum("nj,nj->n", of_record, self.amounts)
+
+
+class _Function:
+    """A metric's function of sums and its derivatives, the table of sums flattened; `whole`: [K] of all records."""
+
+    def __init__(self, metric: Metric, shape: tuple[int, ...], whole: Vector) -> None:
+        assert metric.of_sums is not None
+        self.of_sums, self.derivatives, self.shape = metric.of_sums, metric.slopes, shape
+        self.whole = whole.reshape(shape)
+
+    def __call__(self, sums: Vector) -> Vector:
+        """[P] of sums [P, K]."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.of_sums(sums.reshape(-1, *self.shape), self.whole), dtype=np.float64)
+
+    def slopes(self, sums: Vector) -> Vector:
+        """[P, K], the derivatives by the sums [P, K]: the metric's own, or else quotients of small differences."""
+        if self.derivatives is not None:
+            return np.asarray(self.derivatives(sums.reshape(-1, *self.shape), self.whole)).reshape(sums.shape)
+        here, found = self(sums), np.empty_like(sums)
+        size = np.abs(sums)
+        steps = STEP * np.maximum(size, size.mean(axis=1, keepdims=True))
+        for k in range(sums.shape[1]):
+            moved = sums.copy()
+            moved[:, k] += steps[:, k]
+            found[:, k] = (self(moved) - here) / (moved[:, k] - sums[:, k])
+        return found
+
+
+class SetScore:
+    """A score of a set of replicates.
+
+    Args:
+        metric: one with `of_sums`. terms: of the n records of a subset. unit: [n] the unit of each. units: U.
+    """
+
+    def __init__(self, metric: Metric, terms: Terms, unit: Index, units: int) -> None:
+        self.names: tuple[str, ...] = (metric.name,)
+        self.table, self.unit, self.units = _Table(terms), unit, units
+        self.score = _Function(metric, terms.sums_shape, self.table.sums(np.ones(len(unit)))[0])
+
+    def values(self, counts: Vector) -> Vector:
+        """[score]."""
+        return self.score(self.table.sums(counts[self.unit]))
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """[score] and its influence [1, U]."""
+        sums = self.table.sums(counts[self.unit])
+        return self.score(sums), summed(self.unit, self.table.slopes(self.score.slopes(sums)), self.units)[None]
+
+
+class SetRetention:
+    """The area under the retention curve of a score of a set, of replicates; tie groups enter with their mean terms.
+
+    Influences are those for many records: with the middles of 256 stretches of the ranks for the points of the curve.
+
+    Args:
+        metric: one with `of_sums` and `area`. terms: of the n records of a subset, with ideal answers.
+        ranking: of the same. unit: [n] the unit of each. units: U. rule: of an R-AUC.
+    """
+
+    def __init__(
+        self, metric: Metric, terms: SetTerms, ranking: Ranking, unit: Index, units: int, *, rule: Rule
+    ) -> None:
+        assert terms.ideal is not None
+        n, order = len(unit), ranking.order
+        self.names: tuple[str, ...] = (metric.area,)
+        self.rule: Rule = rule
+        self.unit, self.units = unit[order], units
+        self.found, self.ideal = _Table(terms.found.select(order)), _Table(terms.ideal.select(order))
+        self.score = _Function(metric, terms.found.sums_shape, self.found.sums(np.ones(n))[0])
+        self.starts = np.arange(n) if ranking.starts is None else ranking.starts
+        self.group = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=n))
+        self.stretch = np.unique(self.starts * STRETCHES // n, return_inverse=True)[1].reshape(-1)[self.group]
+        self.block = max(1, _BLOCK_VALUES // max(1, self.score.whole.size))
+
+    def values(self, counts: Vector) -> Vector:
+        """[area]."""
+        weights = counts[self.unit]
+        if not weights.any():
+            return np.array([np.nan])
+        return np.array([error_area(np.concatenate([*self.curve(weights)]), self.rule)])
+
+    def curve(self, weights: Vector) -> Iterator[Vector]:
+        """The score with the k most certain copies as they are and ideal others, k = 0 … N, in blocks."""
+        reached = self.ideal.sums(weights)
+        yield self.score(reached)
+        for first in range(0, len(self.starts), self.block):
+            groups = min(self.block, len(self.starts) - first)
+            ends = np.append(self.starts, len(self.unit))
+            rows = slice(ends[first], ends[first + groups])
+            here, group = weights[rows], self.group[rows] - first
+            copies = summed(group, here, groups).astype(np.intp)
+            gain = self.found.sums(here, group, groups, rows) - self.ideal.sums(here, group, groups, rows)
+            gain /= np.maximum(copies, 1)[:, None]
+            owner = np.repeat(np.arange(groups), copies)
+            for start in range(0, len(owner), self.block):
+                points = reached + np.cumsum(gain[owner[start : start + self.block]], axis=0)
+                yield self.score(points)
+                reached = points[-1:]
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """[area] and its influence [1, U]."""
+        # A copy adds its own terms to all points after it, the ideal ones to those before, and one more point.
+        weights, area = counts[self.unit], self.values(counts)
+        stretches = int(self.stretch[-1]) + 1
+        copies = summed(self.stretch, weights, stretches)[:, None]
+        found = self.found.sums(weights, self.stretch, stretches)
+        ideal = self.ideal.sums(weights, self.stretch, stretches)
+        gain = found - ideal
+        middles = ideal.sum(axis=0) + np.cumsum(gain, axis=0) - 0.5 * gain
+        fall = copies * self.score.slopes(middles)
+        before = np.cumsum(fall, axis=0) - 0.5 * fall
+        after = fall.sum(axis=0) - before
+        point = self.score(middles)
+        n = copies.sum()
+        level = (point * copies[:, 0]).sum() / n
+        slope = self.found.slopes(after, self.stretch) + self.ideal.slopes(before, self.stretch)
+        slope += (point - level)[self.stretch]
+        return area, summed(self.unit, slope / n, self.units)[None]
