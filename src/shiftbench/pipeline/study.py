@@ -6,6 +6,7 @@ task (error) is scored from the same systems.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from shiftbench import files
 from shiftbench.assessment import Options, build
+from shiftbench.errors import SettingsError
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
@@ -22,6 +24,7 @@ from shiftbench.score import Role
 from shiftbench.scored import Records, Scored
 
 MODELS = "model"  # the folder of what methods learn
+CLAIM = "run.json"
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,22 @@ class Study(ABC, Generic[SystemKind, SetKind]):
         """The reports of each task."""
         return (Selection(),)
 
+    def claim(self, folder: Path) -> None:
+        """Note in the run's folder which methods are run, in `run.json`; refuse the folder of a run with others.
+
+        Raises:
+            SettingsError: if reports and models of another run are there.
+        """
+        path = folder / CLAIM
+        own = json.loads(json.dumps([{"title": e.name, "name": e.method, **e.settings} for e in self.planned]))
+        if path.exists() and (before := _claimed(path)) != own:
+            raise SettingsError(
+                f"{folder}: expected a new folder or one of the same run, found a run of "
+                f"{', '.join(str(entry.get('title')) for entry in before)} with other methods or settings. Choose "
+                "another --out, or --overwrite."
+            )
+        files.write_json(path, own)
+
     @abstractmethod
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a method into `folder`, or find it fitted there."""
@@ -175,6 +194,7 @@ def run(
         ShiftbenchError: whatever is wrong with data or settings.
     """
     say = progress or silent
+    study.claim(folder)
     fitted = []
     for planned in study.planned:
         say(f"fit {planned.name}", 0, 1)
@@ -182,6 +202,14 @@ def run(
     make = _Reports(study, fitted, folder, cores, say)
     made = [make.compared(each) if each.compared else make.one_by_one(each) for each in study.selections]
     return [results[task] for task in study.tasks for results in made]
+
+
+def _claimed(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(files.read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: expected what an earlier run noted, found: {error}. Use --overwrite.") from None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 @dataclass(frozen=True)

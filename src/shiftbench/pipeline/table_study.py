@@ -122,6 +122,9 @@ class TableStudy(Study[TableSystem, TableRecords]):
         """The evaluated partitions, then the test sets."""
         return self.evaluated
 
+    def claim(self, folder: Path) -> None:
+        """Nothing: `open` has noted all settings in `run.toml` before the table was partitioned."""
+
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a method to train, stopped by dev_in."""
         module, parts = methods.method(planned.method), self.divided.parts

@@ -15,7 +15,7 @@ from typing import Any
 
 from shiftbench import files
 from shiftbench.assessment import Options
-from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.methods import fitted_folder
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
@@ -39,7 +39,6 @@ from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
 from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
-CLAIM = "run.json"
 MAIN = Selection()
 PLANNING = Selection("planning", compared=False)
 PLANNING_TITLE = "every number of members and aggregation"
@@ -91,7 +90,7 @@ def run(
     Raises:
         ShiftbenchError: whatever is wrong with the data, the settings or a test set.
     """
-    found = MotionStudy.open(prepared, tasks, options, folder)
+    found = MotionStudy.open(prepared, tasks, options)
     return study.run(found, folder, cores=cores, progress=progress)
 
 
@@ -108,17 +107,16 @@ class MotionStudy(Study[Answered, Requests]):
     evaluated: Sequence[Requests]
 
     @classmethod
-    def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, folder: Path) -> MotionStudy:
-        """Open the scenes and note in `folder` which methods are run.
+    def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions) -> MotionStudy:
+        """Open the scenes.
 
         Raises:
-            ShiftbenchError: for invalid data, settings or test sets, or a folder of another run.
+            ShiftbenchError: for invalid data, settings or test sets.
         """
         store = Store.open(prepared.folder)
         entries = presets.methods(options.preset, chosen=options.methods, members=options.members, seed=options.seed)
         evaluated = [*_splits(store), *_test_sets(options.test_sets, store)]
         parts = (_part(store, "train"), _part(store, "dev_in"))
-        _claim(folder, entries)
         return cls(prepared, {task.name: task for task in tasks}, options, store, parts, entries, evaluated)
 
     @property
@@ -272,27 +270,6 @@ def _test_sets(sets: Mapping[str, str], store: Store) -> Iterator[Requests]:
     for name, path in sets.items():
         live = LiveStore.of(Path(path), store.map_settings)
         yield Requests(name, live, live.key, truth_of_requests(live.requests, live.targets))
-
-
-def _claim(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write which methods the run has; refuse the folder of a run with others, whose reports would be mixed with it."""
-    path, own = folder / CLAIM, json.loads(json.dumps(list(entries)))
-    if path.exists():
-        before = [str(entry.get("title")) for entry in _claimed(path)]
-        if _claimed(path) != own:
-            raise SettingsError(
-                f"{folder}: expected a new folder or one of the same run, found a run of {', '.join(before)} with "
-                "other methods or settings. Choose another --out, or --overwrite."
-            )
-    files.write_json(path, own)
-
-
-def _claimed(path: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: expected what an earlier run noted, found: {error}. Use --overwrite.") from None
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 # --- predictions and systems ------------------------------------------------------------------------------------------
