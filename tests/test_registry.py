@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import warnings
@@ -22,7 +23,7 @@ class Thing:
     worth: int = 0
 
 
-OWN = (Thing("first", 1), Thing("second", 2))
+OWN = OWN_FIRST, OWN_SECOND = (Thing("first", 1), Thing("second", 2))
 
 
 @pytest.fixture
@@ -88,6 +89,43 @@ def test_nothing_of_another_package_is_imported_before_it_is_looked_up(things, p
     assert list(things) == ["first", "second", "theirs"]
 
 
+def test_lazy_values_and_those_of_other_packages_are_named_without_being_imported(package, tmp_path, monkeypatch):
+    (tmp_path / "ours.py").write_text(
+        "from tests.test_registry import Thing\nOURS, MORE = Thing('ours'), Thing('more')\n"
+    )
+    package({"theirs": "elsewhere:THEIRS"}, source="THEIRS = Thing('theirs', 7)")
+    lazy = Registry("thing", Thing, GROUP, lazy={"ours": "ours:OURS", "gone": "ours:GONE", "more": "ours:MORE"})
+    assert lazy.names() == ("ours", "gone", "more", "theirs")
+    with pytest.raises(UnknownNameError, match="Did you mean 'theirs'"):
+        lazy["theirss"]
+    assert not {"ours", "elsewhere"} & sys.modules.keys()
+    assert lazy["more"].name == "more"
+    assert "elsewhere" not in sys.modules
+    with pytest.raises(AttributeError, match="GONE"):
+        lazy["gone"]  # ours: a bug, which keeps its traceback
+    monkeypatch.delitem(sys.modules, "ours")
+
+
+def test_lazy_values_come_in_their_own_order_whichever_is_looked_up_first():
+    places = {thing.name: f"{__name__}:OWN_{thing.name.upper()}" for thing in OWN}
+    lazy = Registry("thing", Thing, GROUP, lazy=places)
+    assert lazy["second"] is OWN[1]
+    assert list(lazy) == ["first", "second"]
+
+
+def test_a_lazy_name_is_taken_before_it_is_imported():
+    lazy = Registry("thing", Thing, GROUP, lazy={"first": f"{__name__}:OWN_FIRST"})
+    with pytest.raises(SettingsError, match="found 'first', which is taken"):
+        lazy.register(Thing("first", 9))
+
+
+def test_a_package_with_a_damaged_list_of_entry_points_is_a_warning(things, package, tmp_path):
+    package({"theirs": "elsewhere:THEIRS"})
+    (tmp_path / "elsewhere-1.0.dist-info" / "entry_points.txt").write_text(f"[{GROUP}]\nno reference here\n")
+    with pytest.warns(ShiftbenchWarning, match="lists that cannot be read"):
+        assert list(things) == ["first", "second"]
+
+
 def test_a_module_that_registers_what_its_entry_point_names_registers_it_once(package, monkeypatch):
     shared = Registry("thing", Thing, GROUP)
     monkeypatch.setitem(globals(), "shared", shared)
@@ -128,6 +166,20 @@ def test_a_package_that_ends_the_process_when_it_is_imported_is_a_warning_too(th
     package({"theirs": "elsewhere:THEIRS"}, source="import sys; sys.exit('no licence')")
     with pytest.warns(ShiftbenchWarning, match="SystemExit: no licence"):
         assert len(things) == 2
+
+
+def test_a_command_works_beside_a_broken_package_and_says_so_once(package, tmp_path):
+    package({"gone": "nowhere_at_all:X", "theirs": "elsewhere:X"}, group="shiftbench.metrics")
+    table = "\n".join(["id,error,uncertainty", *(f"r{k},{k % 7},{k % 5}" for k in range(60))])
+    (tmp_path / "table.csv").write_text(table + "\n")
+    command = [sys.executable, "-m", "shiftbench", "assess", "table.csv", "--out", "report", "--replicates", "20"]
+    places = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": places}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("gone = nowhere_at_all:X of elsewhere") == 1
+    assert "entry points" not in (tmp_path / "report" / "report.json").read_text("utf-8"), "no matter of the scores"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from shiftbench.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, 
 from shiftbench.comparison import Tested, compare
 from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.intervals import Bootstrap, Progress
+from shiftbench.metric import METRICS
 from shiftbench.pairing import shared_records
 from shiftbench.report.content import Report
 from shiftbench.resampling import Resampler
@@ -115,6 +116,7 @@ def build(
     if options.threshold is not None:
         check.threshold(options.threshold)
     retention.checked_rule(options.rule)
+    tuple(METRICS)  # now, so that a warning of somebody else's package is none of the report's
     parts = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -24,14 +24,19 @@ class Registry(Mapping[str, T]):
         value: its type.
         group: the entry points of other packages: "shiftbench.metrics". An entry point's name is that of its value.
         homes: where our own values are, as "module:attribute", each a value or several; their order is that of the
-            mapping.
+            mapping. All are imported with the first lookup of any name.
+        lazy: name → "module:attribute" of our own values that are imported one by one.
     """
 
-    def __init__(self, kind: str, value: type[T], group: str, *, homes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, kind: str, value: type[T], group: str, *, homes: Sequence[str] = (), lazy: Mapping[str, str] | None = None
+    ) -> None:
         self.kind, self.value, self.group = kind, value, group
         self._homes = list(homes)
+        self._lazy = dict(lazy or {})
         self._held: dict[str, T] = {}
         self._offered: dict[str, Any] | None = None  # entry points not loaded so far, by name; None before a look
+        self._problems: list[str] = []  # of entry points, before there is a warning
         self._lock = RLock()
 
     def register(self, value: T) -> T:
@@ -41,17 +46,26 @@ class Registry(Mapping[str, T]):
             SettingsError: if the name is taken.
         """
         self._load_homes()
+        self._load_lazy(value.name)  # type: ignore[attr-defined]
         self._add(value)
         return value
 
+    def names(self) -> tuple[str, ...]:
+        """All names, those of values that are not imported so far and of entry points that may not load included."""
+        self._load_homes()
+        with self._lock:
+            self._look()
+            return tuple(dict.fromkeys((*self._lazy, *self._held, *(self._offered or ()))))
+
     def __getitem__(self, name: str) -> T:
         if name not in self:
-            raise UnknownNameError(self.kind, name, self)
+            raise UnknownNameError(self.kind, name, self.names())
         return self._held[name]
 
     def __contains__(self, name: object) -> bool:
         self._load_homes()
         if name not in self._held:
+            self._load_lazy(name)
             self._load_offered(name)
         return name in self._held
 
@@ -61,8 +75,10 @@ class Registry(Mapping[str, T]):
 
     def __iter__(self) -> Iterator[str]:
         self._load_homes()
+        for name in self._lazy:
+            self._load_lazy(name)
         self._load_offered()
-        return iter(tuple(self._held))
+        return iter(tuple(dict.fromkeys((*self._lazy, *self._held))))
 
     def __len__(self) -> int:
         return len(tuple(iter(self)))
@@ -77,18 +93,22 @@ class Registry(Mapping[str, T]):
     def _load_homes(self) -> None:
         with self._lock:
             while self._homes:
-                module, _, attribute = self._homes.pop(0).partition(":")
-                found = getattr(importlib.import_module(module), attribute)
+                found = _at(self._homes.pop(0))
                 for value in (found,) if isinstance(found, self.value) else found:
                     self._add(value)
+
+    def _load_lazy(self, name: object) -> None:
+        with self._lock:
+            if name in self._lazy and name not in self._held:
+                self._add(found := _at(self._lazy[str(name)]))
+                assert found.name == name, f"{self._lazy[str(name)]} is called {found.name}"
 
     def _load_offered(self, name: object = None) -> None:
         """Load the entry point of this name, or all of them, and warn of those that cannot be had."""
         with self._lock:
-            problems: list[str] = []
-            if self._offered is None:
-                self._offered = {}
-                problems += self._look()
+            self._look()
+            assert self._offered is not None
+            problems, self._problems = self._problems, []
             for each in tuple(self._offered) if name is None else (name,):
                 if (point := self._offered.pop(str(each), None)) is not None:
                     problems += self._loaded(point)
@@ -101,14 +121,21 @@ class Registry(Mapping[str, T]):
                 stacklevel=4,
             )
 
-    def _look(self) -> Iterator[str]:
-        """Find the entry points of the group; the problems are names that come twice."""
+    def _look(self) -> None:
+        """Find the entry points of the group, once; the problems are names that come twice."""
+        if self._offered is not None:
+            return
         from importlib.metadata import entry_points  # slow to import
 
-        assert self._offered is not None
-        for point in entry_points(group=self.group):
-            if point.name in self._held or point.name in self._offered:
-                yield f"{_described(point)}: the name is taken"
+        self._offered = {}
+        try:
+            points = entry_points(group=self.group)
+        except Exception as error:  # the files of some installed package are damaged
+            self._problems.append(f"lists that cannot be read ({type(error).__name__}: {error})")
+            return
+        for point in points:
+            if point.name in {*self._held, *self._lazy, *self._offered}:
+                self._problems.append(f"{_described(point)}: the name is taken")
             else:
                 self._offered[point.name] = point
 
@@ -125,6 +152,12 @@ class Registry(Mapping[str, T]):
             yield f"{_described(point)}: its {self.kind} is called {found.name!r}"  # type: ignore[attr-defined]
         elif self._held.setdefault(point.name, found) is not found:
             yield f"{_described(point)}: the name is taken"
+
+
+def _at(reference: str) -> Any:
+    """What is at "module:attribute"."""
+    module, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _described(point: Any) -> str:
