@@ -63,6 +63,7 @@ class TableRecords(EvaluationSet[TableSystem]):
     name: of a test set, or empty for the run's own table. id_column: of the ids; None where they are row numbers.
     clusters, slicing: how records are grouped in reports.
     manifest: the hash of the partition that methods were fitted to.
+    splits: the splits with any record, and the partitions that each is made of.
     """
 
     frame: pl.DataFrame
@@ -75,6 +76,7 @@ class TableRecords(EvaluationSet[TableSystem]):
     clusters: tuple[str, ...] = ()
     slicing: Slicing = field(default_factory=Slicing)
     manifest: str = ""
+    splits: Mapping[str, tuple[str, ...]] = field(init=False)
 
     @classmethod
     def of(cls, frame: pl.DataFrame, parts: Partition, settings: Settings, *, id_column: str | None) -> TableRecords:
@@ -84,13 +86,10 @@ class TableRecords(EvaluationSet[TableSystem]):
         prints = fingerprints(ids, frame[settings.target], task=settings.task or "regression")
         return cls(frame, ids, parts.assignment.filter(kept), prints, settings.target, id_column=id_column)
 
-    @property
-    def splits(self) -> dict[str, tuple[str, ...]]:
-        """The splits with any record, and the partitions that each is made of."""
-        if self.name:
-            return {self.name: (self.name,)}
+    def __post_init__(self) -> None:
         there = set(self.partition.unique())
-        return {split: names for split, names in SPLITS.items() if there.intersection(names)}
+        found = {split: names for split, names in SPLITS.items() if there.intersection(names)}
+        object.__setattr__(self, "splits", {self.name: (self.name,)} if self.name else found)
 
     def predicted(self, module: Method, place: Path, *, cores: int) -> Gaussian | Categorical:
         """What the method fitted into `place` predicts for all records.

@@ -72,12 +72,12 @@ SystemKind = TypeVar("SystemKind", bound=System)
 
 
 class EvaluationSet(ABC, Generic[SystemKind]):
-    """Records that systems are scored on: the evaluated partitions of a data set, or a further test set."""
+    """Records that systems are scored on: the evaluated partitions of a data set, or a further test set.
 
-    @property
-    @abstractmethod
-    def splits(self) -> Iterable[str]:
-        """Names of the splits that its records fall into."""
+    splits: names of the splits that its records fall into.
+    """
+
+    splits: Iterable[str]
 
     @abstractmethod
     def score(
@@ -119,27 +119,16 @@ class Result:
 
 
 class Study(ABC, Generic[SystemKind, SetKind]):
-    """A data set that is open, the methods that learn from it, and the tasks that their systems are judged by."""
+    """A data set that is open, the methods that learn from it, and the tasks that their systems are judged by.
 
-    @property
-    @abstractmethod
-    def tasks(self) -> Mapping[str, str]:
-        """Names of the tasks, with their titles."""
+    tasks: names with their titles. planned: the methods in the order of fitting; one may be made of earlier ones.
+    evaluation_sets: the records that systems are scored on. selections: the reports of each task.
+    """
 
-    @property
-    @abstractmethod
-    def planned(self) -> Sequence[Planned]:
-        """The methods in the order of fitting; one may be made of earlier ones."""
-
-    @property
-    @abstractmethod
-    def evaluation_sets(self) -> Sequence[SetKind]:
-        """The records that systems are scored on."""
-
-    @property
-    def selections(self) -> Sequence[Selection]:
-        """The reports of each task."""
-        return (Selection(),)
+    tasks: Mapping[str, str]
+    planned: Sequence[Planned]
+    evaluation_sets: Sequence[SetKind]
+    selections: Sequence[Selection] = (Selection(),)
 
     def claim(self, folder: Path) -> None:
         """Note in the run's folder which methods are run, in `run.json`; refuse the folder of a run with others.

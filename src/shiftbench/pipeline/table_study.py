@@ -64,9 +64,11 @@ class TableStudy(Study[TableSystem, TableRecords]):
     data: Data
     divided: Divided
     features: Features
-    evaluated: Sequence[TableRecords]
     slicing: Slicing
     notes: tuple[str, ...]
+    tasks: Mapping[str, str]
+    planned: Sequence[Planned]
+    evaluation_sets: Sequence[TableRecords]
 
     @classmethod
     def open(cls, settings: Settings, folder: Path, opened: Opened, *, say: Progress) -> TableStudy:
@@ -105,22 +107,8 @@ class TableStudy(Study[TableSystem, TableRecords]):
             for each in (own, *further)
         ]
         told = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
-        return cls(settings, data, divided, features, evaluated, slicing, told)
-
-    @property
-    def tasks(self) -> Mapping[str, str]:
-        """The one task; its title would say nothing new."""
-        return {self.settings.task or "": ""}
-
-    @property
-    def planned(self) -> list[Planned]:
-        """Methods and baselines in the order of fitting."""
-        return plan(self.settings)
-
-    @property
-    def evaluation_sets(self) -> Sequence[TableRecords]:
-        """The evaluated partitions, then the test sets."""
-        return self.evaluated
+        tasks = {settings.task or "": ""}  # one, whose title would say nothing new
+        return cls(settings, data, divided, features, slicing, told, tasks, plan(settings), evaluated)
 
     def claim(self, folder: Path) -> None:
         """Nothing: `open` has noted all settings in `run.toml` before the table was partitioned."""
@@ -140,7 +128,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
             cores=cores,
             progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
         )
-        about = module.about(self.evaluated[0].frame, folder=folder)
+        about = module.about(self.evaluation_sets[0].frame, folder=folder)
         return Fitted(planned, own.to_dict(), folder, about, methods.caution(folder))
 
     def systems(

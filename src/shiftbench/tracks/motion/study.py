@@ -51,17 +51,17 @@ ENSEMBLES = {
 
 @dataclass(frozen=True)
 class Requests(EvaluationSet[Answered]):
-    """Requests of a split, or of a test set, with their ground truth; `key` tells them from any others."""
+    """Requests of one split, or of a test set, with their ground truth; `key` tells them from any others."""
 
-    name: str
+    splits: tuple[str]
     requests: Store | LiveStore
     key: str
     truth: Truth
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """All of them are one split."""
-        return (self.name,)
+    def name(self) -> str:
+        """The split, or the test set."""
+        return self.splits[0]
 
     def score(
         self, systems: Sequence[Answered], split: str, tasks: Sequence[str]
@@ -103,8 +103,10 @@ class MotionStudy(Study[Answered, Requests]):
     chosen: RunOptions
     store: Store
     parts: tuple[Store, Store]
-    entries: Sequence[Mapping[str, Any]]
-    evaluated: Sequence[Requests]
+    tasks: Mapping[str, str]
+    planned: Sequence[Planned]
+    evaluation_sets: Sequence[Requests]
+    selections: Sequence[Selection]
 
     @classmethod
     def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions) -> MotionStudy:
@@ -117,34 +119,13 @@ class MotionStudy(Study[Answered, Requests]):
         entries = presets.methods(options.preset, chosen=options.methods, members=options.members, seed=options.seed)
         evaluated = [*_splits(store), *_test_sets(options.test_sets, store)]
         parts = (_part(store, "train"), _part(store, "dev_in"))
-        return cls(prepared, {task.name: task for task in tasks}, options, store, parts, entries, evaluated)
-
-    @property
-    def tasks(self) -> Mapping[str, str]:
-        """Names and titles of the errors."""
-        return {name: task.title for name, task in self.judged_by.items()}
-
-    @property
-    def planned(self) -> list[Planned]:
-        """The methods of the preset."""
-        return [
-            Planned(
-                str(entry["title"]), str(entry["name"]), "ensemble",
-                {key: value for key, value in entry.items() if key not in ("name", "title")},
-            )
-            for entry in self.entries
-        ]  # fmt: skip
-
-    @property
-    def evaluation_sets(self) -> Sequence[Requests]:
-        """The splits that have requests, then the test sets."""
-        return self.evaluated
-
-    @property
-    def selections(self) -> tuple[Selection, ...]:
-        """The main report, and one of every way of planning if a method plans."""
-        plans = any(entry["name"] != VECTOR for entry in self.entries)
-        return (MAIN, PLANNING) if plans else (MAIN,)
+        planned = [Planned(str(own.pop("title")), str(own.pop("name")), "ensemble", own) for own in map(dict, entries)]
+        plans = any(each.method != VECTOR for each in planned)
+        return cls(
+            prepared, {task.name: task for task in tasks}, options, store, parts,
+            tasks={task.name: task.title for task in tasks}, planned=planned, evaluation_sets=evaluated,
+            selections=(MAIN, PLANNING) if plans else (MAIN,),
+        )  # fmt: skip
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a network's members to train, stopped by dev_in."""
@@ -220,7 +201,7 @@ class MotionStudy(Study[Answered, Requests]):
         manifest = self.store.manifest
         further = {
             each.name: {"requests": len(each.truth), "sha256": each.key, "clusters": each.truth.resampled}
-            for each in self.evaluated
+            for each in self.evaluation_sets
             if each.name not in SPLITS
         }
         return {
@@ -228,13 +209,13 @@ class MotionStudy(Study[Answered, Requests]):
                 "name": schema.TRACK,
                 "origin": self.prepared.origin,
                 "experiment": manifest["begun"]["experiment"],
-                "preset": self.chosen.preset_of(len(self.entries) == len(presets.METHODS)),
+                "preset": self.chosen.preset_of(len(self.planned) == len(presets.METHODS)),
             },
             "manifest": manifest["requests"]["sha256"],
             "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
             "tags": manifest["tags"],
             "maps": manifest["settings"],
-            "clusters": sorted({each.truth.resampled for each in self.evaluated}),
+            "clusters": sorted({each.truth.resampled for each in self.evaluation_sets}),
             **({"test_sets": further} if further else {}),
             "systems": dict(systems),
             "seed": self.chosen.seed,
@@ -262,14 +243,14 @@ def _splits(store: Store) -> Iterator[Requests]:
         if kept.any():
             part = store.select(kept)
             key = f"{store.manifest['requests']['sha256']} {split}"
-            yield Requests(split, part, key, truth_of_requests(part.requests, part.targets))
+            yield Requests((split,), part, key, truth_of_requests(part.requests, part.targets))
 
 
 def _test_sets(sets: Mapping[str, str], store: Store) -> Iterator[Requests]:
     """Folders of further scenes, each scored as a whole, drawn like those of the run."""
     for name, path in sets.items():
         live = LiveStore.of(Path(path), store.map_settings)
-        yield Requests(name, live, live.key, truth_of_requests(live.requests, live.targets))
+        yield Requests((name,), live, live.key, truth_of_requests(live.requests, live.targets))
 
 
 # --- predictions and systems ------------------------------------------------------------------------------------------
