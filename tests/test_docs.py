@@ -111,7 +111,7 @@ def test_every_block_of_a_page_runs_in_order(page, table, seen, tmp_path, monkey
     namespace: dict[str, object] = {"__name__": "docs"}
     for number, (language, text) in enumerate(blocks(page), start=1):
         if language == "python":
-            exec(compile(text, f"{name_of(page)}, block {number}", "exec"), namespace)
+            exec(compile(text, f"{name_of(page)}, block {number}", "exec", dont_inherit=True), namespace)
         elif language in SHELLS:
             for command in commands(text):
                 if command.runs:

@@ -50,6 +50,10 @@ class Registry(Mapping[str, T]):
         self._add(value)
         return value
 
+    def register_home(self, name: str, home: str) -> None:
+        """Make known where the value of this name is, as "module:attribute"; it is imported when it is looked up."""
+        self._lazy.setdefault(name, home)
+
     def names(self) -> tuple[str, ...]:
         """All names, those of values that are not imported so far and of entry points that may not load included."""
         self._load_homes()

@@ -42,7 +42,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
 }
 # The methods that a method is made of, by the names of their folders beside its own.
 PARTS = {"combination": {"first": "boosting", "second": "column"}, "mc_dropout": {"network": "ft_transformer"}}
-CASES = [(method, task) for method in map(methods.method, METHODS) for task in method.tasks]
+CASES = [(method, task) for method in METHODS.values() for task in method.tasks]
 
 
 @dataclass(frozen=True)

@@ -238,6 +238,7 @@ def fit(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
+    import shiftbench.tracks  # noqa: F401 (which bring methods)
     from shiftbench import pipeline, settings
 
     given = {
@@ -280,6 +281,7 @@ def predict(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Predict every row of a table; writes one Parquet file with what each member says."""
+    import shiftbench.tracks  # noqa: F401 (which bring methods)
     from shiftbench import pipeline
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")

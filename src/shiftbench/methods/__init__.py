@@ -1,68 +1,94 @@
 """Methods by name: baselines that learn from a train partition and then predict any record.
 
-Each is a `method.Method`, imported only when used, so that its libraries are needed only by those who use it.
+Each is a `contract.Method`, imported only when used, so that its libraries are needed only by those who use it. Other
+packages register theirs by entry points in the group `shiftbench.methods`; any other is named `package.module:NAME`, or
+`package.module` if it is called METHOD there.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shiftbench.errors import SettingsError, UnknownNameError
-from shiftbench.methods import fitted_folder
+from shiftbench.methods.contract import Method
+from shiftbench.registry import Registry
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shiftbench.check import Flags
-    from shiftbench.methods.contract import Method
 
-METHODS: dict[str, str] = {
-    "boosting": "shiftbench.methods.boosting.ensemble",
-    "likelihood_boosting": "shiftbench.methods.boosting.likelihood",
-    "virtual_boosting": "shiftbench.methods.boosting.virtual",
-    "ft_transformer": "shiftbench.methods.networks.ft_transformer",
-    "mc_dropout": "shiftbench.methods.networks.mc_dropout",
-    "tabm": "shiftbench.methods.networks.tabm",
-    "combination": "shiftbench.methods.combination",
-    "mlp": "shiftbench.methods.batched.mlp:MLP",
-    "mlp_dropout": "shiftbench.methods.batched.mlp:DROPOUT",
-    "mlp_flipout": "shiftbench.methods.batched.mlp:FLIPOUT",
-    "mean": "shiftbench.methods.constant:MEAN",
-    "majority": "shiftbench.methods.constant:MAJORITY",
-    "column": "shiftbench.methods.column",
-}
-"""Where the methods are defined, as `module:NAME`, or `module` for its METHOD; a track adds those that it brings."""
+METHODS = Registry(
+    "method",
+    Method,
+    "shiftbench.methods",
+    lazy={
+        "boosting": "shiftbench.methods.boosting.ensemble:METHOD",
+        "likelihood_boosting": "shiftbench.methods.boosting.likelihood:METHOD",
+        "virtual_boosting": "shiftbench.methods.boosting.virtual:METHOD",
+        "ft_transformer": "shiftbench.methods.networks.ft_transformer:METHOD",
+        "mc_dropout": "shiftbench.methods.networks.mc_dropout:METHOD",
+        "tabm": "shiftbench.methods.networks.tabm:METHOD",
+        "combination": "shiftbench.methods.combination:METHOD",
+        "mlp": "shiftbench.methods.batched.mlp:MLP",
+        "mlp_dropout": "shiftbench.methods.batched.mlp:DROPOUT",
+        "mlp_flipout": "shiftbench.methods.batched.mlp:FLIPOUT",
+        "mean": "shiftbench.methods.constant:MEAN",
+        "majority": "shiftbench.methods.constant:MAJORITY",
+        "column": "shiftbench.methods.column:METHOD",
+    },
+)
+"""All methods by name; a track registers those that it brings."""
 
 
 def method(name: str) -> Method:
-    """The method of this name, imported now.
+    """The method of this name, or the one at `package.module:NAME`, whose name is then this; imported now.
 
     Raises:
-        UnknownNameError: if there is none; the message names the nearest.
+        UnknownNameError: if there is none of this name; the message names the nearest.
+        SettingsError: if there is none in that module, or it cannot be imported.
     """
-    from shiftbench.methods.contract import Method
+    if name in METHODS or not {".", ":"} & set(name):
+        return METHODS[name]
+    return _elsewhere(name)
 
-    if name not in METHODS:
-        raise UnknownNameError("method", name, METHODS)
-    module, _, attribute = METHODS[name].partition(":")
-    found = getattr(importlib.import_module(module), attribute or "METHOD")
-    assert isinstance(found, Method)
-    return found
+
+def _elsewhere(name: str) -> Method:
+    """A method that is not registered: it is known by where it is."""
+    module, _, attribute = name.partition(":")
+    attribute = attribute or "METHOD"
+    try:
+        found: Any = getattr(importlib.import_module(module), attribute, None)
+    except Exception as error:  # whatever somebody else's module does when it is imported
+        raise SettingsError(
+            f"method {name!r}: expected a module that can be imported, found {type(error).__name__}: {error}. Install "
+            "its package, or name its folder in PYTHONPATH."
+        ) from error
+    if not isinstance(found, Method):
+        raise SettingsError(
+            f"method {name!r}: expected a shiftbench.methods.contract.Method at {module}:{attribute}, found "
+            f"{'nothing' if found is None else type(found).__name__}. Name it as package.module:NAME."
+        )
+    return dataclasses.replace(found, name=f"{module}:{attribute}")
 
 
 def fitted(folder: str | os.PathLike[str]) -> Method:
-    """The method that was fitted into this folder.
+    """The method that was fitted into this folder. One that is not registered is imported from where it was.
 
     Raises:
-        SettingsError: if none was.
+        SettingsError: if none was, or it cannot be imported.
     """
+    from shiftbench.methods import fitted_folder
+
     name = fitted_folder.read(folder).get("method")
-    if name not in METHODS:
-        wanted = " or ".join(METHODS)
-        raise SettingsError(f"{folder}: expected the method {wanted}, found {name!r}. Name its own folder.")
-    return method(name)
+    try:
+        return method(str(name))
+    except UnknownNameError:
+        wanted = " or ".join(METHODS.names())
+        raise SettingsError(f"{folder}: expected the method {wanted}, found {name!r}. Name its own folder.") from None
 
 
 def target_of(folder: str | os.PathLike[str]) -> str | None:
@@ -71,17 +97,23 @@ def target_of(folder: str | os.PathLike[str]) -> str | None:
     Raises:
         SettingsError: if none was fitted.
     """
+    from shiftbench.methods import fitted_folder
+
     found = fitted_folder.read(folder).get("target")
     return found if isinstance(found, str) else None
 
 
 def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | None:
     """Which rows of `frame` [N] the method fitted into `folder` has an answer for; see `Method.answered`."""
+    from shiftbench.methods import fitted_folder
+
     with fitted_folder.using(folder):
         return fitted(folder).answered(frame, folder=folder)
 
 
 def caution(folder: str | os.PathLike[str]) -> str:
     """A sentence if the training of the method fitted into `folder` makes its scores doubtful, or ""."""
+    from shiftbench.methods import fitted_folder
+
     with fitted_folder.using(folder):
         return fitted(folder).caution(folder=folder)

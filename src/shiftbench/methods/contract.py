@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from shiftbench.errors import MissingExtraError, SettingsError, TableError
-from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.settings import MethodSettings
 
 if TYPE_CHECKING:
@@ -156,6 +155,7 @@ class Method:
                 again.
         """
         from shiftbench.features import Features
+        from shiftbench.methods import fitted_folder, workers
 
         require_libraries(self.name, self.libraries, self.extra)
         place = Path(folder)
@@ -179,6 +179,8 @@ class Method:
             SettingsError: if `folder` holds no fit of this method, or one that is incomplete or damaged.
             MissingExtraError: if a library is not installed.
         """
+        from shiftbench.methods import workers
+
         fitted = self._fitted(folder, workers.available(cores))
         require_libraries(self.name, self.libraries, self.extra)
         if not frame.height:
@@ -201,6 +203,8 @@ class Method:
         return "" if self.doubt is None else self.doubt(self._fitted(folder))
 
     def _fitted(self, folder: Folder, cores: int = 1) -> Fitted:
+        from shiftbench.methods import fitted_folder
+
         return Fitted(Path(folder), fitted_folder.read(folder, self.name), cores)
 
 

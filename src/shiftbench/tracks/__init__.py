@@ -9,7 +9,7 @@ from shiftbench.methods import METHODS
 from shiftbench.track import Track
 
 TRACKS = ("weather", "power", "motion")
-METHODS["symbolic"] = "shiftbench.tracks.power.symbolic.method"
+METHODS.register_home("symbolic", "shiftbench.tracks.power.symbolic.method:METHOD")
 
 
 def track(name: str) -> Track:
