@@ -34,6 +34,7 @@ from shiftbench.resampling import (
     Statistic,
     canonical_order,
     scale_between,
+    set_curve,
 )
 from shiftbench.retention import RetentionScores, Rule
 from shiftbench.score import Part, Score, Slice, System
@@ -184,9 +185,10 @@ class Assessed:
         found += [SetScore(METRICS[name], terms.found, unit, units) for name, terms in terms_of.items()]
         ranking = self.rankings[subset]
         found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True))
-        areas = {name: terms for name, terms in terms_of.items() if METRICS[name].area and terms.ideal is not None}
         return found + [
-            SetRetention(METRICS[name], terms, ranking, unit, units, rule=self.rule) for name, terms in areas.items()
+            SetRetention(metric, terms_of[metric.name], ranking, unit, units, rule=self.rule)
+            for metric, _ in system.with_retention()
+            if metric.name in shared
         ]
 
     def _groups(self) -> list[tuple[str, list[str], Any, Flags]]:
@@ -239,13 +241,11 @@ class Assessed:
 
     def _set_areas(self, system: Scored, subset: str, ranking: Ranking) -> dict[str, float]:
         """The areas under the retention curves of scores of sets."""
-        unit = np.zeros(len(ranking), dtype=np.intp)
-        areas = [
-            SetRetention(METRICS[name], terms.select(self.subsets[subset]), ranking, unit, 1, rule=self.rule)
-            for name, terms in system.sets.items()
-            if METRICS[name].area and terms.ideal is not None
-        ]
-        return {area.names[0]: float(area.values(np.ones(1))[0]) for area in areas}
+        member = self.subsets[subset]
+        return {
+            metric.area: retention.error_area(set_curve(metric, terms.select(member), ranking), self.rule)
+            for metric, terms in system.with_retention()
+        }
 
     def _measure_scores(self, measure: str, rankings: Mapping[str, Ranking], ends: Mapping[Label, Ends]) -> list[Score]:
         found = []

@@ -9,6 +9,7 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.detection import roc_points
 from shiftbench.ranking import Ranking
+from shiftbench.resampling import set_curve
 from shiftbench.retention import Rule, acceptable, error_curve, f1_curve
 from shiftbench.score import Curve
 from shiftbench.scored import Records, Scored
@@ -27,6 +28,7 @@ def curves(
         part = system.select(member)
         place = (system.system.name, records.split, subset)
         yield from _retention(place, part, rankings[subset], threshold, rule)
+        yield from _set_retention(place, part, rankings[subset])
         yield from _calibration(place, part)
     if records.shifted is not None and records.two_sided:
         false, true = roc_points(records.shifted, rankings["full"])
@@ -75,6 +77,16 @@ def _retention(
         ("optimal", f1_curve(good, best)),
     ):
         yield _curve(place, "f1_retention", *_thinned(x, curve), measure=part.measure, order=order)
+
+
+def _set_retention(place: tuple[str, str, str], part: Scored, ranking: Ranking) -> Iterator[Curve]:
+    """The retention curves of scores of sets; a random order has the expected sums, the best one is not known."""
+    n = len(part.errors)
+    orders = {"uncertainty": ranking, "random": Ranking.of(np.zeros(n))}
+    for metric, terms in part.with_retention():
+        for order, by in orders.items():
+            x, y = _thinned(np.arange(n + 1) / n, set_curve(metric, terms, by))
+            yield _curve(place, f"{metric.name}_retention", x, y, measure=part.measure, order=order)
 
 
 def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:

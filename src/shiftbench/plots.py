@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiftbench import files
+from shiftbench.metric import METRICS, Metric
 from shiftbench.report import curve_figures, score_figures
 from shiftbench.report.canvas import settings
 from shiftbench.report.content import Report
 from shiftbench.report.style import DPI
-from shiftbench.report.view import split_title
+from shiftbench.report.view import set_retention, split_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,10 +100,15 @@ def figures(report: Report) -> dict[str, Figure]:
     drawn = {}
     with settings():
         for split in report.splits:
-            for kind, draw in DRAWERS.items():
+            for kind, draw in _drawers(report).items():
                 if (figure := draw(report, split)) is not None:
                     drawn[f"{split}_{kind}"] = _laid_out(figure)
     return drawn
+
+
+def _drawers(report: Report) -> dict[str, Callable[[Report, str], Figure | None]]:
+    sets = [kind for kind in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(kind)]
+    return DRAWERS | {kind: partial(curve_figures.retention, kind=kind) for kind in sets}
 
 
 def _laid_out(figure: Figure) -> Figure:
@@ -116,10 +122,19 @@ def _laid_out(figure: Figure) -> Figure:
 
 def caption(name: str) -> tuple[str, str]:
     """Title and reading help of the picture of that name."""
-    kind = max((kind for kind in CAPTIONS if name.endswith(f"_{kind}")), key=len)
+    known = CAPTIONS | {f"{metric.name}_retention": _of_set(metric) for metric in METRICS.values() if metric.area}
+    kind = max((kind for kind in known if name.endswith(f"_{kind}")), key=len)
     split = name.removesuffix(f"_{kind}")  # the name of a test set may hold any sign that a file's may
-    title, text = CAPTIONS[kind]
+    title, text = known[kind]
     return f"{title} ({split_title(split)})", text
+
+
+def _of_set(metric: Metric) -> tuple[str, str]:
+    better = {"min": "Lower", "max": "Higher"}[metric.better]
+    return f"{metric.title}, retention", (
+        "Records are kept from the most certain to the least; those not kept count with ideal answers. "
+        f"{better} is better; the area under the curve is {METRICS[metric.area].title}. Rings: 95 % kept."
+    )
 
 
 def svg(figure: Figure, name: str) -> str:

@@ -44,7 +44,8 @@ class Score:
 class Curve:
     """A line to draw. x and y are thinned to a few hundred points; scores never come from these.
 
-    kind: "error_retention", "f1_retention" (x = retention 0…1), "roc" (x = false positive rate),
+    kind: "error_retention", "f1_retention" or that of a score of a set, "macro_f1_retention" (x = retention 0…1),
+    "roc" (x = false positive rate),
     "coverage" (x = nominal, y = observed), "reliability" (x = confidence, y = accuracy),
     "error_by_uncertainty" (x = mean uncertainty of a bin, y = mean error), "density" (x = uncertainty, y = density).
     order: "uncertainty", "random" or "optimal".

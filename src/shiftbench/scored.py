@@ -17,6 +17,7 @@ from shiftbench import check, measures
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError
+from shiftbench.metric import METRICS, Metric
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import regression as regression_of
 from shiftbench.ranking import Index
@@ -155,6 +156,11 @@ class Scored:
             singles=self.singles and self.singles.select(member),
             answered=None if answered is None or answered.all() else answered,
         )
+
+    def with_retention(self) -> list[tuple[Metric, SetTerms]]:
+        """The scores of sets that have a retention curve, by name."""
+        found = ((METRICS[name], self.sets[name]) for name in sorted(self.sets))
+        return [(metric, terms) for metric, terms in found if metric.area and terms.ideal is not None]
 
     def answering(self, answered: Flags) -> Scored:
         """The same system of N records without what it says about those where `answered` [N] does not hold."""

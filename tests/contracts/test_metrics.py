@@ -212,6 +212,14 @@ def test_somebody_elses_scores_of_sets_have_intervals_tests_and_retention(theirs
             assert not compared.low <= 0 <= compared.high
             ranked = {r.system: r.rank for r in report.ranks if (r.metric, r.subset) == (metric.name, subset)}
             assert ranked == {"ours": 1, "simple": 2}
+    ends = {
+        (curve.kind, curve.order): (curve.y[0], curve.y[-1])
+        for curve in report.curves
+        if (curve.system, curve.subset) == ("ours", "full")
+    }
+    for order in ("uncertainty", "random"):
+        assert ends["dice_retention", order] == pytest.approx((1.0, report.score("dice", **place).value))
+        assert ends["worst_group_retention", order] == pytest.approx((0.0, max(by_hospital)))
     # With the most uncertain answered ideally, less is wrong.
     assert report.score("dice_auc", **place).value > report.score("dice", **place).value
     assert report.score("worst_group_r_auc", **place).value < report.score("worst_group", **place).value
@@ -219,6 +227,7 @@ def test_somebody_elses_scores_of_sets_have_intervals_tests_and_retention(theirs
     if kind == "normal":
         written = reports.write(report, tmp_path / "report")
         assert all("Dice, pooled" in written[form].read_text("utf-8") for form in ("markdown", "html"))
+        assert "Dice, pooled, retention (all records)" in written["html"].read_text("utf-8")
 
 
 def test_the_interval_of_a_score_of_a_set_covers_it_as_often_as_is_said(theirs):

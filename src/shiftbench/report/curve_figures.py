@@ -12,7 +12,7 @@ from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, sentence, short
-from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title
+from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title, metric_unit, set_retention
 from shiftbench.score import SUBSETS, Curve
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ORDERS = {"random": ":", "optimal": (0, (4, 1.5))}
 
 
 def retention(report: Report, split: str, *, kind: str) -> Figure | None:
-    """Error- or F1-retention curves of all systems, a panel a subset, beside random and optimal orders.
+    """Retention curves of errors, F1 or a score of a set of all systems, a panel a subset, beside other orders.
 
     The random and optimal orders are those of the leading system's errors.
     """
@@ -52,7 +52,11 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
         _retention_lines(report, panel, [curve for curve in here if curve.order == "uncertainty"], names)
         panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, _top(here, reference)))
     error = f"{sentence(short(report.error_name))}{unit_text(report.error_unit)}\nof the kept, over all records"
-    axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
+    if (metric := set_retention(kind)) is not None:
+        unit = "" if metric.scale == "percent" else metric_unit(metric, report)  # a curve has shares as fractions
+        axes[0].set_ylabel(f"{short(metric.title)}{unit_text(unit)}")
+    else:
+        axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
     canvas.legend(figure, handles, columns)
     return figure
 

@@ -12,7 +12,7 @@ from shiftbench.report.grid import Grid, grids
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split, split_title
+from shiftbench.report.view import clean, main_split, set_retention, split_title
 
 FOLDED = ("comparisons", "ranks", "measures")  # tables that open on demand
 # The picture that stands below each table.
@@ -83,6 +83,8 @@ def _section(
     mine = {grid.kind: grid for grid in tables if grid.split == split}
     for kind in dict.fromkeys((*mine, *PICTURES)):
         kinds = PICTURES.get(kind, ())
+        if kind == "joint":
+            kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
         if split == main_split(report):
             kinds = tuple(name for name in kinds if name != "summary")  # it opens the page
         found = _pictures(pictures, split, kinds)

@@ -81,6 +81,12 @@ def headline_metric(report: Report) -> Metric | None:
     return next((METRICS[name] for name in wanted if name in found), None)
 
 
+def set_retention(kind: str) -> Metric | None:
+    """The score of a set whose retention curves are of this kind."""
+    metric: Metric | None = METRICS.get(kind.removesuffix("_retention"))
+    return metric if metric is not None and metric.area and kind == f"{metric.name}_retention" else None
+
+
 def metric_title(metric: Metric, report: Report) -> str:
     """What a metric is called in this report: the mean error by the name of the error."""
     return f"Mean {clean(report.error_name)}" if metric.name == "mean_error" else metric.title

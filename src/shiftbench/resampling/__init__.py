@@ -15,7 +15,7 @@ from shiftbench.resampling.order import canonical_order
 from shiftbench.resampling.resampler import Resampler
 from shiftbench.resampling.retention import Retention
 from shiftbench.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
-from shiftbench.resampling.sets import SetRetention, SetScore, SetTerms, Terms
+from shiftbench.resampling.sets import SetRetention, SetScore, SetTerms, Terms, set_curve
 from shiftbench.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "Terms",
     "canonical_order",
     "scale_between",
+    "set_curve",
 ]

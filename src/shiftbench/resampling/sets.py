@@ -145,6 +145,13 @@ class SetScore:
         return self.score(sums), summed(self.unit, self.table.slopes(self.score.slopes(sums)), self.units)[None]
 
 
+def set_curve(metric: Metric, terms: SetTerms, ranking: Ranking) -> Vector:
+    """The score [N + 1] of N records of which the k most certain are as they are and the others have ideal answers."""
+    n = len(ranking)
+    whole = SetRetention(metric, terms, ranking, np.zeros(n, dtype=np.intp), 1, rule="exact")
+    return np.concatenate([*whole.curve(np.ones(n))])
+
+
 class SetRetention:
     """The area under the retention curve of a score of a set, of replicates; tie groups enter with their mean terms.
 
