@@ -30,7 +30,7 @@ METRICS = (
         "rmse", "RMSE", "min", "target", "root of the mean of (y - answer)²", "Shifts 1.0, Section 3", compared=True
     ),
     Metric("mae", "MAE", "min", "target", "mean of |y - answer|", "Shifts 1.0, Section 3"),
-    Metric("mape", "MAPE", "min", "percent", "mean of |y - answer| / |y|", "Shifts 2.0, Section 4"),
+    Metric("mape", "MAPE", "min", "percent", "mean of |y - answer| / |y|", "Shifts 2.0, Table 23"),
     Metric(
         "nll", "NLL", "min", "plain", "mean of -log p(y), the mixture's density or probability",
         "Gneiting & Raftery 2007", least=-math.inf, of_classes=(0.0, math.inf),
