@@ -81,6 +81,6 @@ def test_an_import_that_brings_nothing_exits_with_two_and_leaves_nothing(
 def test_an_executor_that_is_none_is_named_before_anything_is_removed(tmp_path: Path) -> None:
     source, out = made.scenario(tmp_path / "source"), tmp_path / "out"
     _import("argoverse2", source, "--out", out, "--executor", "serial")
-    with pytest.raises(UnknownNameError, match=r"Unknown executor 'slurm'. .*Known: processes, ray, serial"):
-        _import("argoverse2", source, "--out", out, "--executor", "slurm", "--overwrite")
+    with pytest.raises(UnknownNameError, match=r"Unknown executor 'pool'. .*Known: processes, ray, serial, slurm"):
+        _import("argoverse2", source, "--out", out, "--executor", "pool", "--overwrite")
     assert (out / "origin.toml").exists()

@@ -303,9 +303,9 @@ def test_a_cluster_is_asked_for_as_many_workers(
 ) -> None:
     asked = []
 
-    def replies(job: executor.Job, workers: int | None, address: str | None) -> Any:
-        asked.append(workers)
-        return executor.EXECUTORS["serial"](job, workers, address)
+    def replies(job: executor.Job, where: executor.Executor) -> Any:
+        asked.append(where.workers)
+        return executor.EXECUTORS["serial"](job, where)
 
     monkeypatch.setitem(executor.EXECUTORS, "ray", replies)
     assert shiftbench("prepare", "motion", towns, "--out", "p", "--executor", "ray", "--workers", 3).code == 0
@@ -338,8 +338,8 @@ def test_an_interrupted_preparation_goes_on_where_it_was(
 ) -> None:
     serial = executor.EXECUTORS["serial"]
 
-    def interrupted(job: executor.Job, workers: int | None, address: str | None) -> Any:
-        yield next(serial(job, workers, address))
+    def interrupted(job: executor.Job, where: executor.Executor) -> Any:
+        yield next(serial(job, where))
         raise KeyboardInterrupt
 
     words = ("prepare", "motion", towns, "--out", "p", "--executor", "serial")

@@ -55,8 +55,8 @@ def data_of(folder: Path) -> dict[str, str]:
     return {name: sha for name, sha in tree(folder).items() if name not in ("scenes.json", MARK)}
 
 
-def interrupted(job: executor.Job, workers: int | None, address: str | None) -> Iterator[Any]:
-    yield next(executor.serial.replies(job, workers, address))
+def interrupted(job: executor.Job, where: executor.Executor) -> Iterator[Any]:
+    yield next(executor.serial.replies(job, where))
     raise KeyboardInterrupt
 
 

@@ -10,9 +10,21 @@ from pathlib import Path
 from shiftbench import files
 from shiftbench.errors import MissingExtraError, ShiftbenchError
 
-SQUARE, PICKY, DEADLY, BROKEN, LACKING, CHATTY, SLOW, THREADS, MARKED = (
+SQUARE, PICKY, DEADLY, BROKEN, LACKING, CHATTY, SLOW, THREADS, MARKED, GPUS, ONCE = (
     f"{__name__}:{name}"
-    for name in ("square", "picky", "deadly", "broken", "lacking", "chatty", "slow", "threads", "marked")
+    for name in (
+        "square",
+        "picky",
+        "deadly",
+        "broken",
+        "lacking",
+        "chatty",
+        "slow",
+        "threads",
+        "marked",
+        "gpus",
+        "once",
+    )
 )
 
 
@@ -59,3 +71,15 @@ def threads(folder: str, number: int) -> None:
 def marked(folder: str, number: int) -> None:
     files.write_text(Path(folder) / f"{number}.txt", str(os.getpid()))
     time.sleep(60)
+
+
+def gpus(folder: str, number: int) -> None:
+    files.write_text(Path(folder) / f"{number}.txt", os.environ.get("CUDA_VISIBLE_DEVICES", "all"))
+
+
+def once(folder: str, number: int) -> None:
+    """Killed the first time; done the second."""
+    if number == 1 and not (killed := Path(folder) / "killed").exists():
+        killed.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    square(folder, number)

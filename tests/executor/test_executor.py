@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from shiftbench import executor
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
-from shiftbench.executor import Job, processes, ray, slurm, task
+from shiftbench.executor import Executor, Job, gpus, processes, slurm, task
 from tests.executor import made_work
 
 HERE = ("serial", "processes")
@@ -30,59 +30,60 @@ def squares(count):
 @pytest.mark.parametrize("workers", [None, 1, 3])
 def test_every_item_is_done_whatever_the_executor(name, workers, tmp_path):
     said = []
+    job, ended = Job(made_work.SQUARE, str(tmp_path), 5), []
     executor.run(
-        Job(made_work.SQUARE, str(tmp_path), 5),
-        name=name, workers=workers, progress=lambda done, total: said.append((done, total)),
-    )  # fmt: skip
+        job, Executor(name, workers), progress=lambda done, total: said.append((done, total)), ended=ended.append
+    )
+    assert sorted(ended) == [0, 1, 2, 3, 4]
     assert written(tmp_path) == squares(5)
     assert said == [(done, 5) for done in range(1, 6)]
 
 
 @pytest.mark.parametrize("name", HERE)
 def test_nothing_to_do_is_no_error(name, tmp_path):
-    executor.run(Job(made_work.SQUARE, str(tmp_path), 0), name=name)
+    executor.run(Job(made_work.SQUARE, str(tmp_path), 0), Executor(name))
     assert not written(tmp_path)
 
 
 @pytest.mark.parametrize("name", HERE)
 def test_problems_of_all_items_are_told_in_order_and_the_others_are_done(name, tmp_path):
     with pytest.raises(ShiftbenchError, match="input 1: expected an even number") as caught:
-        executor.run(Job(made_work.PICKY, str(tmp_path), 5), name=name, workers=2)
+        executor.run(Job(made_work.PICKY, str(tmp_path), 5), Executor(name, 2))
     assert [problem.split(":")[0] for problem in caught.value.problems] == ["input 1", "1", "input 3", "3"]
     assert written(tmp_path).keys() == {"0.txt", "2.txt", "4.txt"}
 
 
 def test_many_problems_are_counted(tmp_path):
     with pytest.raises(ShiftbenchError, match=r"… and 80 more\.") as caught:
-        executor.run(Job(made_work.PICKY, str(tmp_path), 100), name="serial")
+        executor.run(Job(made_work.PICKY, str(tmp_path), 100), Executor("serial"))
     assert len(caught.value.problems) == executor.LISTED + 1
 
 
 @pytest.mark.parametrize("name", HERE)
 def test_what_is_not_the_inputs_fault_ends_the_work_at_once(name, tmp_path):
     with pytest.raises(ShiftbenchError, match=r"item 0: expected to be done, found OSError: .*No space left"):
-        executor.run(Job(made_work.BROKEN, str(tmp_path), 100), name=name, workers=1)
+        executor.run(Job(made_work.BROKEN, str(tmp_path), 100), Executor(name, 1))
 
 
 @pytest.mark.parametrize("name", HERE)
 def test_a_missing_library_is_told_as_such(name, tmp_path):
     with pytest.raises(MissingExtraError, match="expected OpenCV"):
-        executor.run(Job(made_work.LACKING, str(tmp_path), 3), name=name, workers=1)
+        executor.run(Job(made_work.LACKING, str(tmp_path), 3), Executor(name, 1))
 
 
 def test_a_dead_worker_is_told_with_its_item(tmp_path):
     with pytest.raises(ShiftbenchError, match=r"item 2: expected to be done, found .* ended .SIGKILL"):
-        executor.run(Job(made_work.DEADLY, str(tmp_path), 5), workers=1)
+        executor.run(Job(made_work.DEADLY, str(tmp_path), 5), Executor(workers=1))
 
 
 def test_what_a_library_prints_is_no_reply(tmp_path):
-    executor.run(Job(made_work.CHATTY, str(tmp_path), 2), workers=1)
+    executor.run(Job(made_work.CHATTY, str(tmp_path), 2), Executor(workers=1))
     assert written(tmp_path) == squares(2)
 
 
 def test_opencv_has_one_thread_in_a_worker(tmp_path):
     pytest.importorskip("cv2")
-    executor.run(Job(made_work.THREADS, str(tmp_path), 1), workers=1)
+    executor.run(Job(made_work.THREADS, str(tmp_path), 1), Executor(workers=1))
     assert written(tmp_path) == {"0.txt": "1"}
 
 
@@ -90,8 +91,8 @@ def test_no_process_outlives_an_interrupted_run(tmp_path, monkeypatch):
     started = []
 
     class Watched(processes._Worker):
-        def __init__(self, job):
-            super().__init__(job)
+        def __init__(self, job, given):
+            super().__init__(job, given)
             started.append(self.process)
 
     monkeypatch.setattr(processes, "_Worker", Watched)
@@ -101,7 +102,7 @@ def test_no_process_outlives_an_interrupted_run(tmp_path, monkeypatch):
 
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        executor.run(Job(made_work.SLOW, str(tmp_path), 4), workers=2, progress=interrupt)
+        executor.run(Job(made_work.SLOW, str(tmp_path), 4), Executor(workers=2), progress=interrupt)
     assert time.monotonic() - start < 30  # an item would sleep for 60 s
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
@@ -111,7 +112,7 @@ def test_no_process_outlives_an_interrupted_run(tmp_path, monkeypatch):
 def test_workers_die_with_their_parent_even_in_the_middle_of_an_item(tmp_path):
     code = (
         "import sys\nfrom shiftbench import executor\nfrom tests.executor import made_work\n"
-        "executor.run(executor.Job(made_work.MARKED, sys.argv[1], 1))\n"
+        "executor.run(executor.Job(made_work.MARKED, sys.argv[1], 1), executor.Executor())\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=processes.environment())
     mark = tmp_path / "0.txt"
@@ -138,27 +139,54 @@ def is_running(process):
     return state != "Z"
 
 
-def test_settings_of_no_use_are_refused(tmp_path):
-    job = Job(made_work.SQUARE, str(tmp_path), 1)
+def test_invalid_executors_and_jobs_are_refused():
     with pytest.raises(UnknownNameError, match="Unknown executor 'thread'"):
-        executor.run(job, name="thread")
+        Executor("thread")
     with pytest.raises(SettingsError, match=r"workers: expected a whole number from 1 on, found 0\."):
-        executor.run(job, workers=0)
-    with pytest.raises(SettingsError, match="address: expected none"):
-        executor.run(job, name="serial", address="somewhere")
+        Executor(workers=0)
+    with pytest.raises(SettingsError, match=r"gpus: expected a whole number from 0 on, found -1\."):
+        Executor(gpus=-1)
+    with pytest.raises(
+        SettingsError, match=r"executor serial: expected ray=HOST:PORT or ray=local .* found 'somewhere:1'"
+    ):
+        Executor.of("serial=somewhere:1")
+    with pytest.raises(SettingsError, match=r"executor ray: expected ray=HOST:PORT or ray=local .* found 'somewhere'"):
+        Executor.of("ray=somewhere")
     with pytest.raises(SettingsError, match="work: expected 'module:function', found 'square'"):
         Job("square", "", 1)
     with pytest.raises(SettingsError, match="items: expected a whole number from 0 on, found -1"):
         Job(made_work.SQUARE, "", -1)
 
 
-def test_without_ray_the_extra_is_named(monkeypatch, tmp_path):
-    def absent(name):
-        raise ImportError(f"No module named {name!r}")
+def test_an_executor_is_written_as_its_name_or_with_the_address_of_a_cluster():
+    assert Executor.of("ray", workers=2, gpus=1) == Executor("ray", 2, 1, None)
+    assert Executor.of("ray=local").address == "local"
+    assert Executor.of("ray=head:6379") == Executor("ray", address="head:6379")
+    assert [Executor(name).elsewhere for name in executor.EXECUTORS] == [False, False, True, True]
 
-    monkeypatch.setattr(ray, "import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"shiftbench\[ray\]"):
-        executor.run(Job(made_work.SQUARE, str(tmp_path), 1), name="ray")
+
+# --- GPUs ------------------------------------------------------------------------------------------------------------
+
+
+def test_processes_share_gpus_in_turn(monkeypatch, tmp_path):
+    monkeypatch.setenv(gpus.VISIBLE, "0,2,5,7,9")
+    seen = [gpus.environment(2, place)[gpus.VISIBLE] for place in range(3)]
+    assert seen == ["0,2", "5,7", "0,2"]
+    assert gpus.environment(0, 3) == {}
+    with pytest.raises(SettingsError, match="gpus: expected 6 GPUs for each job, found 5 on this machine"):
+        gpus.environment(6, 0)
+    executor.run(Job(made_work.GPUS, str(tmp_path), 1), Executor(workers=1, gpus=1))
+    assert written(tmp_path) == {"0.txt": "0"}
+
+
+def test_gpus_are_counted_where_the_environment_does_not_name_them(monkeypatch, tmp_path):
+    monkeypatch.delenv(gpus.VISIBLE, raising=False)
+    monkeypatch.setattr(gpus, "DEVICES", tmp_path)
+    for name in ("nvidia10", "nvidia2", "nvidiactl", "null"):
+        (tmp_path / name).touch()
+    assert gpus.visible() == ["2", "10"]
+    with pytest.raises(SettingsError, match="expected 3 GPUs for each job, found 2"):
+        executor.run(Job(made_work.GPUS, str(tmp_path), 1), Executor(gpus=3))
 
 
 # --- Slurm -----------------------------------------------------------------------------------------------------------
@@ -234,79 +262,77 @@ def test_what_cannot_be_an_array_is_refused(tmp_path):
         task.main([str(tmp_path), "one"])
 
 
-# --- Ray, a made-up one: what is done with what it answers ------------------------------------------------------------
+def test_each_task_of_an_array_asks_for_its_gpus(tmp_path):
+    assert "#SBATCH --gres=gpu:2\n" in slurm.script(Job(made_work.SQUARE, "", 3), tmp_path, gpus=2).read_text()
+    assert "--gres" not in slurm.script(Job(made_work.SQUARE, "", 3), tmp_path).read_text()
 
 
-class MadeUpRay:
-    """Ray's few functions that are used, in this process."""
-
-    class exceptions:
-        class RayError(Exception):
-            pass
-
-    def __init__(self, dying=None):
-        self.dying, self.waiting, self.most, self.ended = dying, {}, 0, False
-
-    def is_initialized(self):
-        return False
-
-    def init(self, **settings):
-        if settings.get("address"):
-            raise ConnectionError("nobody answers")
-        self.settings = settings
-
-    def cluster_resources(self):
-        return {"CPU": 2.0}
-
-    def remote(self, **resources):
-        def made(function):
-            self.function = function
-            return SimpleNamespace(remote=lambda *arguments: arguments)
-
-        return made
-
-    def wait(self, references, *, num_returns):
-        self.most = max(self.most, len(references))
-        return references[-1:], references[:-1]
-
-    def get(self, reference):
-        if self.dying == reference[-1]:
-            raise self.exceptions.RayError("The worker died.\nAnd more.")
-        return self.function(*reference)
-
-    def shutdown(self):
-        self.ended = True
+SBATCH = """#!/bin/bash
+# Does what sbatch --parsable --wait does, here: the tasks one after another.
+echo "$@" > "{folder}/asked"
+echo "42;here"
+script="${{@: -1}}"
+tasks=$(sed -n 's/^#SBATCH --array=0-//p' "$script")
+log=$(sed -n 's/^#SBATCH --output=//p' "$script")
+worst=0
+for task in $(seq 0 "$tasks"); do
+    SLURM_ARRAY_TASK_ID=$task bash "$script" > "${{log/\\%a/$task}}" 2>&1 || worst=1
+done
+exit $worst
+"""
 
 
 @pytest.fixture
-def made_up_ray(monkeypatch):
-    made = MadeUpRay()
-    monkeypatch.setattr(ray, "import_module", lambda name: made)
-    return made
+def made_up_slurm(tmp_path, monkeypatch):
+    """A folder with a stand-in for sbatch, which is on PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("sbatch", SBATCH), ("scancel", '#!/bin/bash\necho "$@" > "{folder}/cancelled"\n')):
+        (folder / name).write_text(text.format(folder=folder))
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", processes.environment()["PYTHONPATH"])
+    return folder
 
 
-def test_ray_is_given_no_more_than_it_can_start(made_up_ray, tmp_path):
-    said = []
-    job = Job(made_work.SQUARE, str(tmp_path), 20)
-    executor.run(job, name="ray", workers=2, progress=lambda done, total: said.append(done))
-    assert written(tmp_path) == squares(20)
-    assert said == list(range(1, 21))
-    assert made_up_ray.most == 2 * ray.AHEAD
-    assert made_up_ray.ended
-    assert made_up_ray.settings["_node_ip_address"] == "127.0.0.2"
-    assert made_up_ray.settings["num_cpus"] == 2
+def shared(work, folder, items):
+    folder.mkdir(exist_ok=True)
+    return Job(work, str(folder), items, (str(folder),))
 
 
-def test_problems_come_back_from_ray(made_up_ray, tmp_path):
-    with pytest.raises(ShiftbenchError, match="input 1: expected an even number") as caught:
-        executor.run(Job(made_work.PICKY, str(tmp_path), 4), name="ray")
-    assert len(caught.value.problems) == 4
-    made_up_ray.dying = 2
-    with pytest.raises(ShiftbenchError, match="item 2: expected to be done, found RayError: The worker died"):
-        executor.run(Job(made_work.SQUARE, str(tmp_path), 4), name="ray")
-    assert made_up_ray.ended
+def test_an_array_is_submitted_and_waited_for(made_up_slurm, tmp_path):
+    out, said = tmp_path / "out", []
+    executor.run(shared(made_work.SQUARE, out, 5), Executor("slurm", 2), progress=lambda done, total: said.append(done))
+    assert written(out) == squares(5)
+    assert said == [1, 2, 3, 4, 5]
+    assert (made_up_slurm / "asked").read_text().startswith("--parsable --wait ")
 
 
-def test_a_cluster_that_is_not_there_is_told(made_up_ray, tmp_path):
-    with pytest.raises(SettingsError, match="address: expected a Ray cluster at 'ray://nowhere', found: nobody"):
-        executor.run(Job(made_work.SQUARE, str(tmp_path), 1), name="ray", address="ray://nowhere")
+def test_what_goes_wrong_in_an_array_is_told(made_up_slurm, tmp_path):
+    with pytest.raises(ShiftbenchError, match="input 1: expected an even number"):
+        executor.run(shared(made_work.PICKY, tmp_path / "picky", 4), Executor("slurm", 2))
+    with pytest.raises(ShiftbenchError, match=r"item 2: .* its task had ended"):
+        executor.run(shared(made_work.DEADLY, tmp_path / "deadly", 3), Executor("slurm", 1))
+    assert not list(tmp_path.rglob(slurm.FOLDER))
+
+
+def test_a_refused_array_is_told_in_the_words_of_sbatch(made_up_slurm, tmp_path):
+    (made_up_slurm / "sbatch").write_text("#!/bin/bash\necho 'sbatch: error: invalid account' >&2\nexit 1\n")
+    with pytest.raises(ShiftbenchError, match="expected sbatch to take the array, found: sbatch: error: invalid acc"):
+        executor.run(shared(made_work.SQUARE, tmp_path / "out", 1), Executor("slurm"))
+
+
+def test_an_array_that_nobody_waits_for_any_more_is_cancelled(made_up_slurm, tmp_path):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        executor.run(shared(made_work.SLOW, tmp_path / "out", 2), Executor("slurm", 1), progress=interrupt)
+    assert (made_up_slurm / "cancelled").read_text() == "42\n"
+
+
+def test_without_sbatch_an_array_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SettingsError, match="executor slurm: expected the command sbatch on PATH, found none"):
+        executor.require_shared(Executor("slurm"), [tmp_path])
+    assert not list(tmp_path.iterdir())

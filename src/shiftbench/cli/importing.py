@@ -21,7 +21,9 @@ Source = Annotated[
 ]
 Executor = Annotated[
     str | None,
-    typer.Option("--executor", help="Where recordings are imported: serial, processes or ray [processes]."),
+    typer.Option(
+        "--executor", help="Where recordings are imported: serial, processes, ray, ray=HOST:PORT or slurm [processes]."
+    ),
 ]
 
 
@@ -34,13 +36,12 @@ def import_data(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Make recordings of another benchmark into scenes of the motion track; goes on where it was stopped."""
-    from shiftbench.executor import EXECUTORS
+    from shiftbench.executor import Executor as Where
     from shiftbench.tracks.motion.argoverse2 import import_scenes
 
     if form not in FORMATS:
         raise UnknownNameError("format", form, FORMATS)
-    if executor is not None and executor not in EXECUTORS:
-        raise UnknownNameError("executor", executor, EXECUTORS)
+    Where.of(executor or "processes")
     folder = out or Path(f"shiftbench-{form}")
     require_outside(source, folder)
     damaged: ShiftbenchError | None = None

@@ -139,12 +139,12 @@ def _preparing(track: Track, way: Way) -> Prepare:
         SettingsError: for all that the track has no use for, and settings that are none.
         UnknownNameError: for an executor that is none.
     """
-    from shiftbench.executor import EXECUTORS
+    from shiftbench.executor import Executor
 
     if problems := list(_useless(track, way)):
         raise SettingsError(*problems)
-    if way.executor is not None and way.executor not in EXECUTORS:
-        raise UnknownNameError("executor", way.executor, [*EXECUTORS, SLURM])
+    if way.executor is not None:
+        Executor.of(way.executor)
     act = track.prepare
     if way.climates is not None and track.with_climates:
         act = track.with_climates(way.climates)

@@ -5,57 +5,86 @@ A piece of work leaves its result in a file of its own, so that all ways give th
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
+from shiftbench.errors import MissingExtraError, ShiftbenchError
 from shiftbench.executor import processes, ray, serial, slurm
-from shiftbench.executor.job import Job, Reply, require_count
+from shiftbench.executor.job import Executor, Job, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-__all__ = ["EXECUTORS", "Job", "run", "slurm"]
+__all__ = ["EXECUTORS", "Executor", "Job", "current", "require_shared", "run", "slurm", "using"]
 
-EXECUTORS = {"serial": serial.replies, "processes": processes.replies, "ray": ray.replies}
-"""Name → (job, workers, address) → what becomes of each item, in the order in which they end."""
+EXECUTORS = {"serial": serial.replies, "processes": processes.replies, "ray": ray.replies, "slurm": slurm.replies}
+"""Name → (job, executor) → what becomes of each item, in the order in which they end."""
 LISTED = 20
+USUAL = Executor()
+_CURRENT: ContextVar[Executor] = ContextVar("executor", default=USUAL)
+
+
+@contextmanager
+def using(executor: Executor) -> Iterator[None]:
+    """Let what is fitted and predicted in this block be done by an executor."""
+    token = _CURRENT.set(executor)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Executor:
+    """The executor of the innermost `using`; processes of this machine where there is none."""
+    return _CURRENT.get()
+
+
+def require_shared(executor: Executor, folders: Sequence[Path]) -> None:
+    """Check that an executor is there, and that its workers run this package and see the folders.
+
+    The first folder is written to. Nothing is done.
+
+    Raises:
+        MissingExtraError, SettingsError: with all that is wrong, node by node, and what to do.
+    """
+    if executor.elsewhere:
+        job = Job("shiftbench.executor:run", "", 0, tuple(str(folder.absolute()) for folder in folders))
+        with closing(EXECUTORS[executor.name](job, executor)) as replies:
+            list(replies)
 
 
 def run(
     job: Job,
+    executor: Executor,
     *,
-    name: str = "processes",
-    workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    address: str | None = None,
+    ended: Callable[[int], None] | None = None,
 ) -> None:
     """Do all items of a job. Those that fail for their input's sake keep no other from being done.
 
     Args:
         job: the work; every item leaves its result in files.
-        name: "serial" (in this process), "processes", or "ray".
-        workers: how many items at a time; None for one on each core, or for all that a Ray cluster has.
+        executor: where it is done.
         progress: told how many items are done, and how many there are.
-        address: of a Ray cluster that is there already; None for one on this machine, for this job alone.
+        ended: told the number of each item that was done without a problem.
 
     Raises:
         ShiftbenchError: with the problems of all items; at once if a worker dies or an item fails for another reason.
         MissingExtraError: if an item or the executor lacks a library.
-        UnknownNameError, SettingsError: for an unknown executor or an invalid number of workers.
+        SettingsError: if the executor is not there, or its workers lack what the job needs.
     """
-    if name not in EXECUTORS:
-        raise UnknownNameError("executor", name, EXECUTORS)
-    require_count("workers", workers)
-    if address is not None and name != "ray":
-        raise SettingsError(f"address: expected none, for only Ray has clusters, found {address!r} for {name}.")
     problems: dict[int, tuple[str, ...]] = {}
     if not job.items:
         return
-    with closing(EXECUTORS[name](job, workers, address)) as replies:
+    with closing(EXECUTORS[executor.name](job, executor)) as replies:
         for done, reply in enumerate(replies, 1):
             _stop_if_fatal(reply)
             problems[reply.number] = reply.problems
+            if ended and not reply.problems:
+                ended(reply.number)
             if progress:
                 progress(done, job.items)
     _tell([problem for number in sorted(problems) for problem in problems[number]])

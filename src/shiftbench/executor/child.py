@@ -57,9 +57,13 @@ class Child:
         """How it ended, and the last line that it printed as an error."""
         status = self.process.wait()
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        self.log.seek(0)
-        last = self.log.read().decode(errors="replace").strip().rpartition("\n")[2]
+        last = self.said().strip().rpartition("\n")[2]
         return f"{how}{'; ' * bool(last)}{last}"
+
+    def said(self) -> str:
+        """What it printed as errors."""
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
 
     def end(self) -> None:
         """Kill it, and wait until it is gone."""

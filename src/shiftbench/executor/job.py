@@ -6,13 +6,64 @@ import os
 from dataclasses import dataclass
 from importlib import import_module
 
-from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
 
 JOB = "job.json"  # a job for the tasks of a Slurm array
+REPLY = "reply-{}.json"  # what became of an item of it
 # Items are done side by side, so each of them keeps to one thread.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS", "OPENCV_FOR_THREADS_NUM"), "1"
 )
+
+
+NAMES = ("serial", "processes", "ray", "slurm")
+LOCAL = "local"  # the address of a cluster that is made for a job alone
+ELSEWHERE = ("ray", "slurm")  # whose workers may be on other machines
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Where the items of a job are done.
+
+    Attributes:
+        name: one of `NAMES`.
+        workers: how many items at a time; None for one on each core, or for all that a cluster has.
+        gpus: how many GPUs each item has to itself; with 0, items see the GPUs that the executor shows them.
+        address: of a Ray cluster, HOST:PORT, or "local" for one that is made for the job alone; if None, that of
+            RAY_ADDRESS or one started on this machine, else "local".
+
+    Raises:
+        UnknownNameError, SettingsError: for an unknown executor, or invalid numbers or addresses.
+    """
+
+    name: str = "processes"
+    workers: int | None = None
+    gpus: int = 0
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in NAMES:
+            raise UnknownNameError("executor", self.name, NAMES)
+        require_count("workers", self.workers)
+        if isinstance(self.gpus, bool) or not isinstance(self.gpus, int) or self.gpus < 0:
+            raise SettingsError(f"gpus: expected a whole number from 0 on, found {self.gpus!r}.")
+        told = self.address in (None, LOCAL) or self.address.rpartition(":")[2].isdecimal()
+        if not told or (self.address is not None and self.name != "ray"):
+            raise SettingsError(
+                f"executor {self.name}: expected ray=HOST:PORT or ray=local for Ray, and no address for other "
+                f"executors, found {self.address!r}."
+            )
+
+    @classmethod
+    def of(cls, text: str, *, workers: int | None = None, gpus: int = 0) -> Executor:
+        """The executor of a name, of "ray=HOST:PORT" or of "ray=local"."""
+        name, sign, address = text.partition("=")
+        return cls(name, workers, gpus, address if sign else None)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether items may be done on other machines, which see only shared folders."""
+        return self.name in ELSEWHERE
 
 
 @dataclass(frozen=True)
@@ -20,6 +71,7 @@ class Job:
     """Items 0 … `items` − 1 of the work `work`, "module:function", called with `argument` and an item's number.
 
     The function returns nothing: it leaves its result in files, whole or not at all, and skips what is there already.
+    `shared` are folders that all workers must see; the first can be written to.
 
     Raises:
         SettingsError: if `work` or `items` is of another form.
@@ -28,6 +80,7 @@ class Job:
     work: str
     argument: str
     items: int
+    shared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         module, _, function = self.work.partition(":") if isinstance(self.work, str) else ("", "", "")

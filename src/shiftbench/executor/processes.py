@@ -7,21 +7,26 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 
+from shiftbench.executor import gpus
 from shiftbench.executor.child import Child, search_path
-from shiftbench.executor.job import ONE_THREAD, Job, Reply, cores
+from shiftbench.executor.job import ONE_THREAD, Executor, Job, Reply, cores
 
 
-def replies(job: Job, workers: int | None, address: str | None) -> Generator[Reply, None, None]:
-    """Do the items in up to `workers` processes; when this generator ends or is closed, so do they."""
+def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
+    """Do the items in up to `workers` processes; when this generator ends or is closed, so do they.
+
+    Raises:
+        SettingsError: if each is to have more GPUs than this machine has.
+    """
     waiting, found = deque(range(job.items)), queue.SimpleQueue[Reply]()
     crew: list[_Worker] = []
     threads: list[threading.Thread] = []
     try:
-        for _ in range(min(workers or cores(), job.items)):
-            crew.append(_Worker(job))
+        for place in range(min(executor.workers or cores(), job.items)):
+            crew.append(_Worker(job, gpus.environment(executor.gpus, place)))
             threads.append(threading.Thread(target=_lead, args=(crew[-1], waiting, found), daemon=True))
             threads[-1].start()
         for _ in range(job.items):
@@ -51,8 +56,8 @@ def environment() -> dict[str, str]:
 class _Worker(Child):
     """One process, with one thread: it does the items whose numbers it is given, and replies to each."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__("shiftbench.executor.task", "--serve", job.work, job.argument, given=ONE_THREAD)
+    def __init__(self, job: Job, given: Mapping[str, str]) -> None:
+        super().__init__("shiftbench.executor.task", "--serve", job.work, job.argument, given={**ONE_THREAD, **given})
         self.alive = True
 
     def reply(self, number: int) -> Reply:

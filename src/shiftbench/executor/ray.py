@@ -1,91 +1,124 @@
-"""Items in a Ray cluster, one on this machine or one that is there already. Results go to files, not through Ray."""
+"""Items in a Ray cluster, one on this machine or one that is there already. Results go to files, not through Ray.
+
+Ray runs in a process of its own: what its daemons print stays off the terminal, and one that hangs can be ended.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import sys
 from collections.abc import Generator
-from importlib import import_module
-from itertools import islice
+from importlib.util import find_spec
+from threading import Timer
 from typing import Any
 
-from shiftbench.errors import MissingExtraError, SettingsError
-from shiftbench.executor.child import search_path
-from shiftbench.executor.job import ONE_THREAD, Job, Reply, cores
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
+from shiftbench.executor.child import Child
+from shiftbench.executor.job import LOCAL, ONE_THREAD, Executor, Job, Reply
 
-LOOPBACK = "127.0.0.2"  # Ray takes 127.0.0.1 for an outside address; this one stays on the machine
-AHEAD = 2  # items handed over for each core, so that none waits
-
-
-def library() -> Any:
-    """Ray, imported; it is told not to report its usage.
-
-    Raises:
-        MissingExtraError: if it is not installed.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        return import_module("ray")
-    except ImportError as error:
-        raise MissingExtraError(
-            f"executor ray: expected Ray, found: {error}. Install it: pip install 'shiftbench[ray]'"
-        ) from None
+DRIVER = "shiftbench.executor.ray_driver"
+REACHED = 5.0  # seconds in which a cluster takes a connection
+JOINED = 30.0  # seconds in which it lets us in
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", **ONE_THREAD}
+REMEDY = "Start it with `ray start --head`, or name the address that this printed with --executor ray=HOST:PORT."
 
 
-def replies(job: Job, workers: int | None, address: str | None) -> Generator[Reply, None, None]:
+def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
     """Do the items in a cluster; one that is made for them ends with them.
 
     Raises:
         MissingExtraError: if Ray is not installed.
-        SettingsError: if there is no cluster at `address`.
+        SettingsError: if there is no cluster at the address, or its nodes lack this package or a shared folder.
     """
-    ray = library()
-    ours = not ray.is_initialized()
-    if ours:
-        _connect(ray, workers, address)
+    if find_spec("ray") is None:
+        raise MissingExtraError(
+            "executor ray: expected Ray, found that it is not installed. Install it: pip install 'shiftbench[ray]'"
+        )
+    address = executor.address or _address_here()
+    if address not in (None, LOCAL):
+        require_reachable(address)
+    told = {
+        "work": job.work, "argument": job.argument, "items": job.items, "shared": job.shared,
+        "workers": executor.workers, "gpus": executor.gpus, "address": address,
+    }  # fmt: skip
+    driver = Child(DRIVER, json.dumps(told), given=QUIET)
     try:
-        # A process that dies is tried again: an item writes whole files or none.
-        remote = ray.remote(num_cpus=1, max_retries=2)(_done)
-        most = AHEAD * (workers or max(1, int(ray.cluster_resources().get("CPU", 1))))
-        yield from _replies(ray, job, remote, most)
+        driver.give(0)
+        yield from _replies(driver, address)
     finally:
-        if ours:
-            ray.shutdown()
+        driver.end()
+        driver.close()
 
 
-def _connect(ray: Any, workers: int | None, address: str | None) -> None:
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        variables = {**ONE_THREAD, "PYTHONPATH": search_path()}
-        ray.init(
-            num_cpus=workers or cores(), include_dashboard=False, _node_ip_address=LOOPBACK,
-            runtime_env={"env_vars": variables}, **quiet,
-        )  # fmt: skip
-        return
+def _address_here() -> str | None:
+    """That of the environment, or of the cluster that this process has joined."""
+    known = sys.modules.get("ray")
+    if known is not None and known.is_initialized():
+        return str(known.get_runtime_context().gcs_address)
+    named = os.environ.get("RAY_ADDRESS")
+    return None if named in (None, "", "auto") else named
+
+
+def require_reachable(address: str) -> None:
+    """Check that something at the address takes connections: Ray itself would wait for minutes.
+
+    Raises:
+        SettingsError: if nothing does.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
-        ray.init(address=address, runtime_env={"env_vars": ONE_THREAD}, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise SettingsError(f"address: expected a Ray cluster at {address!r}, found: {error}.") from None
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise SettingsError(f"executor ray: expected a cluster at {address}, found: {error}. {REMEDY}") from None
 
 
-def _replies(ray: Any, job: Job, remote: Any, most: int) -> Generator[Reply, None, None]:
-    numbers = iter(range(job.items))
-    running = {remote.remote(job.work, job.argument, number): number for number in islice(numbers, most)}
-    while running:
-        (ended,), _ = ray.wait(list(running), num_returns=1)
-        number = running.pop(ended)
-        for following in islice(numbers, 1):
-            running[remote.remote(job.work, job.argument, following)] = following
-        yield _reply(ray, ended, number)
+def _replies(driver: Child, address: str | None) -> Generator[Reply, None, None]:
+    late: list[str] = []
 
+    def give_up() -> None:
+        late.append(str(address))
+        driver.process.kill()
 
-def _reply(ray: Any, ended: Any, number: int) -> Reply:
+    timer = Timer(JOINED, give_up)
     try:
-        problems, fatal = ray.get(ended)
-    except ray.exceptions.RayError as error:
-        return Reply(number, (f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",), "failure")
-    return Reply(number, tuple(problems), fatal)
+        for line in driver.replies:
+            match _read(line):
+                case ["loaded", address]:
+                    if address:
+                        timer.start()
+                case ["ready"]:
+                    timer.cancel()
+                case ["reply", number, problems, fatal]:
+                    yield Reply(number, tuple(problems), fatal)
+                case ["refused", problems]:
+                    raise SettingsError(*problems, *_locked(driver))
+                case ["done"]:
+                    return
+    finally:
+        timer.cancel()
+    if late:
+        raise SettingsError(
+            f"executor ray: expected a cluster at {late[0]}, found something that gave no answer of Ray within "
+            f"{JOINED:.0f} s. {REMEDY}",
+            *_locked(driver),
+        )
+    raise ShiftbenchError(f"executor ray: expected the items to be done, found that Ray ended ({driver.obituary()}).")
 
 
-def _done(work: str, argument: str, number: int) -> tuple[list[str], str]:
-    reply = Job(work, argument, 0).done(number)
-    return list(reply.problems), reply.fatal
+def _locked(driver: Child) -> list[str]:
+    """What to do about a cluster that wants a token, which Ray says in its log alone."""
+    if "AuthToken" not in driver.said():
+        return []
+    return [
+        "executor ray: expected the token of the cluster, found another or none. Set RAY_AUTH_MODE=token, and "
+        "RAY_AUTH_TOKEN_PATH as where the cluster was started, then run this again."
+    ]
+
+
+def _read(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:  # the last line of a process that was killed
+        return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from shiftbench.executor.job import Job, Reply
+from shiftbench.executor.job import Executor, Job, Reply
 
 
-def replies(job: Job, workers: int | None, address: str | None) -> Generator[Reply, None, None]:
-    """Do the items in their order; `workers` and `address` are of no matter."""
+def replies(job: Job, _executor: Executor) -> Generator[Reply, None, None]:
+    """Do the items in their order."""
     for number in range(job.items):
         yield job.done(number)

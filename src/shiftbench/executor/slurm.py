@@ -1,31 +1,43 @@
-"""A Slurm array: a script whose tasks share the items of a job among them."""
+"""A Slurm array: a script whose tasks share the items of a job among them, submitted by people or by `replies`."""
 
 from __future__ import annotations
 
+import json
 import shlex
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from shiftbench import files
-from shiftbench.errors import SettingsError
-from shiftbench.executor.job import JOB, ONE_THREAD, Job, require_count
+from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.executor.job import JOB, ONE_THREAD, REPLY, Executor, Job, Reply, require_count
 
 MOST_TASKS = 1000  # Slurm takes no more in one array unless its MaxArraySize was raised
 SCRIPT = "array.sh"
+SUBMITTED = "submitted"  # what sbatch prints: the array's number
+FOLDER = ".slurm.training.part"  # of a job that is waited for, in its first shared folder
+LOOKED = 0.5  # seconds between two looks for replies
+SEEN = 20.0  # seconds in which a shared file system shows what a task has written
 
 
 def script(
-    job: Job, folder: Path, *, tasks: int | None = None, options: Sequence[str] = (), python: str = sys.executable
-) -> Path:
+    job: Job, folder: Path, *, tasks: int | None = None, gpus: int = 0, options: Sequence[str] = (),
+    python: str = sys.executable, replies: bool = False,
+) -> Path:  # fmt: skip
     """Write `array.sh` and `job.json` to a folder that all nodes see; `sbatch array.sh` then does the job.
 
     Args:
         job: what is done; the paths that it names must be seen by all nodes, too.
         folder: where both files go.
         tasks: how many tasks the array has; None for one for each item, 1,000 at most.
+        gpus: how many each task has to itself.
         options: further options of sbatch, as "--partition=cpu" or "--time=4:00:00".
         python: the interpreter on the nodes.
+        replies: whether tasks also write what becomes of each item, for `replies`.
 
     Raises:
         SettingsError: if there is nothing to do, or for invalid tasks or options.
@@ -41,8 +53,11 @@ def script(
     if problems:
         raise SettingsError(*problems)
     tasks = min(tasks or MOST_TASKS, job.items)
-    files.write_json(folder / JOB, {"work": job.work, "argument": job.argument, "items": job.items, "tasks": tasks})
-    directives = [f"--array=0-{tasks - 1}", "--job-name=shiftbench", "--cpus-per-task=1", *options]
+    told = {"work": job.work, "argument": job.argument, "items": job.items, "tasks": tasks}
+    files.write_json(folder / JOB, told | ({"replies": True} if replies else {}))
+    directives = [f"--array=0-{tasks - 1}", "--job-name=shiftbench", "--cpus-per-task=1"]
+    directives += [f"--gres=gpu:{gpus}"] if gpus else []
+    directives += options
     command = shlex.join([python, "-P", "-m", "shiftbench.executor.task", str(folder.absolute())])
     lines = [
         "#!/bin/bash",
@@ -52,3 +67,98 @@ def script(
         f'exec {command} "$SLURM_ARRAY_TASK_ID"',
     ]
     return files.write_text(folder / SCRIPT, "\n".join(lines) + "\n")
+
+
+def found() -> bool:
+    """Whether arrays can be submitted from this machine."""
+    return shutil.which("sbatch") is not None
+
+
+def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
+    """Submit an array and wait for it; if this generator is closed early, the array is cancelled.
+
+    Raises:
+        SettingsError: if there is no sbatch here.
+        ShiftbenchError: if it refuses the array.
+    """
+    if not found():
+        raise SettingsError(
+            "executor slurm: expected the command sbatch on PATH, found none. Run this on a machine that submits jobs "
+            "to the cluster, or use --executor processes."
+        )
+    if not job.items:
+        return
+    folder = Path(job.shared[0]) / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+    folder.mkdir(parents=True)
+    try:
+        yield from _submitted(job, executor, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _submitted(job: Job, executor: Executor, folder: Path) -> Generator[Reply, None, None]:
+    logs = f"--output={folder}/task-%a.log"
+    array = script(
+        job, folder, tasks=executor.workers, gpus=executor.gpus, options=[logs], replies=True
+    )  # fmt: skip
+    with (folder / SUBMITTED).open("wb") as said, (folder / "refused").open("wb") as errors:
+        sbatch = subprocess.Popen(
+            ["sbatch", "--parsable", "--wait", str(array)], stdin=subprocess.DEVNULL, stdout=said, stderr=errors
+        )
+    try:
+        yield from _replies(job, folder, sbatch)
+    finally:
+        if sbatch.poll() is None:
+            sbatch.kill()
+            sbatch.wait()
+            _cancel(folder)
+
+
+def _replies(job: Job, folder: Path, sbatch: subprocess.Popen[bytes]) -> Generator[Reply, None, None]:
+    """What tasks write, as they do; what is missing when the array has ended never comes."""
+    missing, until = set(range(job.items)), None
+    while missing:
+        ended = sbatch.poll()
+        for number in sorted(missing):
+            if (reply := _read(folder, number)) is not None:
+                missing.remove(number)
+                yield reply
+        if ended is not None:
+            until = until or time.monotonic() + (0 if ended else SEEN)
+            if time.monotonic() >= until:
+                break
+        if missing:
+            time.sleep(LOOKED)
+    if not missing:
+        with suppress(subprocess.TimeoutExpired):
+            sbatch.wait(SEEN)
+        return
+    if not files.read_text(folder / SUBMITTED).strip():
+        refused = files.read_text(folder / "refused").strip()
+        raise ShiftbenchError(f"executor slurm: expected sbatch to take the array, found: {refused or 'no answer'}")
+    for number in sorted(missing):
+        yield Reply(number, (f"that its task had ended ({_last_line(folder)}). Run again to go on.",), "failure")
+
+
+def _read(folder: Path, number: int) -> Reply | None:
+    try:
+        problems, fatal = json.loads(files.read_text(folder / REPLY.format(number)))
+    except (OSError, ValueError):
+        return None
+    return Reply(number, tuple(problems), fatal)
+
+
+def _last_line(folder: Path) -> str:
+    """The last line that any task printed."""
+    for log in sorted(folder.glob("task-*.log"), reverse=True):
+        if lines := log.read_text("utf-8", errors="replace").strip().splitlines():
+            return f"{log.stem}: {lines[-1]}"
+    return "it printed nothing"
+
+
+def _cancel(folder: Path) -> None:
+    with suppress(OSError, ValueError):
+        array = files.read_text(folder / SUBMITTED).strip().partition(";")[0]
+        if array and shutil.which("scancel"):
+            subprocess.run(["scancel", array], capture_output=True, check=False)

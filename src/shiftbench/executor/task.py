@@ -11,7 +11,7 @@ from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import child
 from shiftbench.executor.child import Tell
-from shiftbench.executor.job import JOB, Job
+from shiftbench.executor.job import JOB, REPLY, Job, Reply
 
 
 def main(arguments: list[str]) -> None:
@@ -56,9 +56,16 @@ def array_task(folder: Path, number: int) -> None:
         raise SettingsError(f"{path}: expected the job of a Slurm array, found: {error}. Write it again.") from None
     if number >= tasks:
         raise SettingsError(f"{path}: expected one of the tasks 0 to {tasks - 1}, found {number}.")
-    found = [job.done(item) for item in range(number, job.items, tasks)]
+    found = [_done(job, item, folder if read.get("replies") else None) for item in range(number, job.items, tasks)]
     if problems := [f"item {reply.number}: {problem}" for reply in found for problem in reply.problems]:
         raise ShiftbenchError(*problems)
+
+
+def _done(job: Job, item: int, told: Path | None) -> Reply:
+    reply = job.done(item)
+    if told:
+        files.write_json(told / REPLY.format(item), [reply.problems, reply.fatal])
+    return reply
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ def test_the_usual_names_come_first():
 
 def test_an_executor_is_handed_on_to_preparing(monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(executor, "run", lambda _job, **words: asked.append(words))
+    monkeypatch.setattr(executor, "run", lambda _job, where, **_words: asked.append(where))
     monkeypatch.setattr(preparation, "_finish", lambda work: work)
     source = example.write(tmp_path / "towns", example.FEWEST_ROWS, 1)
     TRACK.with_executor("ray", 3)(source, tmp_path / "p", experiment="canonical", progress=None)
-    assert [(words["name"], words["workers"]) for words in asked] == [("ray", 3)]
+    assert asked == [executor.Executor("ray", 3)]

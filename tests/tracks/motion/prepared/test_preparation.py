@@ -107,7 +107,7 @@ def test_a_local_ray_cluster_gives_the_same_bytes(made, prepared, tmp_path):
     """In a process of its own: Ray leaves threads and settings behind."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom tests.tracks.motion.prepared.test_preparation import prepare\n"
-        "prepare(Path(sys.argv[1]), Path(sys.argv[2]), executor='ray', workers=2)\n"
+        "prepare(Path(sys.argv[1]), Path(sys.argv[2]), executor='ray=local', workers=2)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(made), str(tmp_path / "prepared")],

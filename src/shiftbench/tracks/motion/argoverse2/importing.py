@@ -11,16 +11,15 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import Job
+from shiftbench.executor import Executor, Job
 from shiftbench.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion.argoverse2.note import Note, parsed
@@ -60,7 +59,7 @@ def import_scenes(
         folder: a new folder, or one of an earlier import.
         settings: how recordings become scenes.
         progress: told how many recordings are done.
-        executor, workers: see `shiftbench.executor.run`.
+        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.executor.Executor`.
 
     Raises:
         SettingsError: if the folder holds scenes that were made with other settings.
@@ -77,8 +76,7 @@ def import_scenes(
         earlier = len(found) - len(missing)
         problems = _problems(
             job_of(target, missing, chosen),
-            name=executor,
-            workers=workers,
+            Executor.of(executor, workers=workers),
             progress=lambda now, _: say("import", earlier + now, len(found)),
         )
         done |= _by_recording(notes(target), target)
@@ -88,10 +86,10 @@ def import_scenes(
     return _sum(target, lines)
 
 
-def _problems(job: Job, **how: Any) -> tuple[str, ...]:
-    """Import what is missing; what is wrong with recordings is returned. `how`: see `shiftbench.executor.run`."""
+def _problems(job: Job, executor: Executor, *, progress: Callable[[int, int], None]) -> tuple[str, ...]:
+    """Import what is missing; what is wrong with recordings is returned."""
     try:
-        executors.run(job, **how)
+        executors.run(job, executor, progress=progress)
     except ShiftbenchError as error:
         if type(error) is not ShiftbenchError:  # of the executor or the machine: no recording's fault
             raise

@@ -6,6 +6,7 @@ What is to be imported stands in a plan, so that other processes can do it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +31,9 @@ def job_of(folder: Path, recordings: Sequence[Source], settings: Settings) -> Jo
         {name: str(path.absolute()) for name, path in vars(each).items() if path is not None} for each in recordings
     ]
     plan = files.write_json(folder / BEGUN / PLAN, {"settings": settings.to_dict(), "recordings": listed})
-    return Job(WORK, f"{files.sha256(plan)} {folder.absolute()}", len(recordings))
+    place = folder.absolute()
+    shared = os.path.commonpath([path for each in listed for path in each.values()]) if listed else str(place)
+    return Job(WORK, f"{files.sha256(plan)} {place}", len(recordings), (str(place), shared))
 
 
 def make(argument: str, number: int) -> None:

@@ -17,7 +17,7 @@ import polars as pl
 from shiftbench import executor as executors
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError, UnknownNameError
-from shiftbench.executor import Job, slurm
+from shiftbench.executor import Executor, Job, slurm
 from shiftbench.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
@@ -56,7 +56,8 @@ class _Work:
 
     @property
     def job(self) -> Job:
-        return Job(WORK, str(self.plan.folder.absolute()), self.shards)
+        folder = str(self.plan.folder.absolute())
+        return Job(WORK, folder, self.shards, (folder, *(str(Path(part).absolute()) for part in self.parts.values())))
 
 
 def prepare(
@@ -67,7 +68,6 @@ def prepare(
     progress: Progress | None = None,
     executor: str = "processes",
     workers: int | None = None,
-    address: str | None = None,
     settings: MapSettings | None = None,
     scenes_per_shard: int = SCENES_PER_SHARD,
 ) -> Prepared:
@@ -79,7 +79,7 @@ def prepare(
             Scenes of a finished one are hashed to see whether they are the same; archives only have name and size.
         experiment: "canonical", or "published" for the partition of the published filter, which drops sleet.
         progress: told how many shards are done.
-        executor, workers, address: see `shiftbench.executor.run`.
+        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.executor.Executor`.
         settings: of the feature maps; 128 px of 1 m if None.
         scenes_per_shard: how many scene files a shard holds.
 
@@ -90,7 +90,7 @@ def prepare(
         UnknownNameError: for an unknown experiment or executor.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
-    say = progress or silent
+    say, where = progress or silent, Executor.of(executor, workers=workers)
     source, folder = protobuf.path_of(source), protobuf.path_of(folder)
     with alone(folder):
         work = _begin(source, folder, experiment, settings or MapSettings(), scenes_per_shard, say)
@@ -98,7 +98,7 @@ def prepare(
             return work
         drawn = partial(say, "draw and pack shards")
         with _naming_copies(work):
-            executors.run(work.job, name=executor, workers=workers, progress=drawn, address=address)
+            executors.run(work.job, where, progress=drawn)
         return _finish(work)
 
 
