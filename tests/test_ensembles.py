@@ -72,7 +72,7 @@ def test_indices_that_select_nothing_sensible_are_refused(gaussian, indices, mes
 
 
 def test_blocks_cover_every_record_once_and_in_order(monkeypatch, categorical):
-    monkeypatch.setattr("shiftbench.ensembles.BLOCK_VALUES", 4 * 3 * 7)
+    monkeypatch.setattr("shiftbench.ensembles.ensemble.BLOCK_VALUES", 4 * 3 * 7)
     found = list(categorical.blocks())
     assert [rows for rows, _ in found] == [slice(0, 7), slice(7, 14), slice(14, 21), slice(21, 28), slice(28, 30)]
     joined = np.concatenate([block.probabilities for _, block in found], axis=1)
@@ -80,7 +80,7 @@ def test_blocks_cover_every_record_once_and_in_order(monkeypatch, categorical):
 
 
 def test_a_block_holds_at_least_one_record(monkeypatch, gaussian):
-    monkeypatch.setattr("shiftbench.ensembles.BLOCK_VALUES", 1)
+    monkeypatch.setattr("shiftbench.ensembles.ensemble.BLOCK_VALUES", 1)
     assert len(list(gaussian.blocks())) == 30
 
 
@@ -147,8 +147,8 @@ def test_one_model_has_to_say_that_it_is_one_member():
         ([[1.0], [1.0, 2.0]], "ragged"),
         ([["a", "b"]], "expected numbers, found dtype <U1"),
         ([[None, 1.0]], "expected numbers, found dtype object"),
-        (np.empty((0, 4)), r"at least one member and one record, found shape \(0, 4\)"),
-        (np.empty((3, 0)), "at least one member and one record"),
+        (np.empty((0, 4)), r"at least one of each of \[M, N\], found shape \(0, 4\)"),
+        (np.empty((3, 0)), "at least one of each of"),
     ],
 )
 def test_what_is_no_array_of_numbers_is_refused(values, message):

@@ -24,7 +24,7 @@ PACKAGE = SOURCE / "shiftbench"
 DOORS = {"cli", "__main__"}
 # Pure numbers may know numpy, the checks and errors, each other, and these parts of the standard library.
 NUMBERS = {
-    "retention", "ranking", "detection", "resampling", "intervals", "multiplicity", "ensembles", "trajectory_ensembles",
+    "retention", "ranking", "detection", "resampling", "intervals", "multiplicity", "ensembles",
     "metrics", "measures", "metric", "score",
 }  # fmt: skip
 PURE = {

@@ -14,7 +14,7 @@
 | tracks/motion/submissions, argoverse2 | "submission", "argoverse recording" |
 
 Not here, but tested beside their code: the job of a Slurm array (tests/executor), and what a process of ours tells
-another while it lives (executor/processes, methods/workers, situations and plans of the motion track). Not yet here:
+another while it lives (executor/processes, methods/workers, data sets and plans of the motion track). Not yet here:
 the notes of a track's run (track.toml, run.json) and of an import that was interrupted.
 """
 

@@ -14,18 +14,13 @@ import numpy.typing as npt
 
 from shiftbench import check
 from shiftbench.check import Vector
+from shiftbench.ensembles.trajectories import MOST_MODES, WEIGHT_ROUNDING, WEIGHT_TOLERANCE
 from shiftbench.errors import SettingsError
 from shiftbench.metric import Metric
 
 Floats = npt.NDArray[np.floating[Any]]
 Index = npt.NDArray[np.intp]
 
-# Of more modes than these, the published scorer keeps those with the highest weights.
-MOST_MODES = 25
-# How far the weights of a request may be from summing to 1: float16 softmax and four printed decimals pass.
-WEIGHT_TOLERANCE = 1e-3
-# Sums no farther from 1 are rounding of float32: such weights count as they stand, as in the published scorer.
-WEIGHT_ROUNDING = 1e-6
 # Nothing on Earth is farther from anything; squares beyond it would overflow.
 FARTHEST_M = 1e8
 # Numbers in a block of modes: temporaries of this size stay in the cache.

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from shiftbench import check
 from shiftbench.check import Vector
+from shiftbench.ensembles.trajectories import MOST_MODES
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.metrics.modes import (
-    MOST_MODES,
     Displacements,
     Floats,
     Modes,

@@ -1,4 +1,4 @@
-"""Made-up situations in memory: a vehicle keeps its speed and follows a bend; before a fork it takes either way."""
+"""A made-up data set in memory: a vehicle keeps its speed and follows a bend; before a fork it takes either way."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
+from shiftbench.ensembles import Mixture
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
 from shiftbench.executor import memory
 from shiftbench.methods import checkpoint
-from shiftbench.methods.trajectories import answers, cloning, imitative, member, presets, room, vector
+from shiftbench.methods.trajectories import answers, cloning, imitative, member, output_buffer, presets, vector
 from shiftbench.methods.trajectories.settings import PlannerSettings
-from shiftbench.trajectory_ensembles import Mixture
 from tests.methods.trajectories.made_up import made_up
 
 TRAIN, DEV, TEST = made_up(120, seed=1), made_up(32, seed=2), made_up(21, seed=3)
@@ -57,7 +57,7 @@ def fitted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def deep(fitted):
-    """What each method says about TEST, by name."""
+    """What each method predicts for TEST, by name."""
     return {name: module(name).predict(TEST, folder=fitted[name], cores=1) for name in NAMES}
 
 
@@ -68,8 +68,8 @@ def weights(folder, number=0):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_where_vehicles_go(name, fitted):
-    said = module(name).predict(DEV, folder=fitted[name], cores=1)
-    trajectories = said.merged()[0] if isinstance(said, Mixture) else said.trajectories
+    found = module(name).predict(DEV, folder=fitted[name], cores=1)
+    trajectories = found.merged().trajectories[0] if isinstance(found, Mixture) else found.plans
     errors = np.linalg.norm(trajectories - DEV.targets[:, None], axis=-1).mean(axis=-1).min(axis=1)
     nobody = np.linalg.norm(TRAIN.targets.mean(axis=0) - DEV.targets, axis=-1).mean(axis=-1)
     assert errors.mean() < 0.9 * nobody.mean(), (errors.mean(), nobody.mean())
@@ -120,15 +120,15 @@ def test_processes_train_the_same_members(tmp_path):
 @pytest.mark.parametrize("ensemble", ["deep", "dropout"])
 @pytest.mark.parametrize("name", KINDS)
 def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep):
-    said = deep[name]
+    found = deep[name]
     if ensemble == "dropout":
-        said = module(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
+        found = module(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
     order = np.random.default_rng(5).permutation(len(TEST))
     mixed = module(name).predict(TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
     alone = module(name).predict(TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
     for key in ("trajectories", "weights" if name == "vector" else "scores"):
-        np.testing.assert_allclose(getattr(mixed, key), getattr(said, key)[order], rtol=1e-4, atol=1e-3)
-        np.testing.assert_allclose(getattr(alone, key)[0], getattr(said, key)[order[0]], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(getattr(mixed, key), getattr(found, key)[:, order], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(getattr(alone, key)[:, 0], getattr(found, key)[:, order[0]], rtol=1e-4, atol=1e-3)
 
 
 def contexts(folder, row):
@@ -142,34 +142,35 @@ def contexts(folder, row):
 
 @pytest.mark.parametrize("name", PLANNERS)
 def test_every_score_is_the_density_of_the_plan_alone(name, fitted, deep):
-    said, (members, _) = deep[name], contexts(fitted[name], 17)
-    assert said.scores.shape == (21, 2, 6)
+    found, (members, _) = deep[name], contexts(fitted[name], 17)
+    assert found.scores.shape == (2, 21, 6)
     for (k, (net, context)), plan in itertools.product(enumerate(members), range(6)):
         with torch.inference_mode():
-            score = net.decoder.log_prob(torch.tensor(said.trajectories[17, plan : plan + 1]), context)
-        np.testing.assert_allclose(said.scores[17, k, plan], score.item(), rtol=1e-3, atol=2e-2)
+            score = net.decoder.log_prob(torch.tensor(found.plans[17, plan : plan + 1]), context)
+        np.testing.assert_allclose(found.scores[k, 17, plan], score.item(), rtol=1e-3, atol=2e-2)
 
 
 @pytest.mark.parametrize("name", PLANNERS)
 def test_plans_stand_member_by_member_and_each_is_made_of_its_own_noise(name, fitted, deep):
-    said, (members, key) = deep[name], contexts(fitted[name], 17)
-    assert said.trajectories.shape == (21, 6, 25, 2)
+    found, (members, key) = deep[name], contexts(fitted[name], 17)
+    assert found.trajectories.shape == (2, 21, 3, 25, 2)
+    assert np.shares_memory(found.plans, found.trajectories), "no second copy of what may be gigabytes"
     for k, (net, context) in enumerate(members):
         drawn = answers.noise([SETTINGS[name].seed, k], [key], (3, 25, 2))[0]
         with torch.inference_mode():
             plans = net.decoder(torch.from_numpy(drawn), context.expand(3, -1)).values
-        np.testing.assert_allclose(said.trajectories[17, 3 * k : 3 * k + 3], plans, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(found.trajectories[k, 17], plans, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_virtual_members_differ_and_are_drawn_from_the_seed(name, fitted, deep):
-    said = [module(name).predict(TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
-    np.testing.assert_array_equal(said[0].trajectories, said[1].trajectories)
-    assert said[0].members == deep[name].members == 2
+    found = [module(name).predict(TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
+    np.testing.assert_array_equal(found[0].trajectories, found[1].trajectories)
+    assert found[0].members == deep[name].members == 2
     key = "weights" if name == "vector" else "scores"
-    values = getattr(said[0], key)
-    assert not np.allclose(values[:, 0], values[:, 1])
-    assert not np.allclose(said[0].trajectories, deep[name].trajectories)
+    values = getattr(found[0], key)
+    assert not np.allclose(values[0], values[1])
+    assert not np.allclose(found[0].trajectories, deep[name].trajectories)
 
 
 def test_sampling_learns_too(tmp_path):
@@ -228,12 +229,12 @@ def test_no_request_and_unknown_ensembles_are_refused(fitted):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_answers_that_do_not_fit_into_memory_are_refused_before_they_are_computed(name, fitted, monkeypatch):
-    shapes = {"cloning": ((6, 25, 2), (2, 6)), "vector": ((2, 3, 25, 2), (2, 3))}[name]
-    there = room.RESERVE + 20 * room.needed(*shapes)
+    shapes = {"cloning": ((2, 3, 25, 2), (2, 6)), "vector": ((2, 3, 25, 2), (2, 3))}[name]
+    there = output_buffer.RESERVE + 20 * output_buffer.needed(*shapes)
     monkeypatch.setattr(memory, "available", lambda: there)
     with pytest.raises(ShiftbenchError, match=r"21 requests of .* bytes: expected .* Predict fewer .* at most 20 fit"):
         module(name).predict(TEST, folder=fitted[name])
-    assert len(module(name).predict(TEST.select(np.arange(20)), folder=fitted[name], cores=1)) == 20
+    assert module(name).predict(TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
 
 
 def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypatch):

@@ -1,7 +1,7 @@
-"""What fitted networks say about situations, block by block: plans with scores, or mixtures.
+"""Predictions of fitted networks, block by block: plans with scores, or mixtures.
 
-Neither blocks, nor cores, nor the order of requests make a difference: what is drawn for a request follows from the
-seed of the fit, the member, and what the networks are shown of the request.
+Neither blocks, nor cores, nor the order of requests make a difference: the random numbers of a request follow from the
+seed of the fit, the member, and the request's inputs.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, member_files, training, workers
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.trajectories import dropout, fitting, likelihood, member
-from shiftbench.methods.trajectories.feed import Feed
+from shiftbench.methods.trajectories.batch_reader import BatchReader
+from shiftbench.methods.trajectories.dataset import Rows, TrajectoryDataset
+from shiftbench.methods.trajectories.output_buffer import OutputBuffer
 from shiftbench.methods.trajectories.planner_net import PlannerNet
-from shiftbench.methods.trajectories.room import Room
-from shiftbench.methods.trajectories.situations import Rows, Situations
-from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
 if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
 
 ENSEMBLES = ("deep", "dropout")
-# What tells random numbers of different uses apart.
+# Keeps random numbers of different uses apart.
 NOISE, MASKS, PASSES = 1, 2, 3
 
-Said = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Output = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Speaker:
-    """A member: the network that scores, and those that make its plans in turn (dropout: each under masks of its own).
+class Member:
+    """A member: the network that scores, and those that make its plans in turn (dropout: each with masks of its own).
 
     All share the encoder of `scorer`.
     """
@@ -55,7 +55,7 @@ class Speaker:
 
 def plans(
     method: str,
-    given: Situations,
+    dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
     cores: int | None = None,
@@ -63,25 +63,25 @@ def plans(
     ensemble: str = "deep",
 ) -> Trajectories:
     """Q plans of each member for each request, all scored under all members; see `cloning.predict`."""
-    record, nets = _fitted(method, given, folder, ensemble)
+    record, nets = _fitted(method, dataset, folder, ensemble)
     settings = record["settings"]
-    speakers = _speakers(nets, settings, ensemble)
-    each, horizon, members = settings["plans_per_member"], record["data"]["horizon"], len(speakers)
-    room = Room(len(given), (members * each, horizon, 2), (members, members * each))
+    networks = _members(nets, settings, ensemble)
+    each, horizon, members = settings["plans_per_member"], record["data"]["horizon"], len(networks)
+    buffer = OutputBuffer(len(dataset), (members, each, horizon, 2), (members, members * each))
 
-    def block(inputs: dict[str, Tensor]) -> Said:
+    def block(inputs: dict[str, Tensor]) -> Output:
         keys = [zlib.crc32(picture.data) for picture in inputs["maps"].cpu().numpy()]
         drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(members)]
-        return _planned(speakers, inputs["maps"], drawn, shared=ensemble == "dropout")
+        return _planned(networks, inputs["maps"], drawn, shared=ensemble == "dropout")
 
-    for said in _over_blocks(given, record, block, cores=cores, progress=progress):
-        room.put(*said)
-    return Trajectories(room.trajectories, room.numbers, each)
+    for output in _over_blocks(dataset, record, block, cores=cores, progress=progress):
+        buffer.put(*output)
+    return Trajectories(*buffer.members_first)
 
 
 def mixtures(
     method: str,
-    given: Situations,
+    dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
     cores: int | None = None,
@@ -89,21 +89,21 @@ def mixtures(
     ensemble: str = "deep",
 ) -> Mixture:
     """The mixture of each member for each request; see `vector.predict`."""
-    record, nets = _fitted(method, given, folder, ensemble)
+    record, nets = _fitted(method, dataset, folder, ensemble)
     if ensemble == "dropout":
         seed = record["settings"]["seed"]
         nets = [dropout.masked(nets[0], [seed, MASKS, k]) for k in range(record["settings"]["members"])]
     shape = len(nets), record["settings"]["modes"]
-    room = Room(len(given), (*shape, record["data"]["horizon"], 2), shape)
+    buffer = OutputBuffer(len(dataset), (*shape, record["data"]["horizon"], 2), shape)
 
-    def block(inputs: dict[str, Tensor]) -> Said:
-        said = [net(inputs) for net in nets]
-        weights = torch.stack([logarithms.double().softmax(dim=1) for _, logarithms in said], dim=1)
-        return torch.stack([modes for modes, _ in said], dim=1).cpu().numpy(), weights.cpu().numpy()
+    def block(inputs: dict[str, Tensor]) -> Output:
+        outputs = [net(inputs) for net in nets]
+        weights = torch.stack([logarithms.double().softmax(dim=1) for _, logarithms in outputs], dim=1)
+        return torch.stack([modes for modes, _ in outputs], dim=1).cpu().numpy(), weights.cpu().numpy()
 
-    for said in _over_blocks(given, record, block, cores=cores, progress=progress):
-        room.put(*said)
-    return Mixture(room.trajectories, room.numbers)
+    for output in _over_blocks(dataset, record, block, cores=cores, progress=progress):
+        buffer.put(*output)
+    return Mixture(*buffer.members_first)
 
 
 def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
@@ -113,7 +113,7 @@ def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> n
 
 
 def _fitted(
-    method: str, given: Situations, folder: str | os.PathLike[str], ensemble: str
+    method: str, dataset: TrajectoryDataset, folder: str | os.PathLike[str], ensemble: str
 ) -> tuple[dict[str, Any], list[Any]]:
     """The record of the fit and its networks on the device: all members, or for dropout the first."""
     if ensemble not in ENSEMBLES:
@@ -123,36 +123,37 @@ def _fitted(
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
     count = record["settings"]["members"] if ensemble == "deep" else 1
     member_files.weights(place).require(count)
-    fitting.require_inputs(record, given)
+    fitting.require_inputs(record, dataset)
     return record, [member.load(place, record, k).to(training.device()) for k in range(count)]
 
 
-def _speakers(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Speaker]:
+def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
     """The members: the networks, or one network under as many sets of masks, and others for each of its plans."""
     if ensemble == "deep":
-        return [Speaker(net, [net]) for net in nets]
+        return [Member(net, [net]) for net in nets]
     net, seed, each = nets[0], settings["seed"], settings["plans_per_member"]
     return [
-        Speaker(dropout.masked(net, [seed, MASKS, k]), [dropout.masked(net, [seed, PASSES, k, q]) for q in range(each)])
+        Member(dropout.masked(net, [seed, MASKS, k]), [dropout.masked(net, [seed, PASSES, k, q]) for q in range(each)])
         for k in range(settings["members"])
     ]
 
 
 def _planned(
-    speakers: Sequence[Speaker], maps: Tensor, drawn: Sequence[npt.NDArray[np.float32]], *, shared: bool
-) -> Said:
-    """Plans [B, G, T, 2] of maps [B, C, H, W] and noise [B, Q, T, 2] of each speaker, and their scores [B, K, G]."""
-    features = [speakers[0].scorer.encoder(maps)]
-    features += features * (len(speakers) - 1) if shared else [each.scorer.encoder(maps) for each in speakers[1:]]
+    members: Sequence[Member], maps: Tensor, drawn: Sequence[npt.NDArray[np.float32]], *, shared: bool
+) -> Output:
+    """Plans [B, K, Q, T, 2] and their scores [B, K, K·Q], of maps [B, C, H, W] and each member's noise [B, Q, T, 2]."""
+    features = [members[0].scorer.encoder(maps)]
+    features += features * (len(members) - 1) if shared else [other.scorer.encoder(maps) for other in members[1:]]
     made = []
-    for speaker, seen, numbers in zip(speakers, features, drawn, strict=True):
-        parts = torch.from_numpy(numbers).to(maps.device).chunk(len(speaker.planners), dim=1)
-        for planner, part in zip(speaker.planners, parts, strict=True):
+    for one, seen, numbers in zip(members, features, drawn, strict=True):
+        parts = torch.from_numpy(numbers).to(maps.device).chunk(len(one.planners), dim=1)
+        for planner, part in zip(one.planners, parts, strict=True):
             context = planner.context(seen).repeat_interleave(part.shape[1], dim=0)
             made.append(planner.decoder(part.flatten(0, 1), context).values.unflatten(0, (len(maps), -1)))
     plans = torch.cat(made, dim=1)
-    scores = [_scores(speaker.scorer, seen, plans) for speaker, seen in zip(speakers, features, strict=True)]
-    return plans.cpu().numpy(), torch.stack(scores, dim=1).cpu().numpy()
+    scores = [_scores(one.scorer, seen, plans) for one, seen in zip(members, features, strict=True)]
+    by_member = plans.reshape(len(maps), len(members), -1, *plans.shape[2:])
+    return by_member.cpu().numpy(), torch.stack(scores, dim=1).cpu().numpy()
 
 
 def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
@@ -163,23 +164,23 @@ def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
 
 
 def _over_blocks(
-    given: Situations,
+    dataset: TrajectoryDataset,
     record: Mapping[str, Any],
-    block: Callable[[dict[str, Tensor]], Said],
+    block: Callable[[dict[str, Tensor]], Output],
     *,
     cores: int | None,
     progress: Progress | None,
-) -> Iterator[Said]:
-    """What `block` says about each block, in order; several at a time on a CPU, one being read while others compute.
+) -> Iterator[Output]:
+    """The output of each block, in order; several at a time on a CPU, the next being read while others compute.
 
     Whatever ends it early, blocks that have not begun are not computed.
     """
-    place, feed, reading = training.device(), Feed(given, member.reader(record), cache_bytes=0), Lock()
+    place, read, reading = training.device(), BatchReader(dataset, member.reader(record), cache_bytes=0), Lock()
     count = 1 if place.type == "cuda" else workers.available(cores)
 
-    def work(rows: Rows) -> Said:
-        with reading:  # situations need not be made for several threads
-            inputs = feed(rows)
+    def work(rows: Rows) -> Output:
+        with reading:  # a data set need not be thread-safe
+            inputs = read(rows)
         whole = member.filled(inputs, place)
         with torch.inference_mode():
             first, second = block(member.tensors(whole, place))
@@ -187,16 +188,16 @@ def _over_blocks(
 
     done = 0
     with one_thread(), _ending(ThreadPoolExecutor(count + 1)) as pool:
-        for part in _in_order(pool, work, member.blocks(len(given), place), ahead=2 * count):
+        for part in _in_order(pool, work, member.blocks(len(dataset), place), ahead=2 * count):
             done += len(part[0])
             yield part
             if progress:
-                progress(done, len(given), f"{done:,} of {len(given):,} requests")
+                progress(done, len(dataset), f"{done:,} of {len(dataset):,} requests")
 
 
 @contextmanager
 def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
-    """The pool, which does not begin what it was given to do but nobody waits for any more."""
+    """The pool, which in the end cancels whatever has not begun."""
     try:
         yield pool
     finally:
@@ -204,10 +205,10 @@ def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[Rows], Said], blocks: Iterator[Rows], *, ahead: int
-) -> Iterator[Said]:
-    """What `work` says about each block, in order; at most `ahead` more are begun, since what is said takes memory."""
-    waiting: deque[Future[Said]] = deque()
+    pool: ThreadPoolExecutor, work: Callable[[Rows], Output], blocks: Iterator[Rows], *, ahead: int
+) -> Iterator[Output]:
+    """The output of each block, in order; at most `ahead` more are begun, since outputs take memory."""
+    waiting: deque[Future[Output]] = deque()
     for rows in blocks:
         waiting.append(pool.submit(work, rows))
         if len(waiting) > ahead:

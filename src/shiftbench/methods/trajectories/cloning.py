@@ -1,5 +1,5 @@
-"""Behavioural cloning: MobileNetV2 and a GRU that says, step by step, where the vehicle goes next (Shifts 1.0, Malinin
-et al. 2021, appendix E.4), for robust imitative planning with a deep or a dropout ensemble.
+"""Behavioural cloning: MobileNetV2 and a GRU that predicts, step by step, where the vehicle goes next (Shifts 1.0,
+Malinin et al. 2021, appendix E.4), for robust imitative planning with a deep or a dropout ensemble.
 
 A folder holds `settings.json`, and for each member its weights and, written last, a file with their hash.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shiftbench.ensembles import Trajectories
 from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import PlannerSettings, one_of
-from shiftbench.trajectory_ensembles import Trajectories
 
 if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
-    from shiftbench.methods.trajectories.situations import Situations
+    from shiftbench.methods.trajectories.dataset import TrajectoryDataset
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Settings(PlannerSettings):
 
 
 def fit(
-    train: Situations,
-    dev: Situations,
+    train: TrajectoryDataset,
+    dev: TrajectoryDataset,
     *,
     settings: Settings,
     folder: str | os.PathLike[str],
@@ -49,10 +49,10 @@ def fit(
 
     Args:
         train: requests [N], N >= 2, to learn from.
-        dev: requests like those of train (dev_in); of more than 10,000 as many are looked at.
+        dev: requests like those of train (dev_in); of more than 10,000, a sample of 10,000 is used.
         settings: see `Settings`.
         folder: a fresh folder, or that of the same fit begun earlier.
-        cores: processes at a time, one thread each, one member in each; all that there are if None. On GPUs one member
+        cores: processes at a time, one thread each, one member in each; all available ones if None. On GPUs one member
             on each.
         progress: called with steps done, steps in all, and a sentence.
         overwrite: delete another fit in `folder` instead of refusing it.
@@ -69,26 +69,26 @@ def fit(
 
 
 def predict(
-    situations: Situations,
+    dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
     cores: int | None = None,
     progress: Progress | None = None,
     ensemble: str = "deep",
 ) -> Trajectories:
-    """Q plans of each member for each request, all scored under all members: what every number of members and every
-    aggregation of robust imitative planning follows from.
+    """Q plans of each member for each request, all scored under all members: every number of
+    members and every aggregation of robust imitative planning follow from them.
 
     "deep": the K networks are the members. "dropout": the first network under K sets of masks; member k scores all
     plans under one set of its own and makes each of its Q plans under another, all drawn from the seed and the same for
     all requests. Which random numbers a plan is made of follows from the request's map, so no number depends on blocks,
     cores or the order of the requests.
 
-    What is returned is all in memory: 4 bytes for each number of the plans [N, K·Q, T, 2] and 8 for each score
-    [N, K, K·Q], 12 KB a request with 5 members of 10 plans, 6 GB for 500,000. Blocks besides take little.
+    The result is held in memory: 4 bytes for each number of the plans [K, N, Q, T, 2] and 8 for each score
+    [K, N, K·Q], 12 KB a request with 5 members of 10 plans, 6 GB for 500,000. Blocks take little more.
 
     Args:
-        situations: the requests [N].
+        dataset: the requests [N].
         folder: of the fit.
         cores: blocks of requests at a time on a CPU; all cores if None.
         progress: called with requests done, requests in all, and a sentence.
@@ -99,9 +99,9 @@ def predict(
         SettingsError: if `folder` holds no fit of this method, members that are missing or damaged, or networks that
             were trained on inputs of another form.
         MissingExtraError: if PyTorch is not installed.
-        ShiftbenchError: if the plans will not fit into memory, saying of how many requests they do: `select` so many.
+        ShiftbenchError: if the plans will not fit into memory, naming how many requests do: `select` so many.
     """
     fitting.require_torch("cloning")
     from shiftbench.methods.trajectories import answers
 
-    return answers.plans("cloning", situations, folder=folder, cores=cores, progress=progress, ensemble=ensemble)
+    return answers.plans("cloning", dataset, folder=folder, cores=cores, progress=progress, ensemble=ensemble)

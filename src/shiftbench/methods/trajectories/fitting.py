@@ -1,4 +1,4 @@
-"""From situations to a folder of trained networks. PyTorch is imported only when something is trained or predicted."""
+"""From data sets to a folder of trained networks. PyTorch is imported only to train or predict."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.contract import require_libraries
-from shiftbench.methods.trajectories import situations
+from shiftbench.methods.trajectories.dataset import digest, training_problems
 
 if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
+    from shiftbench.methods.trajectories.dataset import TrajectoryDataset
     from shiftbench.methods.trajectories.settings import TrajectorySettings
-    from shiftbench.methods.trajectories.situations import Situations
 
-Parts = tuple["Situations", "Situations"]
+Parts = tuple["TrajectoryDataset", "TrajectoryDataset"]
 
 
 def fit(
@@ -40,7 +40,7 @@ def fit(
     require_torch(method)
     cores = workers.available(cores)
     train, dev = parts
-    if problems := situations.problems(train, "train", least=2) + situations.problems(dev, "dev_in", least=1):
+    if problems := training_problems(train, "train", least=2) + training_problems(dev, "dev_in", least=1):
         raise ArrayError(*problems)
     record = _record(method, settings, parts)
     place = fitted_folder.claim(folder, record, overwrite=overwrite)
@@ -57,16 +57,16 @@ def require_torch(method: str) -> None:
     require_libraries(method, ("torch",), "neural")
 
 
-def require_inputs(record: dict[str, Any], given: Situations) -> None:
+def require_inputs(record: dict[str, Any], dataset: TrajectoryDataset) -> None:
     """Check that there are requests, and that their inputs have the shapes that the networks were trained with.
 
     Raises:
         ArrayError: if there are none.
         SettingsError: naming the inputs that differ.
     """
-    if not len(given):
+    if not len(dataset):
         raise ArrayError("expected at least one request to predict, found none.")
-    found, wanted = _shapes(record, given), record["inputs"]
+    found, wanted = _shapes(record, dataset), record["inputs"]
     if found != wanted:
         different = [
             f"{key}: {found.get(key)} here, {wanted.get(key)} there"
@@ -80,7 +80,7 @@ def require_inputs(record: dict[str, Any], given: Situations) -> None:
 
 
 def _record(method: str, settings: TrajectorySettings, parts: Parts) -> dict[str, Any]:
-    """What tells this fit from any other."""
+    """What distinguishes this fit from any other."""
     from shiftbench.methods.trajectories import member
 
     record: dict[str, Any] = {"method": method, "settings": settings.to_dict()}
@@ -94,24 +94,24 @@ def _record(method: str, settings: TrajectorySettings, parts: Parts) -> dict[str
         "train": len(train),
         "dev_in": len(dev),
         "horizon": int(train.targets.shape[1]),
-        "sha256": [situations.digest(part, read) for part in parts],
+        "sha256": [digest(part, read) for part in parts],
     }
     record["libraries"] = {"torch": importlib.metadata.version("torch")}
     return record
 
 
-def _shapes(record: dict[str, Any], given: Situations) -> dict[str, list[int]]:
+def _shapes(record: dict[str, Any], dataset: TrajectoryDataset) -> dict[str, list[int]]:
     """The shapes of one request's inputs by name."""
     from shiftbench.methods.trajectories import member
 
-    inputs = member.reader(record)(given, np.arange(1))
+    inputs = member.reader(record)(dataset, np.arange(1))
     return {name: list(values.shape[1:]) for name, values in inputs.items()}
 
 
 def _train_missing(
     folder: Path, parts: Parts, settings: TrajectorySettings, *, cores: int, progress: Progress | None
 ) -> None:
-    """Train the members that are not whole in `folder`."""
+    """Train the members that are missing or incomplete in `folder`."""
     from shiftbench.methods import member_training
     from shiftbench.methods.trajectories import member
 
@@ -131,8 +131,8 @@ def _train_missing(
 
 @contextmanager
 def _given(folder: Path, parts: Parts) -> Iterator[str]:
-    """A file that tells processes the folder and what to learn from, while the block lasts."""
+    """A temporary file that gives processes the folder and the data sets."""
     with tempfile.TemporaryDirectory() as private:  # only this user may write there
-        path = Path(private) / "situations.pickle"
+        path = Path(private) / "datasets.pickle"
         path.write_bytes(pickle.dumps((folder.absolute(), *parts)))
         yield str(path)

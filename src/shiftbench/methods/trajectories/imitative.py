@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shiftbench.ensembles import Trajectories
 from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import PlannerSettings
-from shiftbench.trajectory_ensembles import Trajectories
 
 if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
-    from shiftbench.methods.trajectories.situations import Situations
+    from shiftbench.methods.trajectories.dataset import TrajectoryDataset
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Settings(PlannerSettings):
 
 
 def fit(
-    train: Situations,
-    dev: Situations,
+    train: TrajectoryDataset,
+    dev: TrajectoryDataset,
     *,
     settings: Settings,
     folder: str | os.PathLike[str],
@@ -42,7 +42,7 @@ def fit(
 
 
 def predict(
-    situations: Situations,
+    dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
     cores: int | None = None,
@@ -53,4 +53,4 @@ def predict(
     fitting.require_torch("imitative")
     from shiftbench.methods.trajectories import answers
 
-    return answers.plans("imitative", situations, folder=folder, cores=cores, progress=progress, ensemble=ensemble)
+    return answers.plans("imitative", dataset, folder=folder, cores=cores, progress=progress, ensemble=ensemble)

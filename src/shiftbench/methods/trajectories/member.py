@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from shiftbench.errors import ShiftbenchError
 from shiftbench.methods import fitted_folder, member_files, member_training, workers
 from shiftbench.methods.training import Objective, Schedule
-from shiftbench.methods.trajectories import feed, planner_net, situations
-from shiftbench.methods.trajectories.feed import Ahead, Feed
+from shiftbench.methods.trajectories import batch_reader, planner_net
+from shiftbench.methods.trajectories.batch_reader import BatchReader, PrefetchingReader
+from shiftbench.methods.trajectories.dataset import Arrays, Rows, TrajectoryDataset, request_name
 from shiftbench.methods.trajectories.planner_net import PlannerNet
-from shiftbench.methods.trajectories.situations import Arrays, Rows, Situations
 from shiftbench.methods.trajectories.vector_net import VectorNet
 from shiftbench.methods.workers import Report
 
@@ -37,9 +37,9 @@ class Batch(NamedTuple):
     targets: Tensor
 
 
-def reader(record: Mapping[str, Any]) -> feed.Read:
+def reader(record: Mapping[str, Any]) -> batch_reader.Read:
     """What reads the inputs of the networks of a fit."""
-    return feed.vectors if record["method"] == "vector" else planner_net.reader(record["settings"])
+    return batch_reader.vectors if record["method"] == "vector" else planner_net.reader(record["settings"])
 
 
 def network(record: Mapping[str, Any], *, seed: int) -> Any:
@@ -74,7 +74,10 @@ def schedule(settings: Mapping[str, Any], records: int, *, seed: int) -> Schedul
 
 
 def objective(
-    parts: tuple[Situations, Situations], read: Callable[[Rows], Arrays], dev: Feed, place: torch.device
+    parts: tuple[TrajectoryDataset, TrajectoryDataset],
+    read: Callable[[Rows], Arrays],
+    dev: BatchReader,
+    place: torch.device,
 ) -> Objective[Batch]:
     """What to learn from the first of `parts`, whose inputs `read` gives, judged on the second, which `dev` reads."""
     train, judged = parts
@@ -101,7 +104,7 @@ def objective(
     return Objective(records=len(train), batch=batch, loss=loss, validate=validate)
 
 
-def require_finite(losses: Tensor, train: Situations, rows: Rows) -> None:
+def require_finite(losses: Tensor, train: TrajectoryDataset, rows: Rows) -> None:
     """Check the losses [B] of these requests.
 
     Raises:
@@ -112,11 +115,13 @@ def require_finite(losses: Tensor, train: Situations, rows: Rows) -> None:
     bad = int(torch.nonzero(~torch.isfinite(losses))[0, 0])
     raise ShiftbenchError(
         f"training: expected finite losses, found {float(losses[bad])} for "
-        f"{situations.name(train, int(rows[bad]))}. Lower the learning rate, or raise the least scale."
+        f"{request_name(train, int(rows[bad]))}. Lower the learning rate, or raise the least scale."
     )
 
 
-def train(folder: Path, parts: tuple[Situations, Situations], member: int, *, report: Report, number: int = 0) -> None:
+def train(
+    folder: Path, parts: tuple[TrajectoryDataset, TrajectoryDataset], member: int, *, report: Report, number: int = 0
+) -> None:
     """Train one member on (train, dev_in), from where it was cut off, and write its two files.
 
     `number` is that of the process: with several GPUs each process has one of its own.
@@ -129,14 +134,20 @@ def train(folder: Path, parts: tuple[Situations, Situations], member: int, *, re
     saved = member_training.checkpoint_of(kept, member)
     found = (saved.load() or {}).get("step", 0)
     step = found if isinstance(found, int) and 0 <= found <= how.steps else 0  # then `training` refuses it
-    order = feed.orders(seed, records=len(parts[0]), batch=how.batch, step=step, steps=how.steps)
-    ahead = Ahead(Feed(chosen[0], read), order)
+    order = batch_reader.orders(seed, records=len(parts[0]), batch=how.batch, step=step, steps=how.steps)
+    prefetching = PrefetchingReader(BatchReader(chosen[0], read), order)
     try:
         member_training.train_member(
-            kept, member, net, objective(chosen, ahead, Feed(chosen[1], read), place), how, saved=saved, report=report
+            kept,
+            member,
+            net,
+            objective(chosen, prefetching, BatchReader(chosen[1], read), place),
+            how,
+            saved=saved,
+            report=report,
         )
     finally:
-        ahead.close()
+        prefetching.close()
 
 
 def load(folder: Path, record: Mapping[str, Any], member: int) -> Any:

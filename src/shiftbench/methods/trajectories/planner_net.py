@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from shiftbench.methods.trajectories import feed, likelihood
+from shiftbench.methods.trajectories import batch_reader, likelihood
 from shiftbench.methods.trajectories.autoregression import Decoder, linear_head, two_layer_head
 from shiftbench.methods.trajectories.dropout import HeldDropout
 from shiftbench.methods.trajectories.encoder import MobileNetV2
@@ -56,6 +56,6 @@ class PlannerNet(nn.Module):
         return -self.decoder.log_prob(targets, context)
 
 
-def reader(settings: Mapping[str, Any]) -> feed.Read:
+def reader(settings: Mapping[str, Any]) -> batch_reader.Read:
     """What reads the inputs of these networks."""
-    return feed.maps(settings["pooling"], settings.get("crop"))
+    return batch_reader.maps(settings["pooling"], settings.get("crop"))

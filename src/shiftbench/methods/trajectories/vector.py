@@ -1,4 +1,4 @@
-"""A network of vectors: tracks and polylines as tokens, D queries that listen to them and become a mixture of
+"""A network of vectors: tracks and polylines as tokens, D queries that attend to them and become a mixture of
 trajectories, trained on the cNLL that is scored. An ensemble of such networks is the mixture of all their modes.
 
 The encoder of polylines follows VectorNet (Gao et al., CVPR 2020), the queries Scene Transformer's and MTR's idea of
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shiftbench.ensembles import Mixture
 from shiftbench.methods.settings import layer_width, non_negative, positive, whole_number
 from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import TrajectorySettings
-from shiftbench.trajectory_ensembles import Mixture
 
 if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
-    from shiftbench.methods.trajectories.situations import Situations
+    from shiftbench.methods.trajectories.dataset import TrajectoryDataset
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Settings(TrajectorySettings):
         batch, learning_rate, weight_decay, epochs, dropout: see `TrajectorySettings`.
         width: of tokens; a multiple of 8 from 16, and of the heads.
         heads: of each attention.
-        mixing: blocks in which all tokens listen to each other; the expensive ones.
-        layers: blocks in which the modes listen to each other and to the tokens.
-        lines: polylines that are seen, the nearest so many.
+        mixing: blocks in which all tokens attend to each other; the expensive ones.
+        layers: blocks in which the modes attend to each other and to the tokens.
+        lines: how many polylines are seen, the nearest ones.
         modes: D; with five members 25 modes in all, as many as are scored.
         first_sigma_m: the standard deviation that training begins with, in metres; it ends with 1.
     """
@@ -59,8 +59,8 @@ class Settings(TrajectorySettings):
 
 
 def fit(
-    train: Situations,
-    dev: Situations,
+    train: TrajectoryDataset,
+    dev: TrajectoryDataset,
     *,
     settings: Settings,
     folder: str | os.PathLike[str],
@@ -75,21 +75,20 @@ def fit(
 
 
 def predict(
-    situations: Situations,
+    dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
     cores: int | None = None,
     progress: Progress | None = None,
     ensemble: str = "deep",
 ) -> Mixture:
-    """The mixture of each member for each request; `Mixture.merged` makes one of them, `Mixture.uncertainty` says how
-    sure they are.
+    """The mixture of each member for each request; `Mixture.merged` makes one of them.
 
     "deep": the M networks are the members. "dropout": the first network under M sets of masks, the same for all
-    requests. Errors are those of `cloning.predict`. All is in memory: 4 bytes for each number [N, M, D, T, 2] and 8 for
+    requests. Errors are those of `cloning.predict`. All is in memory: 4 bytes for each number [M, N, D, T, 2] and 8 for
     each weight.
     """
     fitting.require_torch("vector")
     from shiftbench.methods.trajectories import answers
 
-    return answers.mixtures("vector", situations, folder=folder, cores=cores, progress=progress, ensemble=ensemble)
+    return answers.mixtures("vector", dataset, folder=folder, cores=cores, progress=progress, ensemble=ensemble)

@@ -13,8 +13,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from shiftbench import files
+from shiftbench import files, measures
 from shiftbench.assessment import Options
+from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.methods import fitted_folder
 from shiftbench.partition.settings import SPLITS
@@ -37,7 +38,6 @@ from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
-from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
 MAIN = Selection()
 PLANNING = Selection("planning", compared=False)
@@ -277,21 +277,31 @@ def _predicted(
 
 def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Answered:
     assert isinstance(predicted, Mixture)
-    trajectories, weights = predicted.merged()
+    merged = predicted.merged()
+    trajectories, weights = merged.trajectories[0], merged.weights[0]
     recipe = {**fitted.settings, "method": VECTOR, "ensemble": "deep", "modes": trajectories.shape[1]}
     about = (
         f"{predicted.members} networks of {predicted.weights.shape[2]} modes as one mixture; uncertain where they do "
         "not expect one another's modes"
     )
-    certain = predicted.uncertainty("cross_entropy")
-    found = Answered(fitted.planned.name, "ensemble", recipe, trajectories, weights, certain, about)
-    others = {name: predicted.uncertainty(name) for name in ("pairwise_ade", "weight_entropy")}
-    return replace(found, measure="cross_entropy", others=others)
+    measured = {name: measures.uncertainty(predicted, name) for name in measures.measures_for(predicted)}
+    headline = measures.headline(predicted)
+    return Answered(
+        fitted.planned.name,
+        "ensemble",
+        recipe,
+        trajectories,
+        weights,
+        measured.pop(headline),
+        about,
+        headline,
+        measured,
+    )
 
 
 def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) -> Answered:
     each = plans.plans_per_member
-    made = planned(plans.trajectories, plans.scores, planner.settings(each))
+    made = planned(plans, planner.settings(each))
     recipe = planner.recipe(settings, each)
     role: Role = "model" if planner.alone else "ensemble"
     about = (

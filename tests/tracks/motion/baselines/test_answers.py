@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from shiftbench.ensembles import Trajectories
+from shiftbench.measures import uncertainty
 from shiftbench.metrics import motion as metrics
 from shiftbench.tracks.motion.baselines import answers, planning
 from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
@@ -87,12 +89,14 @@ def test_blocks_make_no_difference(requests, monkeypatch):
 
 
 @pytest.mark.parametrize("members", [1, 2, 5])
-def test_systems_say_what_planning_says_of_the_same_scores(rng, members):
+def test_systems_are_what_planning_makes_of_the_same_scores(rng, members):
     each = 3
-    trajectories = rng.normal(size=(6, members * each, 25, 2)).astype(np.float32)
-    scores = rng.normal(-40, 10, (6, members, members * each))
+    ensemble = Trajectories(
+        rng.normal(size=(members, 6, each, 25, 2)), rng.normal(-40, 10, (members, 6, members * each))
+    )
+    trajectories, scores = ensemble.plans, np.moveaxis(ensemble.scores, 0, 1)
     for system in (*planners("cloning", "BC", members), *every_planner("cloning", "BC", members)):
-        chosen, weights, uncertainty = planned(trajectories, scores, system.settings(each))
+        chosen, weights, certain = planned(ensemble, system.settings(each))
         count, candidates = system.members, system.members * each
         of_these = planning.aggregate(scores[:, :count, :candidates], system.aggregation)
         for row in range(len(scores)):
@@ -102,7 +106,13 @@ def test_systems_say_what_planning_says_of_the_same_scores(rng, members):
             powers = np.exp(best - best.max())
             assert weights[row] == pytest.approx(powers / powers.sum(), rel=1e-9)
             again = planning.aggregate(best[:, None], system.aggregation, axis=0)
-            assert uncertainty[row] == pytest.approx(-again[0], rel=1e-9)
+            assert certain[row] == pytest.approx(-again[0], rel=1e-9)
+
+
+def test_the_measure_of_plans_is_the_uncertainty_of_planning_by_the_model_average(rng):
+    ensemble = Trajectories(rng.normal(size=(3, 40, 4, 25, 2)), rng.normal(-40, 10, (3, 40, 12)))
+    expected = planned(ensemble, planning.Settings(plans_per_member=4))[2]
+    np.testing.assert_array_equal(uncertainty(ensemble, "plan_nll"), expected)
 
 
 def test_an_answer_is_the_submission_that_is_written(rng, truth, tmp_path):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.tracks.motion.baselines import plan_files
-from shiftbench.trajectory_ensembles import Mixture, Trajectories
 
 
 def plans(rng):
-    return Trajectories(rng.normal(size=(4, 6, 25, 2)).astype(np.float32), rng.normal(size=(4, 3, 6)), 2)
+    return Trajectories(rng.normal(size=(3, 4, 2, 25, 2)).astype(np.float32), rng.normal(size=(3, 4, 6)))
 
 
 def mixture(rng):
-    weights = rng.random((4, 2, 3))
-    return Mixture(rng.normal(size=(4, 2, 3, 25, 2)).astype(np.float32), weights / weights.sum(axis=2, keepdims=True))
+    weights = rng.random((2, 4, 3))
+    return Mixture(rng.normal(size=(2, 4, 3, 25, 2)).astype(np.float32), weights / weights.sum(axis=2, keepdims=True))
 
 
 class Maker:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.check import Vector
-from shiftbench.methods.trajectories.situations import Situations
+from shiftbench.ensembles import Trajectories
+from shiftbench.methods.trajectories.dataset import TrajectoryDataset
 from shiftbench.score import Role, System
 from shiftbench.scored import Scored
 from shiftbench.tracks.motion.baselines import planning
@@ -64,16 +65,14 @@ class Answered:
         }
 
 
-def planned(trajectories: Any, scores: Any, settings: planning.Settings) -> tuple[Any, Vector, Vector]:
-    """Trajectories [N, D, 25, 2], weights [N, D] and uncertainty [N] that robust imitative planning makes of all plans.
-
-    trajectories: [N, G, 25, 2]. scores: [N, K, G], log-likelihoods of the plans under each member.
-    """
-    plans = planning.plan(scores, settings)
-    return planning.chosen_trajectories(trajectories, plans), plans.weights, plans.uncertainty
+def planned(ensemble: Trajectories, settings: planning.Settings) -> tuple[Any, Vector, Vector]:
+    """Trajectories [N, D, 25, 2], weights [N, D] and uncertainty [N] that robust imitative planning makes of all
+    plans."""
+    plans = planning.plan(np.moveaxis(ensemble.scores, 0, 1), settings)
+    return planning.chosen_trajectories(ensemble.plans, plans), plans.weights, plans.uncertainty
 
 
-def constant_velocity(requests: Situations) -> Answered:
+def constant_velocity(requests: TrajectoryDataset) -> Answered:
     """The baseline that needs no model: keep the last observed velocity; the faster, the less certain."""
     parts = [
         _last_velocity(requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"])

@@ -15,9 +15,10 @@ import polars as pl
 from shiftbench import check, scored
 from shiftbench.assessment import Options
 from shiftbench.check import Flags, Vector
+from shiftbench.ensembles.trajectories import MOST_MODES
 from shiftbench.errors import PredictionsError, UnknownNameError
 from shiftbench.metric import METRICS
-from shiftbench.metrics.modes import MOST_MODES, Index, mixture_scores, named
+from shiftbench.metrics.modes import Index, mixture_scores, named
 from shiftbench.scored import Records, Scored
 from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame, shown
 from shiftbench.tracks.motion.submissions.submitted import Submission

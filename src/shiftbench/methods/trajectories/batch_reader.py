@@ -1,4 +1,4 @@
-"""Batches of inputs: read where they lie, kept in memory where they fit, and the next one read while one is learnt."""
+"""Batches of inputs: read on demand, cached in memory where they fit, and prefetched during training."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from torch.nn import functional
 
 from shiftbench.errors import SettingsError
 from shiftbench.methods import determinism
-from shiftbench.methods.trajectories import situations as given
-from shiftbench.methods.trajectories.situations import Arrays, Rows, Situations
+from shiftbench.methods.trajectories.dataset import Arrays, Rows, TrajectoryDataset, require_finite
 
-CACHE_BYTES = 1 << 30  # inputs of a partition up to this size are kept in memory by each process
-READ_ROWS = 64  # maps are made smaller so many at a time: bounds memory
+CACHE_BYTES = 1 << 30  # inputs of a partition up to this size are cached in memory by each process
+READ_ROWS = 64  # maps are pooled so many at a time: bounds memory
 
-Read = Callable[[Situations, Rows], Arrays]
+Read = Callable[[TrajectoryDataset, Rows], Arrays]
 
 
 def maps(pooling: int, crop: int | None = None) -> Read:
@@ -27,10 +26,10 @@ def maps(pooling: int, crop: int | None = None) -> Read:
     Of maps larger than `crop` by `crop` pixels only the middle is read.
     """
 
-    def read(situations: Situations, rows: Rows) -> Arrays:
+    def read(dataset: TrajectoryDataset, rows: Rows) -> Arrays:
         parts = []
         for start in range(0, len(rows), READ_ROWS):
-            part = torch.from_numpy(_middle(situations.maps(rows[start : start + READ_ROWS]), crop))
+            part = torch.from_numpy(_middle(dataset.maps(rows[start : start + READ_ROWS]), crop))
             if min(part.shape[2:]) < pooling:
                 raise SettingsError(
                     f"pooling: expected at most the pixels of a map {tuple(part.shape[2:])}, found {pooling}."
@@ -49,26 +48,26 @@ def _middle(maps: npt.NDArray[np.float32], size: int | None) -> npt.NDArray[np.f
     return np.ascontiguousarray(maps)
 
 
-def vectors(situations: Situations, rows: Rows) -> Arrays:
+def vectors(dataset: TrajectoryDataset, rows: Rows) -> Arrays:
     """Reads vector features by name, each [B, …]."""
-    return situations.vectors(rows)
+    return dataset.vectors(rows)
 
 
-class Feed:
-    """Gives the inputs of requests; those of all are kept in memory once read, if they fit into `cache_bytes`.
+class BatchReader:
+    """Reads the inputs of requests, and caches them if those of all requests fit into `cache_bytes`.
 
-    Whether they do makes no difference to what is given. Not for several threads at a time.
+    Caching makes no difference to the inputs. Not thread-safe.
     """
 
-    def __init__(self, situations: Situations, read: Read, *, cache_bytes: int = CACHE_BYTES) -> None:
-        self.situations, self.read = situations, read
-        first = read(situations, np.arange(1))
-        fits = len(situations) * sum(values.nbytes for values in first.values()) <= cache_bytes
+    def __init__(self, dataset: TrajectoryDataset, read: Read, *, cache_bytes: int = CACHE_BYTES) -> None:
+        self.dataset, self.read = dataset, read
+        first = read(dataset, np.arange(1))
+        fits = len(dataset) * sum(values.nbytes for values in first.values()) <= cache_bytes
         self.kept: Arrays = {
-            name: np.empty((len(situations), *values.shape[1:]), values.dtype)
+            name: np.empty((len(dataset), *values.shape[1:]), values.dtype)
             for name, values in (first.items() if fits else ())
         }
-        self.known = np.zeros(len(situations), dtype=np.bool_)
+        self.known = np.zeros(len(dataset), dtype=np.bool_)
 
     def __call__(self, rows: Rows) -> Arrays:
         """The inputs of these requests by name, each [B, …].
@@ -86,33 +85,33 @@ class Feed:
         return {name: values[rows] for name, values in self.kept.items()}
 
     def _read(self, rows: Rows) -> Arrays:
-        inputs = self.read(self.situations, rows)
-        given.require_finite(self.situations, rows, inputs)
+        inputs = self.read(self.dataset, rows)
+        require_finite(self.dataset, rows, inputs)
         return inputs
 
 
-class Ahead:
-    """A feed that a thread of its own works for: while a batch is learnt, the one expected next is read.
+class PrefetchingReader:
+    """Reads the next expected batch in a thread of its own while the current one is trained on.
 
-    What is asked for is given, expected or not; `expected` counts how often it was.
+    Any batch can be read, expected or not; `expected` counts those that were.
     """
 
-    def __init__(self, feed: Feed, orders: Iterator[Rows]) -> None:
-        self.feed, self.orders = feed, orders
+    def __init__(self, reader: BatchReader, orders: Iterator[Rows]) -> None:
+        self.reader, self.orders = reader, orders
         self.pool = ThreadPoolExecutor(1)
         self.expected = 0
         self.next: tuple[Rows, Future[Arrays]] | None = None
         self._begin()
 
     def __call__(self, rows: Rows) -> Arrays:
-        """The inputs of these requests; see `Feed`."""
+        """The inputs of these requests; see `BatchReader`."""
         inputs = None
         if self.next is not None:
             wanted, future = self.next
             read = future.result()
             if np.array_equal(wanted, rows):
                 inputs, self.expected = read, self.expected + 1
-        inputs = self.feed(rows) if inputs is None else inputs
+        inputs = self.reader(rows) if inputs is None else inputs
         self._begin()
         return inputs
 
@@ -122,11 +121,11 @@ class Ahead:
 
     def _begin(self) -> None:
         rows = next(self.orders, None)
-        self.next = None if rows is None else (rows, self.pool.submit(self.feed, rows))
+        self.next = None if rows is None else (rows, self.pool.submit(self.reader, rows))
 
 
 def orders(seed: int, *, records: int, batch: int, step: int, steps: int) -> Iterator[Rows]:
-    """The requests [B] of each step from `step` on, in the order in which `training.train` asks for them."""
+    """The requests [B] of each step from `step` on, in the order in which `training.train` uses them."""
     per_epoch = -(-records // batch)
     for epoch in range(step // per_epoch, -(-steps // per_epoch)):
         order = determinism.order(seed, epoch, records).numpy()

@@ -9,16 +9,16 @@ import torch
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import training
 from shiftbench.methods.training import Objective, Schedule
-from shiftbench.methods.trajectories import feed, situations
-from shiftbench.methods.trajectories.feed import Ahead, Feed
+from shiftbench.methods.trajectories import batch_reader, dataset
+from shiftbench.methods.trajectories.batch_reader import BatchReader, PrefetchingReader
 from tests.methods.trajectories.made_up import made_up
 
 GIVEN = made_up(23, seed=4)
 
 
-@pytest.mark.parametrize("read", [feed.maps(1), feed.maps(4), feed.vectors])
+@pytest.mark.parametrize("read", [batch_reader.maps(1), batch_reader.maps(4), batch_reader.vectors])
 def test_what_is_kept_is_what_is_read(read):
-    kept, again = Feed(GIVEN, read), Feed(GIVEN, read, cache_bytes=0)
+    kept, again = BatchReader(GIVEN, read), BatchReader(GIVEN, read, cache_bytes=0)
     assert kept.kept
     assert not again.kept
     for rows in (np.array([3, 1, 4]), np.array([1, 5, 9, 2]), np.array([3])):
@@ -28,24 +28,24 @@ def test_what_is_kept_is_what_is_read(read):
 
 
 def test_the_middle_of_maps_is_read():
-    found = feed.maps(2, 12)(GIVEN, np.array([2]))["maps"]
+    found = batch_reader.maps(2, 12)(GIVEN, np.array([2]))["maps"]
     expected = GIVEN.pictures[2, :, 10:22, 10:22].reshape(3, 6, 2, 6, 2).mean(axis=(2, 4))
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
-    np.testing.assert_array_equal(feed.maps(1, 99)(GIVEN, np.array([2]))["maps"][0], GIVEN.pictures[2])
+    np.testing.assert_array_equal(batch_reader.maps(1, 99)(GIVEN, np.array([2]))["maps"][0], GIVEN.pictures[2])
 
 
 def test_pixels_are_averaged():
-    found = feed.maps(4)(GIVEN, np.array([2]))["maps"]
+    found = batch_reader.maps(4)(GIVEN, np.array([2]))["maps"]
     expected = GIVEN.pictures[2].reshape(3, 8, 4, 8, 4).mean(axis=(2, 4))
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
     with pytest.raises(SettingsError, match=r"pooling: expected at most the pixels of a map \(32, 32\), found 33"):
-        feed.maps(33)(GIVEN, np.array([2]))
+        batch_reader.maps(33)(GIVEN, np.array([2]))
 
 
 @pytest.mark.parametrize("step", [0, 2, 5])
 def test_training_asks_for_the_batches_that_are_read_ahead(step):
     plan = Schedule(steps=11, batch=6, learning_rate=1e-3, validate_every=4, seed=99)
-    order = feed.orders(99, records=23, batch=6, step=step, steps=11)
+    order = batch_reader.orders(99, records=23, batch=6, step=step, steps=11)
     asked = []
 
     def batch(rows):
@@ -62,7 +62,9 @@ def test_training_asks_for_the_batches_that_are_read_ahead(step):
 
 
 def test_what_is_asked_for_is_given_expected_or_not():
-    ahead = Ahead(Feed(GIVEN, feed.vectors), iter([np.array([1, 2]), np.array([3, 4]), np.array([5])]))
+    ahead = PrefetchingReader(
+        BatchReader(GIVEN, batch_reader.vectors), iter([np.array([1, 2]), np.array([3, 4]), np.array([5])])
+    )
     try:
         for rows in ([1, 2], [9, 8], [5], [7]):
             found = ahead(np.array(rows))["history"]
@@ -77,8 +79,8 @@ def test_a_request_with_an_id_is_called_by_it():
         requests = {"id": ["a/1", "b/2"]}  # noqa: RUF012
 
     Named.requests = type("Table", (dict,), {"columns": ["id"]})(Named.requests)
-    assert situations.name(Named(), 1) == "request 'b/2'"
-    assert situations.name(GIVEN, 1234) == "request 1,234"
+    assert dataset.request_name(Named(), 1) == "request 'b/2'"
+    assert dataset.request_name(GIVEN, 1234) == "request 1,234"
 
 
 def test_inputs_that_are_not_finite_are_found_wherever_they_are():
@@ -86,11 +88,11 @@ def test_inputs_that_are_not_finite_are_found_wherever_they_are():
     features["points"][11, 0, 3, 1] = np.inf
     given = type(GIVEN)(GIVEN.targets, GIVEN.pictures, features)
     with pytest.raises(ArrayError, match=r"points: expected finite numbers, .* in request 11\."):
-        Feed(given, feed.vectors)(np.array([0, 11, 2]))
+        BatchReader(given, batch_reader.vectors)(np.array([0, 11, 2]))
 
 
 def test_a_hash_tells_targets_and_inputs_apart():
-    first = situations.digest(GIVEN, feed.maps(2))
-    assert first == situations.digest(made_up(23, seed=4), feed.maps(2))
-    assert first != situations.digest(made_up(23, seed=5), feed.maps(2))
-    assert first != situations.digest(GIVEN, feed.vectors)
+    first = dataset.digest(GIVEN, batch_reader.maps(2))
+    assert first == dataset.digest(made_up(23, seed=4), batch_reader.maps(2))
+    assert first != dataset.digest(made_up(23, seed=5), batch_reader.maps(2))
+    assert first != dataset.digest(GIVEN, batch_reader.vectors)

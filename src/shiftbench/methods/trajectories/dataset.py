@@ -1,4 +1,4 @@
-"""What a network learns from and answers about: requests with feature maps, vector features and what came true."""
+"""What a network learns from and predicts for: requests with feature maps, vector features and targets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Rows = npt.NDArray[np.int64]
 SAMPLED = 8  # requests whose inputs go into the hash, spread over all
 
 
-class Situations(Protocol):
-    """N requests, whose inputs are read when they are asked for. Sent to other processes by pickling."""
+class TrajectoryDataset(Protocol):
+    """N requests, whose inputs are read on demand. Pickled to reach other processes."""
 
     def __len__(self) -> int:
         """N, the number of requests."""
@@ -32,35 +32,35 @@ class Situations(Protocol):
     def vectors(self, rows: Any) -> Arrays:
         """Their vector features by name, each [B, …]."""
 
-    def select(self, rows: Any) -> Situations:
+    def select(self, rows: Any) -> TrajectoryDataset:
         """These requests alone."""
 
 
-def name(situations: Situations, row: int) -> str:
-    """What a request is called in a message: its id where the requests have ids, or else its place."""
-    requests = getattr(situations, "requests", None)
+def request_name(dataset: TrajectoryDataset, row: int) -> str:
+    """A request in a message: its id where the requests have ids, or else its position."""
+    requests = getattr(dataset, "requests", None)
     known = requests is not None and "id" in getattr(requests, "columns", ())
     return f"request {requests['id'][row]!r}" if known and requests is not None else f"request {row:,}"
 
 
-def problems(situations: Situations, part: str, *, least: int) -> list[str]:
-    """All that is wrong with the number and the targets of the requests to learn from."""
-    if len(situations) < least:
-        return [f"{part}: expected at least {least} requests, found {len(situations)}."]
-    targets = situations.targets
-    if targets.ndim != 3 or targets.shape[0] != len(situations) or not targets.shape[1] or targets.shape[2] != 2:
-        return [f"{part}: expected targets [{len(situations):,}, T, 2], found shape {targets.shape}."]
+def training_problems(dataset: TrajectoryDataset, part: str, *, least: int) -> list[str]:
+    """Everything wrong with the number and the targets of the requests to train on."""
+    if len(dataset) < least:
+        return [f"{part}: expected at least {least} requests, found {len(dataset)}."]
+    targets = dataset.targets
+    if targets.ndim != 3 or targets.shape[0] != len(dataset) or not targets.shape[1] or targets.shape[2] != 2:
+        return [f"{part}: expected targets [{len(dataset):,}, T, 2], found shape {targets.shape}."]
     bad = np.flatnonzero(~np.isfinite(targets).all(axis=(1, 2)))
     if len(bad):
-        first = name(situations, int(bad[0]))
+        first = request_name(dataset, int(bad[0]))
         return [
-            f"{part}: expected targets that are known at all steps, found NaN or infinity in {len(bad):,} of "
+            f"{part}: expected targets at all steps, found NaN or infinity in {len(bad):,} of "
             f"{len(targets):,} requests, first in {first}. Leave these requests out."
         ]
     return []
 
 
-def require_finite(situations: Situations, rows: Rows, inputs: Arrays) -> None:
+def require_finite(dataset: TrajectoryDataset, rows: Rows, inputs: Arrays) -> None:
     """Check inputs [B, …] of these requests.
 
     Raises:
@@ -74,15 +74,15 @@ def require_finite(situations: Situations, rows: Rows, inputs: Arrays) -> None:
         if len(bad):
             raise ArrayError(
                 f"{key}: expected finite numbers, found NaN or infinity in "
-                f"{name(situations, int(rows[bad[0]]))}. Prepare its scene again, or leave it out."
+                f"{request_name(dataset, int(rows[bad[0]]))}. Prepare its scene again, or leave it out."
             )
 
 
-def digest(situations: Situations, inputs: Any) -> str:
-    """The SHA-256 of all targets, and of what `inputs(situations, rows)` gives for a few requests spread over all."""
-    total = hashlib.sha256(np.ascontiguousarray(situations.targets).tobytes())
-    rows = np.unique(np.linspace(0, len(situations) - 1, SAMPLED).astype(np.int64))
-    for key, values in sorted(inputs(situations, rows).items()):
+def digest(dataset: TrajectoryDataset, inputs: Any) -> str:
+    """The SHA-256 of all targets, and of what `inputs(dataset, rows)` gives for a few requests spread over all."""
+    total = hashlib.sha256(np.ascontiguousarray(dataset.targets).tobytes())
+    rows = np.unique(np.linspace(0, len(dataset) - 1, SAMPLED).astype(np.int64))
+    for key, values in sorted(inputs(dataset, rows).items()):
         total.update(f"{key} {values.dtype.str} {values.shape}\n".encode())
         total.update(np.ascontiguousarray(values).tobytes())
     return total.hexdigest()

@@ -1,0 +1,23 @@
+"""What the M members of an ensemble predict for N records: one contract, members first, ragged where the field is."""
+
+from shiftbench.ensembles.categorical import LOG_EPSILON, Categorical, class_probabilities
+from shiftbench.ensembles.ensemble import Array, Ensemble, combine, concatenated
+from shiftbench.ensembles.gaussian import Gaussian
+from shiftbench.ensembles.hypotheses import Hypotheses
+from shiftbench.ensembles.masks import Masks
+from shiftbench.ensembles.trajectories import Mixture, Trajectories
+
+__all__ = [
+    "LOG_EPSILON",
+    "Array",
+    "Categorical",
+    "Ensemble",
+    "Gaussian",
+    "Hypotheses",
+    "Masks",
+    "Mixture",
+    "Trajectories",
+    "class_probabilities",
+    "combine",
+    "concatenated",
+]

@@ -1,0 +1,82 @@
+"""Members that predict class probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
+from shiftbench.errors import ArrayError
+
+# How far class probabilities may be from summing to 1: float32 softmax and four printed decimals pass.
+SUM_TOLERANCE = 1e-3
+# The published code adds this inside the logarithm of every probability, and so do we: that of 0 is then finite.
+LOG_EPSILON = 1e-10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Categorical(Ensemble):
+    """Members that predict class probabilities [M, N, C]; `classes` may name the C classes.
+
+    Held as read-only float64, without a copy of what is float64 already, and not rescaled to sum to 1.
+
+    Raises:
+        ArrayError: naming every problem: not [M, N, C], fewer than two classes, NaN, infinity, probabilities
+            outside [0, 1] or not summing to 1 within 0.001, class names that repeat or are not C in number.
+    """
+
+    probabilities: Array
+    classes: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        hint = "One model? Use probabilities[None]. Two classes? Use np.stack([1 - p, p], axis=-1)."
+        array, problems = class_probabilities(self.probabilities, "[M, N, C]", hint=hint)
+        if self.classes is not None:
+            object.__setattr__(self, "classes", tuple(self.classes))
+            problems += _class_problems(tuple(self.classes), array.shape[-1])
+        if problems:
+            raise ArrayError(*problems)
+        hold(self, probabilities=array)
+
+    def answers(self) -> Array:
+        """The probabilities of the mixture [N, C]."""
+        return np.asarray(self.probabilities.mean(axis=0))
+
+    def labels(self) -> npt.NDArray[Any]:
+        """The most probable class of the mixture [N], the first of equals: its name, or else its index."""
+        indices = np.asarray(self.answers().argmax(axis=-1))
+        return indices if self.classes is None else np.asarray(np.asarray(self.classes)[indices])
+
+
+def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, list[str]]:
+    """Class probabilities with the axes "[M, N, C]" or "[N, C]" as float64, and all that is wrong with them."""
+    name = "probabilities"
+    array, problems = numbers(name, values, axes, hint=hint)
+    if not array.size:
+        return array, problems
+    if array.shape[-1] < 2:
+        problems.append(f"{name}: expected at least 2 classes on the last axis, found {array.shape[-1]}.")
+    if not (array.min() >= 0 and array.max() <= 1 + SUM_TOLERANCE):
+        bad = (array < 0) | (array > 1 + SUM_TOLERANCE)
+        if bad.any():
+            found = f"found {array[bad][0]:g} ({where(np.asarray(bad.any(axis=-1)))})"
+            problems.append(f"{name}: expected values in [0, 1], {found}. Logits? Apply a softmax first.")
+    with np.errstate(invalid="ignore"):
+        sums = array @ np.ones(array.shape[-1])
+        bad = np.abs(sums - 1) > SUM_TOLERANCE
+    if bad.any():
+        found = f"found {sums[bad][0]:g} ({where(bad)})"
+        problems.append(f"{name}: expected a sum of 1 over the classes, {found}. Divide by the sum.")
+    return array, problems
+
+
+def _class_problems(classes: tuple[Any, ...], expected: int) -> list[str]:
+    problems = []
+    if expected and len(classes) != expected:
+        problems.append(f"classes: expected {expected} names, one for each class, found {len(classes)}.")
+    if len(set(classes)) < len(classes):
+        problems.append(f"classes: expected different names, found {', '.join(map(str, classes))}.")
+    return problems

@@ -1,0 +1,242 @@
+"""The contract of all ensembles: what M members predict for N records; members first, checked once, then read-only."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check
+from shiftbench.check import Flags
+from shiftbench.errors import ArrayError
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Key = slice | Index
+Kind = TypeVar("Kind", bound="Ensemble")
+
+# Values in a block of records: temporaries of this size stay in the cache.
+BLOCK_VALUES = 1 << 17
+EVERYTHING = slice(None)
+
+
+class Ensemble:
+    """What every ensemble can do: count its members and records, and give parts of itself.
+
+    A kind of ensemble is a frozen dataclass. Its arrays begin with the axes [M, N], or with those that `AXES` names, a
+    letter for each: M for members, N for records, any other letter for values of records of different length, held one
+    record after the other. A kind with such axes finds the values of given records in `_places`.
+    """
+
+    AXES: ClassVar[Mapping[str, str]] = {}
+    combinable: ClassVar[bool] = True  # whether members of several ensembles can stand side by side
+
+    @property
+    def members(self) -> int:
+        """M, the number of members."""
+        return self._size("M")
+
+    @property
+    def records(self) -> int:
+        """N, the number of records."""
+        return self._size("N")
+
+    @property
+    def models(self) -> int:
+        """How many models predict: the members, unless a model has several draws."""
+        return self.members
+
+    def model(self, k: int) -> Self:
+        """Model k, 0 … models-1, alone."""
+        return self.member(k)
+
+    def member(self, m: int) -> Self:
+        """Member m, 0 … M-1, alone: an ensemble with M = 1."""
+        if not 0 <= m < self.members:
+            raise ArrayError(f"member: expected 0 to {self.members - 1}, found {m}.")
+        return self.of_members(slice(m, m + 1))
+
+    def of_members(self, members: slice | Sequence[int]) -> Self:
+        """These members alone, in this order; without a copy if `members` is a slice."""
+        return self._at({"M": members if isinstance(members, slice) else np.asarray(members)})
+
+    def select(self, indices: Any) -> Self:
+        """The records at `indices`: positions [K], booleans [N], or a slice.
+
+        Raises:
+            ArrayError: if `indices` is not one-dimensional, is out of range, or keeps no record.
+        """
+        rows = indices if isinstance(indices, slice) else np.asarray(indices)
+        if isinstance(rows, np.ndarray) and rows.ndim != 1:
+            raise ArrayError(f"indices: expected one dimension, found shape {rows.shape}. Use .ravel().")
+        try:
+            part = self._at(self._places(rows))
+        except IndexError as error:
+            wanted = f"indices: expected positions below {self.records:,}, or as many booleans"
+            raise ArrayError(f"{wanted}, found: {error}.") from None
+        if not part.records:
+            raise ArrayError("indices: expected to keep at least one record, found none.")
+        return part
+
+    def blocks(self, *, values: int | None = None) -> Iterator[tuple[slice, Self]]:
+        """Blocks of consecutive records, each of about `values` numbers, with their places: bounds memory."""
+        for start, stop in pairwise([*self._starts(values or BLOCK_VALUES), self.records]):
+            rows = slice(start, stop)
+            yield rows, self._at(self._places(rows))
+
+    @property
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    def _axes(self, name: str) -> str:
+        return self.AXES.get(name, "MN")
+
+    def _size(self, axis: str) -> int:
+        return next(
+            int(array.shape[self._axes(name).index(axis)])
+            for name, array in self._arrays.items()
+            if axis in self._axes(name)
+        )
+
+    def _places(self, rows: Key) -> dict[str, Key]:
+        """Where the values of records are on each axis that depends on records."""
+        return {"N": rows}
+
+    def _starts(self, values: int) -> Sequence[int]:
+        """The first record of each block of about so many numbers."""
+        return range(0, self.records, max(1, values // self._numbers_per_record()))
+
+    def _numbers_per_record(self) -> int:
+        return max(array.size for array in self._arrays.values()) // self.records
+
+    def _at(self, places: Mapping[str, Key]) -> Self:
+        """The part at these places of each axis; an axis that is not named stays whole."""
+        return self._with(
+            {
+                name: array[tuple(places.get(axis, EVERYTHING) for axis in self._axes(name))]
+                for name, array in self._arrays.items()
+            }
+        )
+
+    def _with(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        # Parts of checked arrays need no second check, so the constructor is passed by.
+        part = copy.copy(self)
+        hold(part, **arrays)
+        return part
+
+    def _growing(self, name: str, *, members: bool) -> int | None:
+        """The axis along which an array grows with further members, or else with further records; None for neither."""
+        return next((place for place, axis in enumerate(self._axes(name)) if (axis == "M") == members), None)
+
+    def _form(self, *, members: bool) -> tuple[Any, ...]:
+        """The shapes of the arrays without the axes that grow."""
+        shapes = []
+        for name, array in self._arrays.items():
+            place = self._growing(name, members=members)
+            shapes.append(array.shape if place is None else (*array.shape[:place], *array.shape[place + 1 :]))
+        return tuple(shapes)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(members={self.members}, records={self.records})"
+
+
+def combine(*ensembles: Kind) -> Kind:
+    """One mixture of the members of all, side by side, each with the same weight, on the same records.
+
+    Raises:
+        ArrayError: no ensembles, or ensembles of different kinds, numbers of records, or classes; members that score
+            one another's plans.
+    """
+    kinds = sorted({type(ensemble).__name__ for ensemble in ensembles})
+    if len(kinds) != 1:
+        raise ArrayError(f"combine: expected ensembles of one kind, found {' and '.join(kinds) or 'none'}.")
+    first, problems = ensembles[0], []
+    if not first.combinable:
+        raise ArrayError(f"combine: not supported for {kinds[0]}, whose members score one another's plans.")
+    shared = [name for name in first._arrays if "M" not in first._axes(name)]
+    if len({ensemble._form(members=True) for ensemble in ensembles}) > 1 or not all(
+        np.array_equal(ensemble._arrays[name], first._arrays[name]) for ensemble in ensembles for name in shared
+    ):
+        found = ", ".join(map(_shapes, ensembles))
+        problems.append(f"combine: expected the same records and number of classes, found shapes {found}.")
+    names = {getattr(ensemble, "classes", None) for ensemble in ensembles}
+    if len(names) > 1:
+        problems.append(f"combine: expected the same classes in the same order, found {list(names)}.")
+    if problems:
+        raise ArrayError(*problems)
+    return _joined(ensembles, members=True)
+
+
+def concatenated(parts: Sequence[Kind]) -> Kind:
+    """The records of several ensembles of the same members, one after the other.
+
+    Raises:
+        ArrayError: no ensembles, or ensembles that differ in kind, members, or other axes than the records.
+    """
+    if not parts:
+        raise ArrayError("concatenated: expected at least one ensemble, found none.")
+    if len({(type(part), part._form(members=False)) for part in parts}) > 1:
+        found = " and ".join(sorted({f"{type(part).__name__} {_shapes(part)}" for part in parts}))
+        raise ArrayError(f"concatenated: expected ensembles that differ in their records alone, found {found}.")
+    return _joined(parts, members=False)
+
+
+def _joined(parts: Sequence[Kind], *, members: bool) -> Kind:
+    first = parts[0]
+    places = {name: first._growing(name, members=members) for name in first._arrays}
+    return first._with(
+        {
+            name: np.concatenate([part._arrays[name] for part in parts], axis=place)
+            for name, place in places.items()
+            if place is not None
+        }
+    )
+
+
+def _shapes(ensemble: Ensemble) -> str:
+    return " and ".join(sorted({str(array.shape) for array in ensemble._arrays.values()}))
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def numbers(
+    name: str, values: Any, axes: str, *, dtype: npt.DTypeLike = np.float64, hint: str = ""
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """Values with axes such as "[M, N]" as an array of `dtype`, without a copy of what is one, and all that is wrong.
+
+    An array of another form is given back as an empty one.
+    """
+    nothing, hint = np.empty((0,) * (axes.count(",") + 1)), hint and f" {hint}"
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        return nothing, [f"{name}: expected an array {axes}, found a ragged sequence.{hint}"]
+    if array.dtype.kind not in "biuf":
+        return nothing, [f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first."]
+    if np.dtype(dtype).kind == "i" and array.dtype.kind not in "iu":
+        return nothing, [f"{name}: expected integers, found dtype {array.dtype}."]
+    if array.ndim != nothing.ndim:
+        return nothing, [f"{name}: expected {axes}, found shape {array.shape}.{hint}"]
+    if not array.size:
+        return nothing, [f"{name}: expected at least one of each of {axes}, found shape {array.shape}."]
+    return array.astype(dtype, copy=False), check.value_problems(name, array)
+
+
+def hold(ensemble: Ensemble, **arrays: npt.NDArray[Any]) -> None:
+    """Make read-only views of arrays the fields of a frozen ensemble."""
+    for name, array in arrays.items():
+        view = array.view()
+        view.flags.writeable = False
+        object.__setattr__(ensemble, name, view)
+
+
+def where(bad: Flags) -> str:
+    """The first place of flags [M, N] or [N] in words, and how many there are."""
+    *member, record = (int(place) for place in np.argwhere(bad)[0])
+    place = f"member {member[0]}, record {record}" if member else f"record {record}"
+    return f"{place}; {np.count_nonzero(bad):,} of {bad.size:,}"

@@ -1,0 +1,81 @@
+"""Members that predict a normal distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
+from shiftbench.errors import ArrayError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(Ensemble):
+    """Members that predict a normal distribution: mean [M, N] in the target's unit, variance [M, N].
+
+    Held as read-only float64, without a copy of what is float64 already. Together the members are one mixture with
+    equal weights. Where a model answers at random (dropout, weights drawn from a posterior), its `draws` answers stand
+    one after the other, and each is a member: M is models times draws.
+
+    Raises:
+        ArrayError: naming every problem: not [M, N], unequal shapes, NaN, infinity, a variance <= 0, members that are
+            not a multiple of the draws.
+    """
+
+    mean: Array
+    variance: Array
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        hint = "One model? Use mean[None] and variance[None]."
+        mean, problems = numbers("mean", self.mean, "[M, N]", hint=hint)
+        variance, more = numbers("variance", self.variance, "[M, N]", hint=hint)
+        problems += more
+        if mean.size and variance.size and mean.shape != variance.shape:
+            problems.append(f"variance: expected the shape of the mean {mean.shape}, found {variance.shape}.")
+        if variance.size and not variance.min() > 0 and (bad := variance <= 0).any():
+            problems.append(
+                f"variance: expected values > 0, found {variance[bad][0]:g} ({where(bad)}). "
+                "Set a floor, for instance the square of the target's resolution."
+            )
+        if not isinstance(self.draws, int) or self.draws < 1 or (mean.size and mean.shape[0] % self.draws):
+            problems.append(f"draws: expected a divisor of the {mean.shape[0]} members, found {self.draws!r}.")
+        if problems:
+            raise ArrayError(*problems)
+        hold(self, mean=mean, variance=variance)
+
+    @property
+    def models(self) -> int:
+        """How many models answer: members over draws."""
+        return self.members // self.draws
+
+    def answers(self) -> Vector:
+        """The mean of the mixture [N]."""
+        return np.asarray(self.mean.mean(axis=0))
+
+    def model(self, k: int) -> Self:
+        """Model k, 0 … models-1, alone, with all its draws."""
+        if not 0 <= k < self.models:
+            raise ArrayError(f"model: expected 0 to {self.models - 1}, found {k}.")
+        return self._at({"M": slice(k * self.draws, (k + 1) * self.draws)})
+
+    def of_members(self, members: slice | Sequence[int]) -> Self:
+        """These members alone, in this order, each a single draw."""
+        part = super().of_members(members)
+        object.__setattr__(part, "draws", 1)
+        return part
+
+    def merged(self) -> Gaussian:
+        """The draws of each model as one normal distribution of their mixture's mean and variance.
+
+        The mean and the total variance of the whole stay what they are (law of total variance); what the draws of one
+        model disagree on counts as its own variance from then on, no longer as knowledge.
+        """
+        if self.draws == 1:
+            return self
+        mean, variance = (value.reshape(self.models, self.draws, -1) for value in (self.mean, self.variance))
+        return Gaussian(mean.mean(axis=1), variance.mean(axis=1) + mean.var(axis=1))

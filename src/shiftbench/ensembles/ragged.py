@@ -1,0 +1,48 @@
+"""Where the values of records of different length are, when they are held one record after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.ensembles.ensemble import Index, Key
+
+
+def offsets(lengths: npt.NDArray[np.integer]) -> Index:
+    """Where each of N records begins, and where the last one ends [N+1]."""
+    found = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=found[1:])
+    return found
+
+
+def places(lengths: npt.NDArray[np.integer], rows: Key) -> Key:
+    """Where the values of these records are: a slice, thus no copy, for consecutive records.
+
+    Raises:
+        IndexError: if a record is out of range.
+    """
+    bounds = offsets(lengths)
+    if isinstance(rows, slice) and (chosen := range(len(lengths))[rows]).step == 1:
+        return slice(int(bounds[chosen.start]), int(bounds[max(chosen.start, chosen.stop)]))
+    kept = np.arange(len(lengths))[rows]
+    starts = offsets(lengths[kept])
+    return np.repeat(bounds[kept] - starts[:-1], lengths[kept]) + np.arange(starts[-1])
+
+
+def block_starts(lengths: npt.NDArray[np.integer], most: int) -> Iterator[int]:
+    """The first record of each block of at most so many values, or else of one record."""
+    bounds, start = offsets(lengths), 0
+    while start < len(lengths):
+        yield start
+        start = max(start + 1, int(np.searchsorted(bounds, bounds[start] + most, side="right")) - 1)
+
+
+def length_problems(name: str, lengths: npt.NDArray[np.integer], found: int, of: str) -> list[str]:
+    """What is wrong with lengths that should be at least 1 and add up to the number of values found."""
+    if lengths.size and lengths.min() < 1:
+        return [f"{name}: expected numbers >= 1, found {lengths.min()}."]
+    if lengths.size and lengths.sum() != found:
+        return [f"{name}: expected a sum of {found:,}, the number of {of}, found {lengths.sum():,}."]
+    return []

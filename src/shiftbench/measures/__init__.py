@@ -1,0 +1,96 @@
+"""Measures of uncertainty: an ensemble becomes one number a record, and higher always means less certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Vector
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Hypotheses, Masks, Mixture, Trajectories
+from shiftbench.errors import ArrayError
+from shiftbench.registry import Registry
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A definition of uncertainty, with one function for each kind of ensemble that it is defined for.
+
+    kind: "total", "data" (noise that more data cannot remove) or "knowledge" (disagreement of the members).
+    functions: by kind of ensemble, a function of it that gives one number a record [N]. It must look at each record
+    alone, because it is called on blocks of records.
+    """
+
+    name: str
+    title: str
+    kind: Literal["total", "data", "knowledge"]
+    formula: str
+    source: str
+    functions: Mapping[type[Any], Callable[[Any], Vector]]
+
+    def fits(self, ensemble: Ensemble) -> bool:
+        """Whether the measure is defined for this kind of ensemble."""
+        return type(ensemble) in self.functions
+
+
+_KINDS = ("gaussian", "categorical", "trajectories", "hypotheses", "masks")
+MEASURES = Registry(
+    "measure", Measure, "shiftbench.measures", homes=[f"shiftbench.measures.{kind}:MEASURES" for kind in _KINDS]
+)
+register = MEASURES.register
+
+
+def uncertainty(ensemble: Ensemble, name: str) -> Vector:
+    """The uncertainty of each record [N] by a measure of `MEASURES`; higher always means less certain.
+
+    Raises:
+        UnknownNameError: no measure of this name; the message names the nearest.
+        ArrayError: the measure is not defined for this kind of ensemble, or did not give N finite numbers.
+    """
+    measure = MEASURES[name]
+    if not measure.fits(ensemble):
+        fitting = ", ".join(entry.name for entry in MEASURES.values() if entry.fits(ensemble))
+        kind = type(ensemble).__name__
+        raise ArrayError(f"{name}: not defined for {kind} ensembles. Those that are: {fitting or 'none'}.")
+    function = measure.functions[type(ensemble)]
+    values = np.empty(ensemble.records)
+    for rows, block in ensemble.blocks():
+        found = np.asarray(function(block))
+        if found.shape != (block.records,):
+            raise ArrayError(f"{name}: expected one number a record, shape ({block.records},), found {found.shape}.")
+        values[rows] = found
+    return check.vector(name, values)
+
+
+def measures_for(ensemble: Ensemble) -> tuple[str, ...]:
+    """Names of the measures that say something about this ensemble: knowledge needs at least two members."""
+    return tuple(
+        measure.name
+        for measure in MEASURES.values()
+        if measure.fits(ensemble) and (ensemble.members > 1 or measure.kind != "knowledge")
+    )
+
+
+_HEADLINES: Mapping[type[Any], str] = {
+    Gaussian: "total_variance",
+    Categorical: "negated_confidence",
+    Trajectories: "plan_nll",
+    Mixture: "cross_entropy",
+    Hypotheses: "score_of_products",
+    Masks: "voxel_entropy",
+}
+
+
+def headline(ensemble: Ensemble) -> str:
+    """The measure behind the headline scores, that of the papers where they name one.
+
+    Of a single model's class probabilities it is the entropy.
+
+    Source: Shifts 1.0 (Malinin et al. 2021), Section 3.
+    """
+    if isinstance(ensemble, Categorical) and ensemble.members == 1:
+        return "entropy_of_expected"
+    return _HEADLINES.get(type(ensemble)) or measures_for(ensemble)[0]
