@@ -12,7 +12,7 @@ import pytest
 from shiftbench import output
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.methods import fitted_folder, member_files
-from shiftbench.methods.member_files import MOST_TOLD, MemberFiles
+from shiftbench.methods.member_files import MOST_NAMED, MemberFiles
 from tests.output.killing import kill, killed_later
 
 
@@ -45,7 +45,7 @@ def test_a_record_of_endless_members_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / fitted_folder.RECORD).write_text("{}")
     with pytest.raises(SettingsError, match=r"member_00\.cbm: expected a model") as caught:
         MemberFiles(tmp_path, ".cbm", "a model", "the model as it was written").require(10**400)
-    assert len(caught.value.problems) == MOST_TOLD
+    assert len(caught.value.problems) == MOST_NAMED
     with pytest.raises(SettingsError, match=r"member_00\.pt: expected trained weights"):
         member_files.best_steps(tmp_path, 10**400)
 

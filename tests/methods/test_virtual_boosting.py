@@ -70,7 +70,16 @@ def test_members_are_truncated_sums_of_trees_grown_back_by_what_later_trees_shra
 def test_a_member_is_the_model_that_stood_there_while_it_was_trained(parts, fitted):
     task, folder = fitted
     record = fitted_folder.read(folder)
-    job = Job(parts.train, parts.dev, parts.features, TARGETS[task], settings(task), folder, cores=1)
+    job = Job(
+        parts.train,
+        parts.dev,
+        parts.features,
+        TARGETS[task],
+        settings(task),
+        folder,
+        cores=1,
+        libraries={"catboost": ""},
+    )
     data = virtual_boosting.prepare(job).data
     first = trees(folder)[0]
     stopped = catboost.CatBoost(

@@ -1,4 +1,4 @@
-"""The file that lets a training go on where it was cut off; damage is noticed, and whose file it is."""
+"""Checkpoints, from which an interrupted training goes on; damage is noticed, and whose file it is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pack(state: Mapping[str, Any]) -> bytes:
 
 
 def unpack(packed: bytes) -> State | None:
-    """What `pack` was given, on the CPU; None if it is not that any more. Runs no code from the file."""
+    """The state that `pack` was given, on the CPU; None if the bytes have changed. Runs no code from the file."""
     content = packed[HASH_BYTES:]
     if hashlib.sha256(content).digest() != packed[:HASH_BYTES]:
         return None

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shiftbench import ensembles, files, methods
+from shiftbench import ensembles, methods
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
@@ -135,7 +134,12 @@ def _part(job: Job, name: str) -> dict[str, Any]:
     classes = list(predicted.classes or ()) if isinstance(predicted, Categorical) else None
     if job.settings.classes is not None:
         require_same_fit(folder, {"classes": classes}, {"classes": list(job.settings.classes)}, "Fit it again.")
-    return {"method": method.name, "members": predicted.members, "classes": classes, "sha256": _hash(folder)}
+    return {
+        "method": method.name,
+        "members": predicted.members,
+        "classes": classes,
+        "sha256": fitted_folder.identity(folder),
+    }
 
 
 def _per_part(counts: Sequence[int], settings: Settings) -> int:
@@ -169,17 +173,13 @@ def _require_parts(fitted: Fitted) -> None:
         except SettingsError as error:
             problems += error.problems
             continue
-        if _hash(folder) != part["sha256"]:
+        if fitted_folder.identity(folder) != part["sha256"]:
             problems.append(
                 f"{folder}: expected the fit that was combined, found another one. Fit the combination again "
                 "(overwrite=True)."
             )
     if problems:
         raise SettingsError(*problems)
-
-
-def _hash(folder: Path) -> str:
-    return files.sha256(folder / fitted_folder.RECORD)
 
 
 METHOD = Method(

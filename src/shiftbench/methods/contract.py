@@ -7,9 +7,10 @@ name is allowed, or registered by your package's entry points in the group `shif
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from shiftbench.check import Flags
     from shiftbench.ensembles import Categorical, Gaussian
     from shiftbench.features import Features
+    from shiftbench.methods.member_files import Arrays
     from shiftbench.methods.progress import Progress
 
     Ensemble = Gaussian | Categorical
@@ -41,6 +43,7 @@ class Job:
         folder: of the fit.
         cores: that may be used.
         progress: called with what is done, all there is to do (steps, trees or members), and a sentence.
+        libraries: the versions of those that the method needs.
     """
 
     train: pl.DataFrame
@@ -51,22 +54,18 @@ class Job:
     folder: Path
     cores: int
     progress: Progress | None = None
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How many records there are of each part."""
-        return {"train": self.train.height, "dev_in": self.dev.height}
+    libraries: Mapping[str, str] = field(default_factory=dict)
 
 
 class Prepared(NamedTuple):
     """What a fit knows before anything is trained.
 
     record: plain JSON values that tell this fit from others and that predictions need, in `settings.json` beside
-    `method`, `settings` and `target`. data: what is to be trained on, in any form.
+    `method`, `settings` and `target`. data: named arrays to train on, whose hash becomes part of the record.
     """
 
     record: dict[str, Any]
-    data: Any = None
+    data: Arrays | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Method:
     answer: Callable[[pl.DataFrame, Fitted], Ensemble]
     describe: Callable[[pl.DataFrame, Fitted], str]
     role: Literal["ensemble", "model", "baseline"] = "ensemble"
-    train: Callable[[Job, Any], None] | None = None
+    train: Callable[[Job, Arrays], None] | None = None
     libraries: tuple[str, ...] = ()
     extra: str = ""
     has_answer: Callable[[pl.DataFrame, Fitted], Flags] | None = None
@@ -159,12 +158,17 @@ class Method:
 
         require_libraries(self.name, self.libraries, self.extra)
         place = Path(folder)
-        job = Job(train, dev, features or Features(), target, settings, place, workers.available(cores), progress)
+        versions = {name: importlib.metadata.version(name) for name in self.libraries}
+        cores = workers.available(cores)
+        job = Job(train, dev, features or Features(), target, settings, place, cores, progress, versions)
         prepared = self.prepare(job)
         record = {"method": self.name, "settings": settings.to_dict(), "target": target, **prepared.record}
+        if prepared.data is not None:
+            sizes = {"train": train.height, "dev_in": dev.height}
+            record["data"] = {**sizes, "sha256": fitted_folder.digest(prepared.data)}
         fitted_folder.claim(place, record, overwrite=overwrite)
         if self.train is not None:
-            self.train(job, prepared.data)
+            self.train(job, prepared.data or {})
         elif progress:
             progress(1, 1, self.name)
         return place

@@ -1,4 +1,4 @@
-"""What lets a training end with the same weights every time: its order, its threads, and random states left alone."""
+"""What makes a training end with the same weights every time: its order, its threads, and random states left alone."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ def _require_known(folder: Path, paths: Sequence[Path]) -> None:
     if folder / RECORD in paths:
         read(folder)
         known.add(folder / RECORD)
-        fit = files.sha256(folder / RECORD)
+        fit = identity(folder)
         for note in (path for path in paths if path.suffix == ".json" and path.name != RECORD):
-            value = _json(note)
-            if isinstance(value, dict) and value.get("fit") == fit:
+            value = read_note(note)
+            if value.get("fit") == fit:
                 written = [path for path in paths if path.stem == note.stem and path != note]
                 known |= {note, *(path for path in written if files.sha256(path) == value.get("sha256"))}
     if others := sorted(path.name for path in paths if path not in known):
@@ -77,11 +77,18 @@ def _require_known(folder: Path, paths: Sequence[Path]) -> None:
         )
 
 
-def _json(path: Path) -> Any:
+def identity(folder: Path) -> str:
+    """What tells the fit in `folder` from others: the hash of its record."""
+    return files.sha256(folder / RECORD)
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """The values of a JSON file that a fit wrote; none if it is missing or damaged."""
     try:
-        return json.loads(files.read_text(path))
+        value = json.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError):
-        return None
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:

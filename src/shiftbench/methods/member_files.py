@@ -6,7 +6,6 @@ The note holds the hash of the other file, so a member without one was never fin
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from shiftbench.methods import fitted_folder
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-MOST_TOLD = 100  # members that are missing or damaged
+MOST_NAMED = 100  # members that are missing or damaged
 ADVICE = "Fit again with the same settings and data: only what is missing or damaged is trained."
 
 
@@ -48,21 +47,17 @@ class MemberFiles:
 
     @property
     def fit(self) -> str:
-        """What tells this fit from others: the hash of its record."""
-        return files.sha256(self.folder / fitted_folder.RECORD)
+        """What tells this fit from others."""
+        return fitted_folder.identity(self.folder)
 
-    def finish(self, member: int, told: Mapping[str, Any]) -> None:
+    def finish(self, member: int, further: Mapping[str, Any]) -> None:
         """Note that the member's file is whole, and what else there is to know."""
         identity = {"fit": self.fit, "member": member, "sha256": files.sha256(self.path(member))}
-        files.write_json(self._note(member), identity | dict(told))
+        files.write_json(self._note(member), identity | dict(further))
 
     def note(self, member: int) -> dict[str, Any]:
-        """What was noted when the member was finished; nothing if it was not, or the note is damaged."""
-        try:
-            value = json.loads(files.read_text(self._note(member)))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        """The note of a finished member; empty if it is not finished, or the note is damaged."""
+        return fitted_folder.read_note(self._note(member))
 
     def problem(self, member: int) -> str:
         """Why the member cannot be used: it is missing, of another fit, or damaged; empty if it can be."""
@@ -83,10 +78,10 @@ class MemberFiles:
         """Check that so many members can be used.
 
         Raises:
-            SettingsError: naming every member that is missing, damaged, or of another fit, up to `MOST_TOLD`.
+            SettingsError: naming every member that is missing, damaged, or of another fit, up to `MOST_NAMED`.
         """
         found = (text for member in range(members) if (text := self.problem(member)))
-        if problems := list(itertools.islice(found, MOST_TOLD)):  # a damaged record may want 10^400 of them
+        if problems := list(itertools.islice(found, MOST_NAMED)):  # a damaged record may want 10^400 of them
             raise SettingsError(*(f"{self.folder}: {text}. {ADVICE}" for text in problems))
 
     def _note(self, member: int) -> Path:
@@ -119,10 +114,10 @@ def best_steps(folder: Path, members: int) -> str:
 
 @contextmanager
 def inputs(folder: Path, data: Arrays) -> Iterator[str]:
-    """Keep what members learn from in a file in `folder`, for `read_inputs`, while the block lasts.
+    """Keep the training data of members in a file in `folder`, for `read_inputs`, while the block lasts.
 
     Yields:
-        The folder, as processes are told it.
+        The folder, as an argument of processes.
 
     Raises:
         SettingsError: if there is no room for it.

@@ -21,7 +21,7 @@ DERIVED: Entries = (
     {"name": "combination", "title": BOTH, "of": [CATBOOST, TRANSFORMER]},
 )
 
-# The virtual members are stages of one model, so its trees are smaller and more: they must not all say the same. A tree
+# The virtual members are stages of one model, so its trees are smaller and more: they must not all be alike. A tree
 # for classes is as much work as one tree for each class, so quick ones take fewer and bolder steps.
 QUICK_TREES: Mapping[str, Mapping[str, Any]] = {
     "regression": {"iterations": 1000, "learning_rate": 0.05},

@@ -16,7 +16,7 @@ TASKS = ("regression", "classification")
 
 @dataclass(frozen=True)
 class MethodSettings:
-    """What every method must be told; a method's own settings are a subclass with more fields.
+    """Settings of every method; a method's own settings are a subclass with more fields.
 
     A field made by `whole_number`, `positive`, `non_negative`, `layer_width` or `switch` is checked by itself; lists
     become tuples. `tasks` are those that the method is for.

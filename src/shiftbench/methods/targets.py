@@ -125,7 +125,7 @@ def classes(
 def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str = ADVICE) -> list[str]:
     """A problem for every label in `column` that is not among the classes `names`, with its count.
 
-    Any partition that is to be scored can be asked this.
+    For any partition that is to be scored.
     """
     present = column.drop_nulls()
     counts = present.filter(~present.is_in(list(names))).value_counts(name="count").sort(column.name)

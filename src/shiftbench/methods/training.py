@@ -190,7 +190,7 @@ class Run(ABC):
         """The loss of this step: () or [M]."""
 
     @abstractmethod
-    def judge(self, loss: Tensor, model: nn.Module) -> str:
+    def evaluate(self, loss: Tensor, model: nn.Module) -> str:
         """Validate the model, keep the best so far, and report it; `loss` is the mean since the last time."""
 
     @abstractmethod
@@ -232,7 +232,7 @@ class Run(ABC):
         self.validated = self.step
         self.model.eval()
         with torch.no_grad():
-            line = self.judge(loss, self.model)
+            line = self.evaluate(loss, self.model)
         self.model.train()
         return f"epoch {self.step / self.per_epoch:.3g}: {line}"
 
@@ -315,7 +315,7 @@ class _Lone(Run, Generic[Batch]):
     def loss(self) -> Tensor:
         return self.objective.loss(self.model, self.objective.batch(self.rows([self.schedule.seed])[0]))
 
-    def judge(self, loss: Tensor, model: nn.Module) -> str:
+    def evaluate(self, loss: Tensor, model: nn.Module) -> str:
         mean, score = float(loss), float(self.objective.validate(model))
         self.require_finite(mean, score)
         self.history.append((self.step, mean, score))
@@ -361,22 +361,22 @@ def _has_bfloat16(place: torch.device) -> bool:
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
     """Ctrl-C sets the event instead of breaking into a step; a second one does not wait."""
-    asked = threading.Event()
+    interrupted = threading.Event()
     # Handlers belong to the main thread; one that somebody else has put there stays.
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
-        yield asked
+        yield interrupted
         return
 
-    def ask(*_: Any) -> None:
-        if asked.is_set():
+    def interrupt(*_: Any) -> None:
+        if interrupted.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        interrupted.set()
 
-    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, interrupt)
     try:
-        yield asked
+        yield interrupted
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -42,7 +42,7 @@ def train(
     """Train numbered members in up to `cores` processes, each `python -m module argument number` calling `serve`.
 
     The processes are numbered from 0. `done(member)` is called here after each member, and `step(member, steps,
-    message)` whenever one says how far it is. Whatever goes wrong, no process outlives this call.
+    message)` whenever one reports its progress. Whatever goes wrong, no process outlives this call.
 
     Raises:
         ShiftbenchError: if a member fails or its process dies; the other processes are stopped.
@@ -58,9 +58,9 @@ def train(
             worker, line = replies.get()
             if worker.member is None:  # the end of one that had nothing left to do
                 continue
-            if told := worker.told(line):
+            if report := worker.reported(line):
                 if step:
-                    step(worker.member, *told)
+                    step(worker.member, *report)
                 continue
             done(worker.finished())
             unfinished -= 1
@@ -73,9 +73,9 @@ def train(
 
 
 def serve(work: Callable[[int, Report], None]) -> NoReturn:
-    """In a worker process: train the members that are asked for, and say what went wrong; see `child.serve`.
+    """In a worker process: train the members that are requested, and report errors; see `child.serve`.
 
-    `work` is given a member, and what to call to say how far it is.
+    `work` is given a member, and a function that reports its progress.
     """
 
     def reply(member: int, tell: Tell) -> str:
@@ -108,7 +108,7 @@ class _Worker(Child):
         self.member = member
         self.give(member)
 
-    def told(self, line: str) -> list[Any]:
+    def reported(self, line: str) -> list[Any]:
         """Steps done and a message; nothing if the member is finished."""
         if not line:
             raise ShiftbenchError(

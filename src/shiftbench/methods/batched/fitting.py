@@ -5,7 +5,6 @@ PyTorch is imported only when something is trained or predicted.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -15,7 +14,6 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.methods import fitted_folder
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings, non_negative, positive, seed_number, switch, whole_number
@@ -107,11 +105,5 @@ def prepare(job: Job, learn_inputs: Callable[[Job], Inputs]) -> Prepared:
     data: Arrays = {}
     for part, frame, encoded in (("train", job.train, targets.train), ("dev", job.dev, targets.dev)):
         data |= {f"{part}_numbers": inputs.encode(frame), f"{part}_targets": encoded.astype(np.float32)}
-    record = {
-        "data": {**job.sizes, "sha256": fitted_folder.digest(data)},
-        "libraries": {"torch": importlib.metadata.version("torch")},
-        "inputs": inputs.to_json(),
-        "width": data["train_numbers"].shape[1],
-        **targets.facts,
-    }
-    return Prepared(record, data)
+    record = {"libraries": job.libraries, "inputs": inputs.to_json(), "width": data["train_numbers"].shape[1]}
+    return Prepared({**record, **targets.facts}, data)

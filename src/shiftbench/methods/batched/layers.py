@@ -91,7 +91,7 @@ def product(left: Tensor, right: Tensor, added: Tensor | None = None, *, beta: i
 
 
 class _Layers(torch.autograd.Function):
-    """As softplus(x) is −log sigmoid(−x), hidden layers compute the negative of what they say, and the products with it
+    """As softplus(x) is −log sigmoid(−x), hidden layers compute the negative of their outputs, and the products with it
     are taken with the other sign, which costs nothing."""
 
     @staticmethod
@@ -103,8 +103,8 @@ class _Layers(torch.autograd.Function):
         seen, signed, sigmoids = [], [], []
         for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
             last = layer == len(shapes) - 1
-            own = 1 if last else -1  # the sign of what the layer says
-            sign = -own if layer else own  # that of the product with what the layer sees
+            own = 1 if last else -1  # the sign of the outputs of the layer
+            sign = -own if layer else own  # that of the product with the inputs of the layer
             seen.append(values)
             if shifts:
                 before, after = drawn.signs[layer]

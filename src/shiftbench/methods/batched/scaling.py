@@ -58,9 +58,8 @@ class Scaling:
             raise SettingsError(f"scales: expected numeric features ({known}), found {', '.join(unknown)}.")
         spread = [_spread(column, divisors.get(name)) for column, name in _numeric(inputs)]
         center, factor, missing = np.array(spread, np.float64).reshape(-1, 3).T
-        absent = np.isnan(inputs.numeric).mean(axis=0)
-        flagged = tuple(int(place) for place in np.flatnonzero((absent > 0) & (absent < 1)))
-        return cls(features, center, factor, missing, flagged, tuple(map(_frequent, inputs.categorical)))
+        categories = tuple(columns.frequent(texts, FEWEST) for texts in inputs.categorical)
+        return cls(features, center, factor, missing, columns.partly_missing(inputs), categories)
 
     @property
     def width(self) -> int:
@@ -116,8 +115,3 @@ def _spread(column: Vector, divisor: float | None) -> tuple[float, float, float]
     if divisor is not None:
         return 0.0, 1 / divisor, mean
     return mean, 1 / float(present.std()) if varies else 0.0, mean
-
-
-def _frequent(texts: npt.NDArray[Any]) -> tuple[str, ...]:
-    names, counts = np.unique(np.asarray(texts, dtype=str), return_counts=True)
-    return tuple(names[counts >= FEWEST].tolist())

@@ -48,7 +48,7 @@ def train_batched(
 ) -> tuple[Trained, ...]:
     """Train the M members of `model` in place; see `training.train`.
 
-    Each ends with its weights of its best validation. One that has run out of patience is not judged again: the
+    Each ends with its weights of its best validation. One that has run out of patience is not validated again: the
     program computes it on until all have, but its best weights stay. The order of a member's records follows from its
     seed in `seeds` [M]; `schedule.seed` makes no difference.
 
@@ -92,10 +92,10 @@ class _Batched(Run):
     def loss(self) -> Tensor:
         return self.objective.losses(self.model, self.rows(self.seeds), self.step)
 
-    def judge(self, loss: Tensor, model: nn.Module) -> str:
+    def evaluate(self, loss: Tensor, model: nn.Module) -> str:
         means, scores = loss.tolist(), self.objective.validate(model).tolist()
         learning = self.learning
-        better = [member for member in learning if self._judge(member, means[member], scores[member])]
+        better = [member for member in learning if self._validated(member, means[member], scores[member])]
         for name, value in model.state_dict().items():
             now = value.detach().to("cpu", copy=True)
             if better:
@@ -105,7 +105,7 @@ class _Batched(Run):
             f"loss {mean:.4g}, validation {score:.4g}, {len(learning)} of {len(scores)} learning, {len(better)} better"
         )
 
-    def _judge(self, member: int, loss: float, score: float) -> bool:
+    def _validated(self, member: int, loss: float, score: float) -> bool:
         """Note a validation of a member; whether it is its best."""
         self.require_finite(loss, score, whose=f"training, member {member}")
         self.histories[member].append((self.step, loss, score))

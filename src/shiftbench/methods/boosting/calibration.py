@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -43,16 +42,13 @@ def factor(targets: Vector, ensemble: Gaussian) -> float:
 
 def write(folder: Path, found: float) -> None:
     """Keep the factor of the fit in `folder`."""
-    files.write_json(folder / FILE, {"fit": _fit(folder), "factor": found})
+    files.write_json(folder / FILE, {"fit": fitted_folder.identity(folder), "factor": found})
 
 
 def read(folder: Path) -> float | None:
-    """The factor of the fit in `folder`; nothing if there is none that is whole and of this fit."""
-    try:
-        value = json.loads(files.read_text(folder / FILE))
-    except (OSError, ValueError, RecursionError):
-        return None
-    found = value.get("factor") if isinstance(value, dict) and value.get("fit") == _fit(folder) else None
+    """The factor of the fit in `folder`; None if it is missing, damaged or of another fit."""
+    value = fitted_folder.read_note(folder / FILE)
+    found = value.get("factor") if value.get("fit") == fitted_folder.identity(folder) else None
     return found if isinstance(found, float) and 0 < found < math.inf else None
 
 
@@ -60,7 +56,7 @@ def require(folder: Path) -> float:
     """The factor of the fit in `folder`.
 
     Raises:
-        SettingsError: if there is none, or it is damaged or of another fit.
+        SettingsError: if it is missing, damaged or of another fit.
     """
     if (found := read(folder)) is None:
         raise SettingsError(
@@ -68,7 +64,3 @@ def require(folder: Path) -> float:
             f"{member_files.ADVICE}"
         )
     return found
-
-
-def _fit(folder: Path) -> str:
-    return files.sha256(folder / fitted_folder.RECORD)

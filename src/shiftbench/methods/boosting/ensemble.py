@@ -4,9 +4,9 @@ Member m of M learns from all folds of train but one and is stopped on that one;
 one. Regression: a member's mean comes from a model with the loss RMSE, its variance from another one with the loss
 RMSEWithUncertainty on the same folds (Malinin, Prokhorenkova and Ustimenko, ICLR 2021, eq. 7). One model for both, as
 published (`likelihood_boosting`), stops when its variances begin to fit noise, which is long before its means are done.
-Members 1, 3, 5 … start from a linear model of the same records and learn what it leaves: trees say the same everywhere
-beyond the records they know, a line goes on, and where the two disagree uncertainty is large. All variances are
-multiplied by one factor, with which dev_in is likeliest. Classification: loss MultiClass.
+Members 1, 3, 5 … start from a linear model of the same records and learn its residuals: trees predict the same
+everywhere beyond the records they know, a line goes on, and where the two disagree uncertainty is large. All variances
+are multiplied by one factor, with which dev_in is likeliest. Classification: loss MultiClass.
 
 Every model is trained on one core, so that no result depends on the number of cores; models train side by side. A
 folder holds `settings.json`; for each model its trees and, written last, a file with its hash: those of the means are

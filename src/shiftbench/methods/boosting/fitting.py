@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -117,8 +116,7 @@ def prepare(job: Job, plan: Plan) -> Prepared:
         "linear_starts": plan.linear_starts,
         "options": dict(plan.options),
         "features": job.features.to_json(),
-        "data": {**job.sizes, "sha256": fitted_folder.digest(data)},
-        "catboost": importlib.metadata.version("catboost"),
+        "catboost": job.libraries["catboost"],
         **targets.facts,
     }
     return Prepared(record, data)

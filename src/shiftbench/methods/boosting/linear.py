@@ -4,7 +4,7 @@ Ridge regression (Hoerl and Kennard, Technometrics 12, 1970) on standardised num
 indicators of frequent categories; the penalty is the one of `PENALTIES` with the least error on held-out records.
 
 Beyond the middle 98 % of what was learnt from, a number counts as changed by at most as much as their range: a line
-through most records says little about a few far out.
+through most records predicts little about a few far out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Linear:
     """Weights of columns; plain values, so that they can be kept as JSON.
 
     Attributes:
-        intercept: what is said of a record at the centers, of no known category.
+        intercept: the prediction for a record at the centers, of no known category.
         low, high: [P] where numbers are cut off.
         center, scale: [P] of the numbers; a missing number is taken as the center.
         weights: [P] of the standardised numbers.
@@ -62,9 +62,9 @@ class Linear:
         return cls(**value)
 
     def predict(self, arrays: Arrays, part: str) -> Vector:
-        """What it says of the records [N] of the arrays whose names begin with `part`."""
+        """The prediction for the records [N] of the arrays whose names begin with `part`."""
         numeric = arrays[f"{part}_numeric"]
-        said = np.full(len(numeric), self.intercept)
+        found = np.full(len(numeric), self.intercept)
         for start in range(0, len(numeric), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             for p in range(numeric.shape[1]):  # column by column: the order of a sum is always the same
@@ -72,12 +72,12 @@ class Linear:
                 gone = np.isnan(values)
                 values[gone] = self.center[p]
                 standard = (np.clip(values, self.low[p], self.high[p]) - self.center[p]) / self.scale[p]
-                said[rows] += self.weights[p] * standard + self.missing[p] * gone
+                found[rows] += self.weights[p] * standard + self.missing[p] * gone
         for q, weights in enumerate(self.categories):
             of_text = np.array([weights.get(text, 0.0) for text in arrays[f"{part}_texts_{q}"].tolist()])
             if len(of_text):
-                said += of_text[arrays[f"{part}_codes_{q}"]]
-        return said
+                found += of_text[arrays[f"{part}_codes_{q}"]]
+        return found
 
 
 def fit(arrays: Arrays, learnt: tuple[str, Rows], held_out: tuple[str, Rows]) -> Linear:

@@ -48,7 +48,7 @@ def library() -> ModuleType:
 
 
 def require_gpu() -> None:
-    """Check that CatBoost finds a GPU; asked to train on one that is not there, it fails only much later.
+    """Check that CatBoost finds a GPU; without one, training fails only much later.
 
     Raises:
         SettingsError: if it finds none.
@@ -86,7 +86,7 @@ def pool(arrays: Arrays, part: str, rows: Rows | None = None) -> Any:
 
 
 class Pools:
-    """What the models of a fit learn from and are stopped on.
+    """The records that the models of a fit learn from, and those that stop their training.
 
     Without folds all learn from train and are stopped on dev_in. With K folds model m learns from all but fold m mod K
     and is stopped on that fold. Every other model starts from a linear model of the same records if the record of the
@@ -160,7 +160,7 @@ def train(folder: Path, record: dict[str, Any], pools: Pools, member: int, repor
 
 
 class _Watcher:
-    """Tells after every hundredth of the trees how many there are."""
+    """Reports the number of trees after every hundredth of them."""
 
     def __init__(self, report: Report, iterations: int) -> None:
         self.report, self.iterations, self.every = report, iterations, max(1, iterations // REPORTS)
@@ -197,13 +197,13 @@ def load(folder: Path, members: int) -> list[Any]:
 
 
 def starts(models: list[Any]) -> list[Linear | None]:
-    """What each model starts from, which is to be added to what it says."""
-    told = [dict(model.get_metadata()).get(START) for model in models]
-    return [None if text is None else Linear.from_json(json.loads(text)) for text in told]
+    """The linear model that each model starts from, whose prediction is to be added."""
+    found = [dict(model.get_metadata()).get(START) for model in models]
+    return [None if text is None else Linear.from_json(json.loads(text)) for text in found]
 
 
 def _serve(folder: Path) -> None:
-    """Train the members that are asked for, until nobody asks any more."""
+    """Train the members that are requested, until there are no more requests."""
     arrays = member_files.read_inputs(folder)
     record = fitted_folder.read(folder)
     workers.serve(partial(train, folder, record, Pools(arrays, record)))

@@ -9,7 +9,7 @@ With T trees, member m of M (counted from 1) is the model after T - (M - m)·⌊
 model. Neighbours share most of their trees: they differ less than models trained apart.
 
 dev_in chooses T, as for any boosting: every member is a model that stood there, whatever T is. But a model that stops
-soon has not wandered yet: its members then tell how it learnt more than what the data leave open. To come closer to
+soon has not wandered yet: its members then show how it learnt more than what the data leave open. To come closer to
 samples of a posterior, give a small learning rate and many iterations.
 """
 

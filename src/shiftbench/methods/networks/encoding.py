@@ -52,11 +52,9 @@ class Encoding:
         """
         features.require_variety(inputs)
         scales = [_scale(column) for column in inputs.numeric.T]
-        absent = np.isnan(inputs.numeric).mean(axis=0)
-        flagged = tuple(int(place) for place in np.flatnonzero((absent > 0) & (absent < 1)))
-        categories = tuple(_frequent(column) for column in inputs.categorical)
+        categories = tuple(features.frequent(column, FEWEST) for column in inputs.categorical)
         center, factor = np.array(scales).reshape(-1, 2).T
-        return cls(center, factor, flagged, categories)
+        return cls(center, factor, features.partly_missing(inputs), categories)
 
     def encode(self, inputs: Inputs) -> tuple[Floats, Codes]:
         """The numbers, then the flags [N, P + Q], and the codes [N, C]."""
@@ -108,8 +106,3 @@ def _scale(column: Floats) -> tuple[float, float]:
     pairs = zip(quantiles[::2], quantiles[1::2], SPREADS, strict=True)
     factor = next((width / (high - low) for low, high, (_, _, width) in pairs if high > low), 0.0)
     return median, factor
-
-
-def _frequent(column: npt.NDArray[Any]) -> tuple[str, ...]:
-    values, counts = np.unique(np.asarray(column, dtype=str), return_counts=True)
-    return tuple(values[counts >= FEWEST].tolist())

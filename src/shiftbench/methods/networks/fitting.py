@@ -5,7 +5,6 @@ PyTorch is imported only when something is trained or predicted.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import polars as pl
 
 from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.methods import fitted_folder, member_files
+from shiftbench.methods import member_files
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.networks.encoding import Encoding
@@ -66,12 +65,12 @@ def of_networks(
 ) -> Method:
     """A method that trains networks of its name in `architectures.NETWORKS`."""
     return Method(
-        name, title, settings, lambda job: prepare(job, libraries), answer, describe, train=train_missing,
+        name, title, settings, prepare, answer, describe, train=train_missing,
         libraries=libraries, extra="neural",
     )  # fmt: skip
 
 
-def prepare(job: Job, libraries: tuple[str, ...]) -> Prepared:
+def prepare(job: Job) -> Prepared:
     """Encode both partitions.
 
     Raises:
@@ -89,14 +88,8 @@ def prepare(job: Job, libraries: tuple[str, ...]) -> Prepared:
         numbers, codes = encoding.encode(given)
         learnt = encoded.astype(np.float32) if job.settings.task == "regression" else encoded
         data |= {f"{part}_numbers": numbers, f"{part}_codes": codes, f"{part}_targets": learnt}
-    record = {
-        "features": job.features.to_json(),
-        "data": {**job.sizes, "sha256": fitted_folder.digest(data)},
-        "libraries": {name: importlib.metadata.version(name) for name in libraries},
-        "encoding": encoding.to_json(),
-        **targets.facts,
-    }
-    return Prepared(record, data)
+    record = {"features": job.features.to_json(), "libraries": job.libraries, "encoding": encoding.to_json()}
+    return Prepared({**record, **targets.facts}, data)
 
 
 def train_missing(job: Job, data: Arrays) -> None:

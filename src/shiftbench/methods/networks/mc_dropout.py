@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import files
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, member_files, targets
@@ -69,7 +68,8 @@ def prepare(job: Job) -> Prepared:
     options = architectures.transformer_options(record["settings"])
     if not any(options[name] for name in ("attention_dropout", "ffn_dropout", "residual_dropout")):
         raise SettingsError(f"{network}: expected a network with dropout, found none. Fit it with dropout above 0.")
-    return Prepared({"data": job.sizes, "network": files.sha256(network / fitted_folder.RECORD)})
+    sizes = {"train": job.train.height, "dev_in": job.dev.height}
+    return Prepared({"data": sizes, "network": fitted_folder.identity(network)})
 
 
 def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
@@ -122,7 +122,7 @@ def _noted(fitted: Fitted) -> tuple[Settings, Path]:
     settings = Settings.from_dict(fitted.record["settings"])
     network = fitted.folder.parent / settings.of
     fitted_folder.read(network, NETWORK)
-    if files.sha256(network / fitted_folder.RECORD) != fitted.record["network"]:
+    if fitted_folder.identity(network) != fitted.record["network"]:
         raise SettingsError(
             f"{network}: expected the network that was to be sampled, found another fit. Fit this method again."
         )
