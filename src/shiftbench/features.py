@@ -200,16 +200,17 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
     return Inputs(numeric, [_categories(column) for column in categorical], names, list(features.categorical))
 
 
-def frequent(texts: npt.NDArray[Any], fewest: int) -> Names:
+def frequent(texts: npt.NDArray[Any], fewest: int) -> list[str]:
     """The categories that a column [N] of text has at least so many times."""
     names, counts = np.unique(np.asarray(texts, dtype=str), return_counts=True)
-    return tuple(names[counts >= fewest].tolist())
+    found: list[str] = names[counts >= fewest].tolist()
+    return found
 
 
-def partly_missing(inputs: Inputs) -> tuple[int, ...]:
+def partly_missing(inputs: Inputs) -> list[int]:
     """The numeric columns in which some values are missing, and not all."""
     absent = np.isnan(inputs.numeric).mean(axis=0)
-    return tuple(int(place) for place in np.flatnonzero((absent > 0) & (absent < 1)))
+    return [int(place) for place in np.flatnonzero((absent > 0) & (absent < 1))]
 
 
 def require_variety(inputs: Inputs) -> None:

@@ -97,7 +97,7 @@ def test_missing_values_are_marked_where_train_lacks_some_and_never_fail(rng):
     whole, holes = rng.normal(size=50), rng.normal(size=50)
     holes[::5] = np.nan
     encoding = Encoding.fit(inputs(whole, holes))
-    assert encoding.flagged == (1,)
+    assert encoding.flagged == [1]
     numbers, _ = encoding.encode(inputs([np.nan, 1.0], [np.nan, 1.0]))
     np.testing.assert_array_equal(numbers[0], [0, 0, 1])
     assert numbers[1, 2] == 0

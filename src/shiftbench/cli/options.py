@@ -95,10 +95,12 @@ Baseline = Annotated[
     _named("--baseline", help="Column that is itself a forecast of the target."),
 ]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
-Method = Annotated[str | None, _named("--method", help="Method to fit [boosting].")]
+Method = Annotated[str | None, _named("--method", help="Method to fit [boosting], or package.module:NAME.")]
 Methods = Annotated[
     Many,
-    _named("--method", help="Method(s) to fit (repeat or a,b); of a track's preset, only these."),
+    _named(
+        "--method", help="Method(s) to fit (repeat or a,b), also package.module:NAME; of a track's preset, only these."
+    ),
 ]
 Preset = Annotated[
     str | None,

@@ -94,9 +94,9 @@ class Trained:
     history: tuple[tuple[int, float, float], ...]
 
 
-def device(name: str | None = None) -> torch.device:
-    """The device of this name, or if None a GPU where there is one, else the CPU."""
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+def device() -> torch.device:
+    """A GPU where there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def train(

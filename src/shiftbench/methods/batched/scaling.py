@@ -37,11 +37,11 @@ class Scaling:
     """
 
     features: Features
-    center: Vector
-    factor: Vector
-    missing: Vector
-    flagged: tuple[int, ...]
-    categories: tuple[tuple[str, ...], ...]
+    center: list[float]
+    factor: list[float]
+    missing: list[float]
+    flagged: list[int]
+    categories: list[list[str]]
 
     @classmethod
     def fit(cls, train: pl.DataFrame, features: Features, divisors: Mapping[str, float]) -> Self:
@@ -57,8 +57,8 @@ class Scaling:
             known = ", ".join(inputs.numeric_names) or "none"
             raise SettingsError(f"scales: expected numeric features ({known}), found {', '.join(unknown)}.")
         spread = [_spread(column, divisors.get(name)) for column, name in _numeric(inputs)]
-        center, factor, missing = np.array(spread, np.float64).reshape(-1, 3).T
-        categories = tuple(columns.frequent(texts, FEWEST) for texts in inputs.categorical)
+        center, factor, missing = np.array(spread, np.float64).reshape(-1, 3).T.tolist()
+        categories = [columns.frequent(texts, FEWEST) for texts in inputs.categorical]
         return cls(features, center, factor, missing, columns.partly_missing(inputs), categories)
 
     @property
@@ -78,7 +78,7 @@ class Scaling:
             filled = np.where(np.isnan(column), self.missing[place], column)
             numbers[:, place] = (filled - self.center[place]) * self.factor[place]
         end = len(self.center) + len(self.flagged)
-        numbers[:, len(self.center) : end] = np.isnan(inputs.numeric[:, list(self.flagged)])
+        numbers[:, len(self.center) : end] = np.isnan(inputs.numeric[:, self.flagged])
         for known, texts in zip(self.categories, inputs.categorical, strict=True):
             for place, name in enumerate(known, start=end):
                 numbers[:, place] = texts == name
@@ -87,17 +87,12 @@ class Scaling:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; floats survive exactly."""
-        vectors = {name: getattr(self, name).tolist() for name in ("center", "factor", "missing")}
-        categories = [list(known) for known in self.categories]
-        return {"features": self.features.to_json(), **vectors, "flagged": list(self.flagged), "categories": categories}
+        return {**vars(self), "features": self.features.to_json()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """The scaling that `to_json` wrote."""
-        vectors = {name: np.array(value[name], np.float64) for name in ("center", "factor", "missing")}
-        categories = tuple(tuple(known) for known in value["categories"])
-        features = Features.from_json(value["features"])
-        return cls(features, **vectors, flagged=tuple(value["flagged"]), categories=categories)
+        return cls(**{**value, "features": Features.from_json(value["features"])})
 
 
 def _numeric(inputs: Inputs) -> list[tuple[Vector, str]]:

@@ -37,7 +37,7 @@ class Shape:
     @classmethod
     def of(cls, encoding: Encoding, outputs: int) -> Shape:
         """The shape that an encoding leads to."""
-        return cls(len(encoding.center), encoding.flagged, tuple(encoding.cardinalities), outputs)
+        return cls(len(encoding.center), tuple(encoding.flagged), tuple(encoding.cardinalities), outputs)
 
 
 class Transformer(nn.Module):

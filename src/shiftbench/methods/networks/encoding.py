@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import features
-from shiftbench.check import Vector
 from shiftbench.features import Inputs
 
 Floats = npt.NDArray[np.float32]
@@ -38,10 +37,10 @@ class Encoding:
         categories: for each categorical column the text of the codes 1, 2, …; 0 is for all others.
     """
 
-    center: Vector
-    factor: Vector
-    flagged: tuple[int, ...]
-    categories: tuple[tuple[str, ...], ...]
+    center: list[float]
+    factor: list[float]
+    flagged: list[int]
+    categories: list[list[str]]
 
     @classmethod
     def fit(cls, inputs: Inputs) -> Encoding:
@@ -52,8 +51,8 @@ class Encoding:
         """
         features.require_variety(inputs)
         scales = [_scale(column) for column in inputs.numeric.T]
-        categories = tuple(features.frequent(column, FEWEST) for column in inputs.categorical)
-        center, factor = np.array(scales).reshape(-1, 2).T
+        categories = [features.frequent(column, FEWEST) for column in inputs.categorical]
+        center, factor = np.array(scales).reshape(-1, 2).T.tolist()
         return cls(center, factor, features.partly_missing(inputs), categories)
 
     def encode(self, inputs: Inputs) -> tuple[Floats, Codes]:
@@ -63,7 +62,7 @@ class Encoding:
         for place, column in enumerate(inputs.numeric.T):  # one by one: float64 of all would be twice the memory
             scaled = np.arcsinh((column.astype(np.float64) - self.center[place]) * self.factor[place])
             numbers[:, place] = np.nan_to_num(np.clip(scaled, -FARTHEST, FARTHEST))
-        numbers[:, columns:] = np.isnan(inputs.numeric[:, list(self.flagged)])
+        numbers[:, columns:] = np.isnan(inputs.numeric[:, self.flagged])
         codes = np.empty((len(inputs), len(self.categories)), np.int64)
         for place, (column, known) in enumerate(zip(inputs.categorical, self.categories, strict=True)):
             code = {text: number for number, text in enumerate(known, start=1)}
@@ -78,22 +77,12 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; floats survive exactly."""
-        return {
-            "center": self.center.tolist(),
-            "factor": self.factor.tolist(),
-            "flagged": list(self.flagged),
-            "categories": [list(known) for known in self.categories],
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Encoding:
         """The encoding that `to_json` wrote."""
-        return cls(
-            np.array(value["center"], np.float64),
-            np.array(value["factor"], np.float64),
-            tuple(value["flagged"]),
-            tuple(tuple(known) for known in value["categories"]),
-        )
+        return cls(**value)
 
 
 def _scale(column: Floats) -> tuple[float, float]:

@@ -65,14 +65,14 @@ class Terms:
     wave: float
     acceleration: float
     cube: float
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    center: tuple[float, ...]
-    factor: tuple[float, ...]
+    low: list[float]
+    high: list[float]
+    center: list[float]
+    factor: list[float]
 
     @classmethod
     def fit(cls, train: pl.DataFrame, features: Features, roles: Mapping[str, str]) -> Self:
-        """The terms that train asks for.
+        """The terms learnt from train.
 
         Raises:
             TableError: naming roles whose columns are no numeric features, or lack values, or speeds that are all <= 0.
@@ -100,8 +100,8 @@ class Terms:
             wave=_size(np.sqrt((values["wave_height"] ** 2).mean())),
             acceleration=_size(np.sqrt((values["acceleration"] ** 2).mean())),
             cube=float(((speed / mean) ** 3).mean()),
-            low=tuple(low.tolist()), high=tuple(high.tolist()), center=tuple(seen.mean(axis=1).tolist()),
-            factor=tuple(np.where(spread > 0, 1 / np.maximum(spread, 1e-30), 0.0).tolist()),
+            low=low.tolist(), high=high.tolist(), center=seen.mean(axis=1).tolist(),
+            factor=np.where(spread > 0, 1 / np.maximum(spread, 1e-30), 0.0).tolist(),
         )  # fmt: skip
 
     def encode(self, frame: pl.DataFrame) -> npt.NDArray[np.float32]:
@@ -147,15 +147,12 @@ class Terms:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; floats survive exactly."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """The terms that `to_json` wrote."""
-        plain: dict[str, Any] = {
-            key: tuple(entry) if isinstance(entry, list) else entry for key, entry in value.items()
-        }
-        return cls(**plain)
+        return cls(**value)
 
 
 def checked_roles(roles: object) -> list[str]:
