@@ -235,8 +235,8 @@ def hold(ensemble: Ensemble, **arrays: npt.NDArray[Any]) -> None:
         object.__setattr__(ensemble, name, view)
 
 
-def where(bad: Flags) -> str:
-    """The first place of flags [M, N] or [N] in words, and how many there are."""
-    *member, record = (int(place) for place in np.argwhere(bad)[0])
-    place = f"member {member[0]}, record {record}" if member else f"record {record}"
+def where(bad: Flags, what: str = "record") -> str:
+    """The first place of flags [M, N] or [N] in words, and how many there are; N counts `what`."""
+    *member, number = (int(place) for place in np.argwhere(bad)[0])
+    place = f"member {member[0]}, {what} {number}" if member else f"{what} {number}"
     return f"{place}; {np.count_nonzero(bad):,} of {bad.size:,}"

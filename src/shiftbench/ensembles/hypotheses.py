@@ -39,7 +39,9 @@ class Hypotheses(Ensemble):
         problems += of_lengths + of_counts
         if scores.size and scores.max() > 0:
             bad = scores > 0
-            problems.append(f"log_probabilities: expected values <= 0, found {scores[bad][0]:g} ({where(bad)}).")
+            problems.append(
+                f"log_probabilities: expected values <= 0, found {scores[bad][0]:g} ({where(bad, 'token')})."
+            )
         if scores.size:
             problems += ragged.length_problems("lengths", lengths, scores.shape[1], "tokens")
         if lengths.size:

@@ -40,11 +40,11 @@ class Masks(Ensemble):
         if array.size and (array.min() < 0 or array.max() > 1):
             bad = (array < 0) | (array > 1)
             problems.append(
-                f"probabilities: expected values in [0, 1], found {array[bad][0]:g} ({where(bad)}). Logits? Apply a "
-                "sigmoid first."
+                f"probabilities: expected values in [0, 1], found {array[bad][0]:g} ({where(bad, 'voxel')}). "
+                "Logits? Apply a sigmoid first."
             )
         if array.size:
-            problems += ragged.length_problems("shapes", shapes.prod(axis=1), array.shape[1], "voxels")
+            problems += ragged.length_problems("shapes", shapes, array.shape[1], "voxels")
         if problems:
             raise ArrayError(*problems)
         hold(self, probabilities=array, shapes=shapes)

@@ -40,9 +40,12 @@ def block_starts(lengths: npt.NDArray[np.integer], most: int) -> Iterator[int]:
 
 
 def length_problems(name: str, lengths: npt.NDArray[np.integer], found: int, of: str) -> list[str]:
-    """What is wrong with lengths that should be at least 1 and add up to the number of values found."""
-    if lengths.size and lengths.min() < 1:
+    """What is wrong with lengths [N], or shapes [N, R], that should make up the number of values found."""
+    if not lengths.size:  # its own problem, found before
+        return []
+    if lengths.min() < 1:
         return [f"{name}: expected numbers >= 1, found {lengths.min()}."]
-    if lengths.size and lengths.sum() != found:
-        return [f"{name}: expected a sum of {found:,}, the number of {of}, found {lengths.sum():,}."]
+    total = int(lengths.reshape(len(lengths), -1).prod(axis=1).sum())
+    if total != found:
+        return [f"{name}: expected {found:,} {of} in all, as there are, found {total:,}."]
     return []

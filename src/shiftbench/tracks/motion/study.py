@@ -30,7 +30,7 @@ from shiftbench.settings import Assessment
 from shiftbench.track import Prepared, RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import plan_files, presets
-from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
+from shiftbench.tracks.motion.baselines.answers import Prediction, constant_velocity, planned
 from shiftbench.tracks.motion.baselines.presets import VECTOR, Ensemble, Planner, every_planner, planners
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.prepared.live import LiveStore
@@ -50,7 +50,7 @@ ENSEMBLES = {
 
 
 @dataclass(frozen=True)
-class Requests(EvaluationSet[Answered]):
+class Requests(EvaluationSet[Prediction]):
     """Requests of one split, or of a test set, with their ground truth; `key` tells them from any others."""
 
     splits: tuple[str]
@@ -64,14 +64,14 @@ class Requests(EvaluationSet[Answered]):
         return self.splits[0]
 
     def score(
-        self, systems: Sequence[Answered], split: str, tasks: Sequence[str]
+        self, systems: Sequence[Prediction], split: str, tasks: Sequence[str]
     ) -> Mapping[str, tuple[Records, list[Scored]]]:
         """Errors and uncertainty of systems by the error of each task."""
         found = [system.scored(self.truth, errors=tasks) for system in systems]
         records = scoring.records(self.truth, split)
         return {task: (records, [scored[task] for scored in found]) for task in tasks}
 
-    def write(self, system: Answered, folder: Path) -> None:
+    def write(self, system: Prediction, folder: Path) -> None:
         """Write a submission in the official form."""
         place = folder / "submissions" / self.name / f"{files.name_of(system.name)}.pb"
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class MotionStudy(Study[Answered, Requests]):
+class MotionStudy(Study[Prediction, Requests]):
     """Prepared scenes with the methods of a preset (see `pipeline.study.Study`)."""
 
     prepared: Prepared
@@ -140,7 +140,7 @@ class MotionStudy(Study[Answered, Requests]):
     def systems(
         self, fitted: Sequence[Fitted], records: Requests, selection: Selection, *, folder: Path, cores: int,
         progress: Progress,
-    ) -> Iterator[Answered]:  # fmt: skip
+    ) -> Iterator[Prediction]:  # fmt: skip
         """What is made of each method's plans or mixtures, and in the main report the baseline without a model."""
         predict = partial(_predicted, records=records, plans=folder / "plans", cores=cores, progress=progress)
         for each in fitted:
@@ -174,7 +174,7 @@ class MotionStudy(Study[Answered, Requests]):
         )
 
     def pictures(
-        self, systems: Sequence[Answered], scored: Sequence[Scored], records: Requests, task: str
+        self, systems: Sequence[Prediction], scored: Sequence[Scored], records: Requests, task: str
     ) -> tuple[list[Picture], list[str]]:
         """Requests to look at, of evaluation alone: of each method's largest ensemble, those with the largest errors
         and those it was least sure of."""
@@ -275,7 +275,7 @@ def _predicted(
     return plan_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)
 
 
-def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Answered:
+def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Prediction:
     assert isinstance(predicted, Mixture)
     merged = predicted.merged()
     trajectories, weights = merged.trajectories[0], merged.weights[0]
@@ -286,7 +286,7 @@ def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Answered:
     )
     measured = {name: measures.uncertainty(predicted, name) for name in measures.measures_for(predicted)}
     headline = measures.headline(predicted)
-    return Answered(
+    return Prediction(
         fitted.planned.name,
         "ensemble",
         recipe,
@@ -299,7 +299,7 @@ def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Answered:
     )
 
 
-def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) -> Answered:
+def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) -> Prediction:
     each = plans.plans_per_member
     made = planned(plans, planner.settings(each))
     recipe = planner.recipe(settings, each)
@@ -308,4 +308,4 @@ def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) 
         f"{ENSEMBLES[recipe['ensemble']].format(**recipe)}, {each} plans each; the best {recipe['modes']} by "
         f"{recipe['aggregation']} of their log-likelihoods, uncertainty minus the same of these"
     )
-    return Answered(planner.name, role, recipe, *made, about=about, measure="plan_nll")
+    return Prediction(planner.name, role, recipe, *made, about=about, measure="plan_nll")

@@ -11,7 +11,7 @@ from shiftbench.ensembles import Trajectories
 from shiftbench.measures import uncertainty
 from shiftbench.metrics import motion as metrics
 from shiftbench.tracks.motion.baselines import answers, planning
-from shiftbench.tracks.motion.baselines.answers import Answered, constant_velocity, planned
+from shiftbench.tracks.motion.baselines.answers import Prediction, constant_velocity, planned
 from shiftbench.tracks.motion.baselines.presets import every_planner, planners
 from shiftbench.tracks.motion.prepared.live import LiveStore
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
@@ -42,7 +42,7 @@ def truth(requests):
 
 def some(rng, count, modes=3):
     weights = rng.random((count, modes))
-    return Answered(
+    return Prediction(
         "made up", "ensemble", {"method": "none"}, rng.normal(0, 20, (count, modes, 25, 2)).astype(np.float32),
         weights / weights.sum(axis=1, keepdims=True), rng.random(count), measure="first",
         others={"more": rng.random(count)},

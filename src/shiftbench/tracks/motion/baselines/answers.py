@@ -1,4 +1,4 @@
-"""What systems say about requests: a few trajectories with weights, and an uncertainty; and who made them how."""
+"""Predictions of systems: a few weighted trajectories for each request, their uncertainty, and how they were made."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ VELOCITY = [STATE.index("velocity_x"), STATE.index("velocity_y")]
 
 
 @dataclass(frozen=True)
-class Answered:
+class Prediction:
     """One system on N requests.
 
     trajectories: [N, D, 25, 2] metres in the agent's frame. weights: [N, D], >= 0 with sum 1. uncertainty: [N].
-    recipe: how it was made. about: the same in words. measure: what the uncertainty is called. others: further ones.
+    recipe: how it was made. about: the same in words. measure: the name of the uncertainty. others: further ones.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Answered:
     measure: str = "uncertainty"
     others: Mapping[str, Vector] = field(default_factory=dict)
 
-    def select(self, rows: Any) -> Answered:
+    def select(self, rows: Any) -> Prediction:
         """The requests at positions `rows`."""
         parts = {name: getattr(self, name)[rows] for name in ("trajectories", "weights", "uncertainty")}
         return replace(self, **parts, others={name: values[rows] for name, values in self.others.items()})
@@ -72,7 +72,7 @@ def planned(ensemble: Trajectories, settings: planning.Settings) -> tuple[Any, V
     return planning.chosen_trajectories(ensemble.plans, plans), plans.weights, plans.uncertainty
 
 
-def constant_velocity(requests: TrajectoryDataset) -> Answered:
+def constant_velocity(requests: TrajectoryDataset) -> Prediction:
     """The baseline that needs no model: keep the last observed velocity; the faster, the less certain."""
     parts = [
         _last_velocity(requests.vectors(np.arange(start, min(start + BLOCK, len(requests))))["history"])
@@ -80,7 +80,7 @@ def constant_velocity(requests: TrajectoryDataset) -> Answered:
     ]
     velocity = np.concatenate(parts)  # m/s, x forward
     seconds = (np.arange(FUTURE, dtype=np.float32) + 1) / HZ
-    return Answered(
+    return Prediction(
         "constant velocity",
         "baseline",
         {"method": "constant_velocity"},
