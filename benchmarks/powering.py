@@ -15,8 +15,8 @@ from statistics import median
 
 import numpy as np
 
-from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power.example import generalization, writing
+from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.fouling import YEAR_S
 from shiftbench.tracks.power.physics.motion import sea_state

@@ -23,6 +23,7 @@ import typer
 import shiftbench
 from shiftbench import example
 from shiftbench.cli import app
+from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
 from shiftbench.metric import METRICS
 from shiftbench.tracks import TRACKS
@@ -130,6 +131,8 @@ def test_every_command_shown_is_one_the_program_knows(command):
     context = here.context_class(here, info_name="shiftbench")
     while rest and rest[0] in getattr(here, "commands", {}):
         here = here.commands[rest.pop(0)]
+        if isinstance(here, TrackCommand):
+            here, rest, _ = here.chosen(rest)
         context = here.context_class(here, parent=context, info_name=here.name)
     assert not hasattr(here, "commands"), f"no such command: {shlex.join(command.words)}"
     # Only the words are looked at: an unknown option raises a usage error, a file need not exist.

@@ -6,6 +6,7 @@ Every rule reads the source with `ast`, so that an import inside a function coun
 from __future__ import annotations
 
 import ast
+import csv
 import graphlib
 import json
 import re
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -32,8 +34,9 @@ PURE = {
     "operator", "types", "warnings", "enum", "abc", "contextlib", "copy", "statistics", "concurrent.futures",
 }  # fmt: skip
 MAKERS = {"Method", "boosted", "of_networks", "batched", "_plain"}  # what makes a method
-# "power" is left out: mathematics has powers too.
-TRACKS = {"weather", "translation", "motion", "lesion", "lesions"}
+TRACKS = {"weather", "power", "motion", "translation", "lesion", "lesions"}
+FIELDS = {"shiftbench.metrics.motion", "shiftbench.metrics.translation"}  # named after a field, not after a track
+NUMBER = "power"  # what a variable may be called, but no text and no module
 
 
 def module_of(path: Path) -> str:
@@ -179,10 +182,68 @@ def words(tree: ast.Module) -> set[str]:
     return found
 
 
-def test_no_module_below_the_tracks_names_a_track():
-    below = {name: tree for name, tree in modules().items() if room(name) not in {"published", "tracks"}}
-    named = {name: words(tree) & TRACKS for name, tree in below.items()}
-    assert not {name: tracks for name, tracks in named.items() if tracks}
+def texts(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def elsewhere() -> dict[str, ast.Module]:
+    """The modules that belong to no track."""
+    return {name: tree for name, tree in modules().items() if room(name) != "tracks"}
+
+
+def test_no_module_outside_the_tracks_names_a_track():
+    wrong = {}
+    for name, tree in elsewhere().items():
+        written = {
+            word for text in texts(tree) if not re.search(r"\s", text) for word in re.findall("[a-z]+", text.lower())
+        }
+        paths = {part for path in imported(name, tree) - FIELDS for part in path.split(".")}
+        if found := (words(tree) - {NUMBER} | written | paths) & TRACKS:
+            wrong[name] = found
+    assert {name: found for name, found in wrong.items() if name not in FIELDS} == {}
+
+
+def test_no_module_outside_the_tracks_imports_one():
+    named = re.compile(r"shiftbench\.tracks\.\w")
+    wrong = {
+        name
+        for name, tree in elsewhere().items()
+        if any(map(named.match, imported(name, tree))) or any(map(named.match, texts(tree)))
+    }
+    assert not wrong
+
+
+def test_no_track_imports_another():
+    def track_of(name: str) -> str:
+        parts = name.split(".")
+        return parts[2] if parts[:2] == ["shiftbench", "tracks"] and len(parts) > 2 else ""
+
+    pairs = {(name, found) for name, tree in modules().items() for found in imported(name, tree) if track_of(name)}
+    pairs |= {
+        (name, text)
+        for name, tree in modules().items()
+        for text in texts(tree)
+        if track_of(name) and re.fullmatch(r"[\w.]+", text)
+    }
+    assert not {pair for pair in pairs if track_of(pair[1]) not in ("", track_of(pair[0]))}
+
+
+def test_no_column_of_a_tracks_data_stands_outside_the_track():
+    columns = {
+        row["name"]
+        for table in (PACKAGE / "tracks").glob("*/columns.csv")
+        for row in csv.DictReader(table.read_text("utf-8").splitlines())
+    }
+    assert len(columns) > 100
+    unmistakable = {name for name in columns if "_" in name or name != name.lower()}
+    wrong = {}
+    for name, tree in elsewhere().items():
+        written = {word for text in texts(tree) for word in re.findall(r"\w+", text)} & unmistakable
+        if found := written | columns.intersection(texts(tree)):
+            wrong[name] = found
+    assert not wrong
 
 
 def fresh(code: str) -> str:

@@ -18,6 +18,7 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError
 from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
+from shiftbench.predictions import Predictions
 from shiftbench.ranking import Index
 from shiftbench.record_columns import described, differences
 from shiftbench.score import Role
@@ -146,29 +147,39 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
                 "Name it with --truth TABLE, and its column with --target."
             )
         return read(frame, columns, name=name, where=where)
-    predicted = predictions.load(file)
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
-    table = tables.read_table(truth)
+    return against(predictions.load(file), tables.read_table(truth), columns, name=name, file=file, truth=truth)
+
+
+def against(
+    predicted: Predictions, table: pl.DataFrame, columns: Columns, *, name: str, file: str | Path, truth: str | Path
+) -> ScoredTable:
+    """Predictions scored on the rows of a table of targets that they are about; messages name the files of both.
+
+    Raises:
+        TableError: naming everything that is wrong with either.
+    """
+    where, target = Path(file).name, str(columns.target)
     _require_uniform(table, columns, where=Path(truth).name)
     ids = pl.Series("id", predicted.ids, dtype=pl.String)
     column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
     rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
-    tables.require(rows, [columns.target, *columns.clusters, *columns.slices], where=Path(truth).name)
+    tables.require(rows, [target, *columns.clusters, *columns.slices], where=Path(truth).name)
     task = "regression" if isinstance(predicted.ensemble, Gaussian) else "classification"
     if columns.task not in (None, task):
         raise TableError(f"{where}: expected predictions of a {columns.task}, found those of a {task}. Drop --task.")
     if predicted.fingerprints is not None:
-        targets, where = rows[columns.target], Path(truth).name
+        targets, where = rows[target], Path(truth).name
         fingerprints.require_same(ids, predicted.fingerprints, targets, task=task, where=where)
     elif column is None:
         warnings.warn(TableWarning(UNCHECKED.format(where=where, truth=Path(truth).name)), stacklevel=2)
     shifted = columns.shifted or _if_there("shifted", rows.columns)
     own = tables.ids(table, column, where=Path(truth).name)
-    _check_joined(table, own.is_in(ids.implode()), columns.target, shifted, task=task, where=Path(truth).name)
-    kept = rows[columns.target].is_not_null()
+    _check_joined(table, own.is_in(ids.implode()), target, shifted, task=task, where=Path(truth).name)
+    kept = rows[target].is_not_null()
     if missing := int((~kept).sum()):
-        what = f"{where}: {missing:,} of {rows.height:,} predictions have no {columns.target!r} in {Path(truth).name}"
+        what = f"{where}: {missing:,} of {rows.height:,} predictions have no {target!r} in {Path(truth).name}"
         warnings.warn(TableWarning(f"{what} and are left out"), stacklevel=2)
     rows = rows.filter(kept)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
@@ -181,7 +192,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
         slicing.labels(rows),
         calendar=slicing.calendar,
     )
-    system = meet(name, ensemble, rows[columns.target], role="ensemble" if ensemble.members > 1 else "model")
+    system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
     return ScoredTable(ids.filter(kept), records, system, task, manifest, gaps, numbered=column is None)
 

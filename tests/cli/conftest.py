@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench import tracks
 from shiftbench.cli import main
+from shiftbench.track import Track
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,12 @@ def shiftbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         return Said(int(caught.value.code or 0), said.out, said.err)
 
     return run
+
+
+def replace_track(monkeypatch: pytest.MonkeyPatch, own: Track, **parts: Any) -> None:
+    """From now on a track has other parts."""
+    tracks.track(own.name)  # loaded
+    monkeypatch.setitem(tracks._registry()._held, own.name, replace(own, **parts))
 
 
 def errors_table(n: int = 300, seed: int = 0) -> pl.DataFrame:

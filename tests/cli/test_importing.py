@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer
 
-from shiftbench.cli import main
-from shiftbench.cli.importing import import_data
+from shiftbench.cli import app, main
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from tests.tracks.motion.argoverse2 import made
 
 
 def _import(*words: object) -> None:
-    app = typer.Typer()
-    app.command()(import_data)
-    app([str(word) for word in words], standalone_mode=False)
+    app(["import", *map(str, words)], standalone_mode=False)
 
 
 def test_an_import_says_what_it_brought_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

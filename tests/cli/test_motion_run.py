@@ -29,7 +29,7 @@ from shiftbench.tracks.motion import definition, example, picture, read_submissi
 from shiftbench.tracks.motion.paper import systems
 from shiftbench.tracks.motion.prepared import preparation
 from shiftbench.tracks.motion.prepared.store import Store
-from tests.cli.conftest import Said, Shiftbench
+from tests.cli.conftest import Said, Shiftbench, replace_track
 
 pytest.importorskip("torch")
 
@@ -63,7 +63,7 @@ def tiny() -> Iterator[None]:
         patch.setattr("shiftbench.methods.trajectories.presets.PRESETS", {"quick": TINY, "paper": TINY})
         patch.setattr(plots, "save", lambda _report, _folder: [])
         paper = dataclasses.replace(definition.TRACK.paper, figures=lambda _reports, _folder: [])
-        patch.setattr(definition, "TRACK", dataclasses.replace(definition.TRACK, paper=paper))
+        replace_track(patch, definition.TRACK, paper=paper)
         patch.setattr(picture, "gallery", gallery)
         patch.setenv("COLUMNS", "120")
         yield
@@ -396,8 +396,8 @@ def test_broken_scenes_are_all_named_and_mended_ones_cost_only_their_shards(
         (("--test-set", "eval=towns"), "name of letters, digits, dashes and underscores (not dev, eval, all)"),
         (("--test-set", "a/b=towns"), "found 'a/b' = 'towns'"),
         (("--test-set", "more=nothing"), "nothing: expected the test set more, found nothing there"),
-        (("--experiment", "A"), "expected data that are not divided yet with --experiment, found a prepared folder"),
-        (("--target", "y"), "a track settles --target"),
+        (("--experiment", "published"), "data that are not divided yet with --experiment, found a prepared folder"),
+        (("--target", "y"), "motion does not support --target. Drop the option."),
     ],
 )  # fmt: skip
 def test_words_of_a_run_that_are_none_are_refused_before_anything_is_done(
@@ -413,8 +413,8 @@ def test_words_of_a_run_that_are_none_are_refused_before_anything_is_done(
     [
         (("--executor", "threads"), "Unknown executor 'threads'. Known: processes, ray, serial, slurm"),
         (("--experiment", "A"), "Unknown experiment 'A'"),
-        (("--climate", "grid.tsv"), "expected no table of climates for motion"),
-        (("--climate", "grid.tsv", "--executor", "slurm"), "expected no table of climates for motion"),
+        (("--climate", "grid.tsv"), "motion does not support --climate. Drop the option."),
+        (("--climate", "grid.tsv", "--executor", "slurm"), "motion does not support --climate. Drop the option."),
     ],
 )
 def test_words_of_preparing_that_are_none_are_refused_before_anything_is_done(
@@ -440,7 +440,7 @@ def test_executors_are_for_tracks_that_have_use_for_them(shiftbench: Shiftbench,
     (tmp_path / "x.parquet").touch()
     for name in ("serial", "slurm"):
         said = shiftbench("prepare", "weather", "x.parquet", "--out", "p", "--executor", name)
-        assert (said.code, "weather is prepared by one process" in said.err) == (2, True), said.err
+        assert (said.code, "weather does not support --executor. Drop the option." in said.err) == (2, True), said.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.parquet"]
 
 
@@ -482,8 +482,7 @@ def test_a_submission_of_ones_own_gets_the_reports_of_both_errors(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--track", "motion"), "--data: expected what the predictions are held against, found none"),
-        (("--track", "power", "--data", "."), "--track power: its predictions are tables"),
+        (("--track", "motion"), "--data: expected the ground truth of the predictions, found none"),
         (("--track", "motion", "--data", ".", "--task", "regression"), "Unknown task 'regression'"),
         (("--track", "boats", "--data", "."), "Unknown track 'boats'"),
         (("--track", "motion", "--data", "nowhere"), "expected prepared data, scenes or a file of the ground truth"),

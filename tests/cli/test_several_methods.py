@@ -92,7 +92,7 @@ def test_a_mixture_before_its_parts_is_refused(shiftbench: Shiftbench, table: Pa
         (("--method", "boosting", "--preset", "quick"), "expected --method or --preset, found both"),
         (("--preset", "quik"), "Did you mean 'quick'?"),
         (("--method", "boosting", "--method", "bosting"), "Did you mean 'boosting'?"),
-        (("--data", "x"), "expected a track's name with them"),
+        (("--data", "x"), "expected a track's name with it, found"),
     ],
 )
 def test_wrong_words_about_methods_are_named(

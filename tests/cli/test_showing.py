@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 
-from shiftbench.cli import showing
+from shiftbench.cli import app
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.output import MARK
 
@@ -20,11 +19,9 @@ SCENE = GOLDEN / "synthetic_scene_1.pb"
 def show(monkeypatch, tmp_path, capsys):
     """Run the command in an empty folder; errors come through as they are."""
     monkeypatch.chdir(tmp_path)
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(showing.show)
 
     def run(*words):
-        app([str(word) for word in words], standalone_mode=False)
+        app(["show", *(str(word) for word in words)], standalone_mode=False)
         return capsys.readouterr().out
 
     return run
@@ -67,8 +64,8 @@ def test_pictures_drawn_again_replace_their_like_and_leave_others(show):
 @pytest.mark.parametrize(
     ("words", "kind", "says"),
     [
-        (["moton", SCENE], UnknownNameError, "Unknown track with pictures 'moton'"),
-        (["weather", SCENE], UnknownNameError, "Unknown track with pictures 'weather'"),
+        (["moton", SCENE], UnknownNameError, "Unknown track 'moton'. Did you mean 'motion'"),
+        (["weather", SCENE], SettingsError, "weather does not support show"),
         (["motion", "none.pb"], TableError, r"none\.pb: expected a file, found nothing there"),
         (["motion", "."], TableError, r"\.: expected a file, found a folder there"),
         (["motion", SCENE, "--request", 100], UnknownNameError, r"Did you mean '100\d'\? Known: 1000, 1001"),

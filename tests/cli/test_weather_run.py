@@ -98,7 +98,10 @@ def test_prepared_partitions_hold_the_official_columns_and_their_own_ids(
         (("--data", "w.parquet", "--task", "regresion"), "Did you mean 'regression'?"),
         (("--data", "w.parquet", "--experiment", "Z"), "Unknown experiment 'Z'"),
         (("--data", "w.parquet", "--method", "likelihood_bosting"), "Did you mean 'likelihood_boosting'?"),
-        (("--data", "w.parquet", "--target", "x", "--gap", "7d"), "a track settles --target, --gap"),
+        (
+            ("--data", "w.parquet", "--target", "x", "--gap", "7d"),
+            "weather does not support --target, --gap. Drop the options.",
+        ),
     ],
 )
 def test_wrong_words_end_in_a_sentence(shiftbench: Shiftbench, words: tuple[str, ...], expected: str) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import NoReturn
+import warnings
+from typing import Any, NoReturn
 
 import typer
 
 from shiftbench import aborts
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, native, preparing, showing
+from shiftbench.cli import native
+from shiftbench.cli.forms import commands
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
-from shiftbench.errors import ShiftbenchError
+from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 
 app = typer.Typer(
     name="shiftbench",
@@ -26,22 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    fitting.run,
-    assessing.assess,
-    assessing.compare,
-    fitting.partition,
-    fitting.fit,
-    fitting.predict,
-    assessing.report,
-    assessing.tables,
-    benchmarking.example,
-    fetching.fetch,
-    preparing.prepare,
-    showing.show,
-):
-    app.command()(command)
-app.command("import")(importing.import_data)
+for name, function, kind in commands():
+    app.command(name, cls=kind)(function)
 
 
 @app.callback(invoke_without_command=True)
@@ -61,7 +49,16 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
             stream.reconfigure(errors="replace")
-    with native.held_back(), aborts.answered(complain):
+    with native.held_back(), aborts.answered(complain), warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
+            if issubclass(category, ShiftbenchWarning):
+                note(f"warning: {message}")
+            else:
+                usual(message, category, *place, **named)
+
+        warnings.showwarning = show
         _run()
 
 

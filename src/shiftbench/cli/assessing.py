@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
+from shiftbench.cli.options import listed
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.output import adding, writing
 
@@ -20,132 +21,123 @@ if TYPE_CHECKING:
 ASSESS = "assess"  # what makes the folder of a report, of one model or of several
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
-OfTrack = Annotated[str | None, typer.Option("--track", help="FILE is a submission of this track (motion).")]
+OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predictions for this track.")]
 TrackData = Annotated[
-    Path | None, typer.Option("--data", help="With --track: prepared folder, scenes, or a file of the ground truth.")
+    Path | None, typer.Option("--data", help="With --track: a prepared folder, or another ground truth.")
 ]
 Truth = Annotated[
     Path | None, typer.Option("--truth", help="Table with the targets, where FILE is a predictions file.")
 ]
 
 
+@dataclass(frozen=True)
+class Given:
+    """What `assess` and `compare` take beside files."""
+
+    id_column: o.IdColumn = None
+    error: o.ErrorColumn = None
+    target: o.Target = None
+    answer: o.Answer = None
+    uncertainty: o.Uncertainty = None
+    shifted: o.ShiftedColumn = None
+    cluster: o.Cluster = None
+    slices: o.Slice = None
+    truth: Truth = None
+    threshold: o.Threshold = None
+    unit: o.Unit = None
+    rule: o.Rule = None
+    replicates: o.Replicates = None
+    intervals: o.Intervals = None
+    seed: o.Seed = None
+    title: o.Title = None
+    track: OfTrack = None
+    data: TrackData = None
+    task: o.Task = None
+    out: o.Out = None
+    cores: o.Cores = 0
+    overwrite: o.Overwrite = False
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns of the files mean what."""
+        from shiftbench.scored_table import Columns
+
+        return Columns(
+            self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
+            listed(self.cluster, "+,"), listed(self.slices), self.task,
+        )  # fmt: skip
+
+
 def assess(
     file: Annotated[Path, typer.Argument(help="Errors and uncertainties, or predictions.", show_default=False)],
-    id_column: o.IdColumn = None,
-    error: o.ErrorColumn = None,
-    target: o.Target = None,
-    answer: o.Answer = None,
-    uncertainty: o.Uncertainty = None,
-    shifted: o.ShiftedColumn = None,
-    cluster: o.Cluster = None,
-    slices: o.Slice = None,
-    truth: Truth = None,
-    threshold: o.Threshold = None,
-    unit: o.Unit = None,
-    rule: o.Rule = None,
-    replicates: o.Replicates = None,
-    intervals: o.Intervals = None,
-    seed: o.Seed = None,
-    title: o.Title = None,
-    track: OfTrack = None,
-    data: TrackData = None,
-    task: o.Task = None,
-    out: o.Out = None,
-    cores: o.Cores = 0,
-    overwrite: o.Overwrite = False,
+    given: Given,
 ) -> None:
     """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns.
 
-    With --track and --data: from a submission in the track's own form.
+    With --track and --data: from predictions for a track, in the form that it reads.
     """
-    folder = out or Path(f"shiftbench-{file.name.split('.')[0]}-report")
-    if track is not None:
-        words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
-        _track_reports([file], (), track, data, task, words, folder, cores=cores, overwrite=overwrite)
-        return
-    columns = replace(_columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices), task=task)
-    _report(
-        [file], columns, truth, title or file.name, folder,
-        threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals, seed=seed, cores=cores,
-        overwrite=overwrite,
-    )  # fmt: skip
+    folder = given.out or Path(f"shiftbench-{file.name.split('.')[0]}-report")
+    if given.track is not None:
+        _track_reports([file], (), given, folder)
+    else:
+        _report([file], (), given, given.title or file.name, folder)
 
 
 def compare(
     files: Files,
+    given: Given,
     name: Annotated[
         list[str] | None, typer.Option("--name", help="Names of the models, in order [file names].")
     ] = None,
-    id_column: o.IdColumn = None,
-    error: o.ErrorColumn = None,
-    target: o.Target = None,
-    answer: o.Answer = None,
-    uncertainty: o.Uncertainty = None,
-    shifted: o.ShiftedColumn = None,
-    cluster: o.Cluster = None,
-    slices: o.Slice = None,
-    truth: Truth = None,
-    threshold: o.Threshold = None,
-    unit: o.Unit = None,
-    rule: o.Rule = None,
-    replicates: o.Replicates = None,
-    intervals: o.Intervals = None,
-    seed: o.Seed = None,
-    title: o.Title = None,
-    track: OfTrack = None,
-    data: TrackData = None,
-    task: o.Task = None,
-    out: o.Out = None,
-    cores: o.Cores = 0,
-    overwrite: o.Overwrite = False,
 ) -> None:
     """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, ranks.
 
-    With --track and --data: of submissions in the track's own form.
+    With --track and --data: of predictions for a track, in the form that it reads.
     """
     if len(files) < 2:
         raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
     resolved = [file.resolve() for file in files]
     if twice := [str(file) for file in dict.fromkeys(files) if resolved.count(file.resolve()) > 1]:
         raise SettingsError(f"expected different files to compare, found one more than once ({', '.join(twice)}).")
-    if track is not None:
-        words = {"replicates": replicates, "kind": intervals, "rule": rule, "seed": seed or 0}
-        folder = out or Path("shiftbench-comparison")
-        _track_reports(files, _all_names(name), track, data, task, words, folder, cores=cores, overwrite=overwrite)
-        return
-    columns = replace(_columns(id_column, error, target, answer, uncertainty, shifted, cluster, slices), task=task)
-    _report(
-        files, columns, truth, title or " · ".join(file.stem for file in files), out or Path("shiftbench-comparison"),
-        names=_all_names(name), threshold=threshold, unit=unit, rule=rule, replicates=replicates, kind=intervals,
-        seed=seed, cores=cores, overwrite=overwrite,
-    )  # fmt: skip
+    folder = given.out or Path("shiftbench-comparison")
+    if given.track is not None:
+        _track_reports(files, _all_names(name), given, folder)
+    else:
+        title = given.title or " · ".join(file.stem for file in files)
+        _report(files, _all_names(name), given, title, folder)
 
 
-def _track_reports(
-    files: list[Path], names: tuple[str, ...], track: str, data: Path | None, task: str | None, words: dict[str, Any],
-    folder: Path, *, cores: int, overwrite: bool,
-) -> None:  # fmt: skip
-    """The reports of submissions, one for each task, in folders of their names."""
-    from shiftbench.track import RunOptions
+def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, folder: Path) -> None:
+    """The reports of predictions for a track, one for each task, in folders of their names."""
+    from shiftbench.track import RunOptions, assessing
     from shiftbench.tracks import track as track_of
 
-    chosen = track_of(track)
-    if chosen.assess is None:
-        raise SettingsError(f"--track {track}: its predictions are tables. Assess them without --track, with --truth.")
-    if data is None:
-        raise SettingsError("--data: expected what the predictions are held against, found none. Name it.")
-    tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
+    assert given.track is not None
+    chosen = track_of(given.track)
+    own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
+           "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
+           "--slice": given.slices, "--truth": given.truth, "--unit": given.unit}  # fmt: skip
+    if foreign := [word for word, value in own.items() if value]:
+        raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: a track knows them. Drop them.")
+    if given.data is None:
+        raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
+    tasks = [entry for entry in chosen.tasks if given.task in (None, entry.name)]
     if not tasks:
-        raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
-    given = dict(zip(_names(files, names), files, strict=True))
-    inputs = [data, *files]
-    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place, progress_bar() as progress:
-        results = [
-            chosen.assess(
-                data, given, entry, RunOptions(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
-            )
-            for entry in tasks
-        ]
+        raise UnknownNameError("task", str(given.task), [entry.name for entry in chosen.tasks])
+    named, inputs = dict(zip(_names(files, names), files, strict=True)), [given.data, *files]
+    changes = {"title": given.title, "threshold": given.threshold}
+    options = RunOptions(
+        next(iter(chosen.presets)), seed=given.seed or 0, rule=given.rule, replicates=given.replicates,
+        kind=given.intervals,
+    )  # fmt: skip
+    with (
+        writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, tell=note) as place,
+        progress_bar() as progress,
+    ):
+        results = assessing.assess(
+            chosen, named, given.data, tasks, options, cores=cores_or_all(given.cores), progress=progress,
+            **{name: value for name, value in changes.items() if value is not None},
+        )  # fmt: skip
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
     for result in results:
@@ -173,34 +165,19 @@ def _all_names(given: list[str] | None) -> tuple[str, ...]:
     return tuple(part.strip() for value in given or [] for part in value.split(","))
 
 
-def _columns(
-    id_column: str | None, error: str | None, target: str | None, answer: str | None, uncertainty: list[str] | None,
-    shifted: str | None, cluster: list[str] | None, slices: list[str] | None,
-) -> Columns:  # fmt: skip
-    from shiftbench.scored_table import Columns
-
-    return Columns(
-        id_column, error, target, answer, listed(uncertainty), shifted, listed(cluster, "+,"), listed(slices)
-    )
-
-
-def _report(
-    files: list[Path], columns: Columns, truth: Path | None, title: str, folder: Path, *,
-    names: tuple[str, ...] = (), threshold: float | None, unit: str | None, rule: str | None, replicates: int | None,
-    kind: str | None, seed: int | None, cores: int, overwrite: bool,
-) -> None:  # fmt: skip
+def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str, folder: Path) -> None:
     from shiftbench import scored_table, tables
     from shiftbench.assessment import Options, build, squared
     from shiftbench.files import sha256
     from shiftbench.settings import Assessment
 
+    columns, truth, unit = given.columns, given.truth, given.unit
     if names and len(names) != len(files):
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
     inputs = [*files, *([truth] if truth else [])]
-    clusters = list(columns.clusters)
-    given = {"rule": rule, "replicates": replicates, "kind": kind}
-    how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place:
+    settled = {"rule": given.rule, "replicates": given.replicates, "kind": given.intervals}
+    how = Assessment(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[arg-type]
+    with writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, tell=note) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
@@ -208,9 +185,9 @@ def _report(
             options = Options(
                 title=title,
                 task=joined.task,
-                threshold=0.5 if joined.task == "classification" and threshold is None else threshold,
+                threshold=0.5 if joined.task == "classification" and given.threshold is None else given.threshold,
                 rule=how.rule,  # type: ignore[arg-type]
-                intervals=how.intervals(seed or 0, cores_or_all(cores)),
+                intervals=how.intervals(given.seed or 0, cores_or_all(given.cores)),
                 target_unit=unit or "",
                 error_unit=squared(unit or "") if regression else unit or "",
                 error_name={"regression": "squared error", "classification": "classification error"}.get(
@@ -219,7 +196,7 @@ def _report(
                 recipe={
                     "files": {file.name: sha256(file) for file in inputs},
                     "manifests": joined.manifests,
-                    "clusters": clusters,
+                    "clusters": list(columns.clusters),
                 },
             )
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))

@@ -1,4 +1,4 @@
-"""Commands of a benchmark's tracks: example, and what `run` and `tables` do when they are given a track."""
+"""The commands example, run and tables of a track."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from shiftbench import aborts
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
-from shiftbench.cli.preparing import MANIFEST
+from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.output import adding, read_mark, writing
@@ -23,71 +23,64 @@ from shiftbench.output import adding, read_mark, writing
 if TYPE_CHECKING:
     from shiftbench.pipeline.study import Result
     from shiftbench.progress import Progress
-    from shiftbench.track import Example, Prepared, RunOptions, Track, WriteExample
+    from shiftbench.track import Option, Prepared, Track
 
 MARKER = "track.toml"  # of a run's folder
 NOTED = ("run.toml", "run.json", "settings.json")  # what was chosen for a run, and for a method
 COSTLESS = (MARKER, *NOTED, *(f"*/{name}" for name in NOTED), "partition/*", "*/partition/*")  # of a run's folder
+TABLE = "table"  # the example that is of no track
 
 
 def example(
-    what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = "table",
+    what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = TABLE,
     out: o.Out = None,
-    rows: Annotated[
-        int | None, typer.Option("--rows", min=1, help="Rows, or scenes [as the track has it; a table: 20,000].")
-    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the table.")] = 20_000,
     seed: o.Seed = None,
-    ship: Annotated[
-        str | None, typer.Option("--ship", help="A ship's name or TOML file, where the data are a ship's [container].")
-    ] = None,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Make example data: a table with known truth, or data of the form of a track."""
-    from shiftbench import example as made
-    from shiftbench.tables import single_file
-    from shiftbench.tracks import TRACKS, track
+    """Make example data: a table with known truth, or data of the form of a track.
 
-    if what not in ("table", *TRACKS):
-        raise UnknownNameError("example", what, ["table", *TRACKS])
-    chosen = None if what == "table" else track(what)
-    make = _making(what, chosen.example if chosen else None, ship)
-    path = out or Path(chosen.example.name if chosen else "table.parquet")
-    is_folder = chosen is not None and chosen.example.is_folder
+    `shiftbench example TRACK --help` lists what a track takes.
+    """
+    from shiftbench import example as made
+    from shiftbench import tracks
+    from shiftbench.tables import single_file
+
+    if what != TABLE:
+        raise UnknownNameError("example", what, [TABLE, *tracks.names()])
+    path = out or Path("table.parquet")
+    with single_file.replacing(path, f"example {TABLE}", overwrite=overwrite) as replaces:
+        _require_new_settings(made.paths(path)[1], replaceable=made.replaceable(path), overwrite=replaces)
+        table, settings = made.write(path, rows=rows, seed=seed or 0)
+        say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
+
+
+def example_options(track: Track) -> tuple[Option, ...]:
+    """What `example` takes of a track."""
+    from shiftbench.track import Option
+
+    rows = Option("rows", int, f"How many {track.example.unit}", default="as the track has them", least=1)
+    return (rows, *track.options.get("example", ()))
+
+
+def example_of(
+    track: Track, out: o.Out = None, seed: o.Seed = None, overwrite: o.Overwrite = False, **own: Any
+) -> None:
+    """Make example data of the form of a track."""
+    from shiftbench.tables import single_file
+
+    kind, rows = track.example, own.pop("rows", None)
+    path = out or Path(kind.name)
     with ExitStack() as stack:
-        if is_folder:  # who writes it refuses those of others
+        if kind.is_folder:  # who writes it refuses those of others
             _require_new(path, overwrite=overwrite)
         else:
-            overwrite = stack.enter_context(single_file.replacing(path, f"example {what}", overwrite=overwrite))
-        if make is None:
-            _require_new_settings(made.paths(path)[1], replaceable=made.replaceable(path), overwrite=overwrite)
-            table, settings = made.write(path, rows=rows or 20_000, seed=seed or 0)
-            say(f"table:    {table}\nsettings: {settings}\nnext:     shiftbench run --config {settings}")
-            return
-        with progress_bar() as progress:
-            table = make(path, rows, seed or 0, progress)
-    _say_outside(table)
-    say(f"data: {table}\nnext: shiftbench run {what} --data {table}")
-
-
-def _making(what: str, example: Example | None, ship: str | None) -> WriteExample | None:
-    """What writes a track's example, with the ship if one was named; None for the table that is of no track."""
-    if ship is None:
-        return example.write if example else None
-    if example is None or example.with_ship is None:
-        raise SettingsError(
-            f"--ship: expected no ship for {what}, whose records are of none, found {ship}. Drop the option."
-        )
-    return example.with_ship(ship)
-
-
-def _say_outside(path: Path) -> None:
-    """Where records lie outside the ranges that their labels rest on, a table of shares."""
-    from shiftbench.intake import outside
-
-    if lines := outside.lines(outside.told(path)):
-        say("records outside the ranges that the formulas of their labels rest on, where these extrapolate:")
-        for line in lines:
-            say(f"  {line}")
+            stack.enter_context(single_file.replacing(path, f"example {track.name}", overwrite=overwrite))
+        progress = stack.enter_context(progress_bar())
+        written = kind.write(path, rows, seed or 0, progress, **own)
+    for line in kind.notes(written):
+        say(line)
+    say(f"data: {written}\nnext: shiftbench run {track.name} --data {written}")
 
 
 def _require_new(folder: Path, *, overwrite: bool) -> None:
@@ -108,75 +101,102 @@ def _require_new_settings(path: Path, *, replaceable: bool, overwrite: bool) -> 
         )
 
 
-def run_track(
-    name: str, data: Path | None, *, task: str | None, experiment: str | None, words: dict[str, Any], out: Path | None,
-    cores: int, overwrite: bool,
-) -> None:  # fmt: skip
-    """`shiftbench run TRACK`: prepare the data if need be, then run every task, then the paper's tables."""
-    from shiftbench.tracks import track
+def run_options(track: Track) -> tuple[Option, ...]:
+    """What `run` takes of a track: its methods and presets by name, and its own options."""
+    from shiftbench.track import Option
 
-    chosen = track(name)
-    tasks = [entry for entry in chosen.tasks if task in (None, entry.name)]
-    if not tasks:
-        raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
-    wanted = _run_options(chosen, words)
+    tasks, presets = tuple(task.name for task in track.tasks), tuple(track.presets)
+    held = "; ".join(f"{name}: {', '.join(methods)}" for name, methods in track.presets.items())
+    held = f" ({held})" if len(set(track.presets.values())) > 1 else ""
+    return (
+        Option("task", str, "Only this task", default="all", choices=tasks),
+        Option("preset", str, f"A named list of methods{held}", default=presets[0], choices=presets),
+        Option("method", str, f"Only these of the preset's methods (repeat or a,b): {', '.join(track.methods)}",
+               repeatable=True),
+        *preparing.experiment(track),
+        *track.options.get("run", ()),
+        *preparing.spreading(track, "run"),
+    )  # fmt: skip
+
+
+def run_of(
+    track: Track,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The track's data: a prepared folder, or what `prepare` takes.")
+    ] = None,
+    *,
+    test_set: o.TestSet = None,
+    members: o.Members = None,
+    scoring: o.Scoring,
+    out: o.Out = None,
+    cores: o.Cores = 0,
+    overwrite: o.Overwrite = False,
+    **own: Any,
+) -> None:
+    """From a track's data to a report: prepare them if need be, run every task, then fill the paper's tables."""
+    from shiftbench.track import MANIFEST, RunOptions
+
+    task, experiment = own.pop("task", None), own.pop("experiment", None)
+    tasks = [entry for entry in track.tasks if task in (None, entry.name)]
+    methods = listed(own.pop("method", None))
+    for method in methods:
+        if method not in track.methods:
+            raise UnknownNameError("method", method, track.methods)
+    wanted = RunOptions(
+        preset=own.pop("preset", next(iter(track.presets))), seed=scoring.seed or 0, methods=methods, members=members,
+        test_sets=o.test_sets(test_set), **scoring.settings,
+    )  # fmt: skip
     if data is None:
+        fetched = f", or get the official ones with `shiftbench fetch {track.name}`" if track.archives else ""
         raise SettingsError(
-            f"{name}: expected --data with the track's data, found none. Make some with `shiftbench example {name}`, "
-            f"or get the official ones with `shiftbench fetch {name}`."
+            f"{track.name}: expected --data with the track's data, found none. Make some with `shiftbench example "
+            f"{track.name}`{fetched}."
         )
     _require_there({"the track's data": data, **{f"the test set {k}": Path(v) for k, v in wanted.test_sets.items()}})
-    folder = out or Path(f"shiftbench-{name}")
+    folder = out or Path(f"shiftbench-{track.name}")
     if not (data / MANIFEST).is_file():
         _require_apart(folder, data)
     inputs = [data, *map(Path, wanted.test_sets.values())]
+    settings = (wanted, task, experiment, sorted(own.items()))
     with (
         writing(
             folder,
-            f"run {name}",
+            f"run {track.name}",
             overwrite=overwrite,
             resumes=True,
             inputs=inputs,
-            settings=(wanted, task, experiment),
+            settings=settings,
             costless=COSTLESS,
             tell=note,
-        ) as place,
+        ) as place,  # fmt: skip
         _nothing_if_refused(place),
         progress_bar() as progress,
     ):
-        prepared = _prepared(chosen, data, place, experiment, progress)
-        results = chosen.run(prepared, tasks, wanted, folder=place, cores=cores_or_all(cores), progress=progress)
-        pages, tables = _written(chosen, results, place, progress)
+        prepared = _prepared(track, data, place, experiment, progress)
+        results = track.run(
+            prepared, tasks, wanted, folder=place, cores=cores_or_all(cores), progress=progress, **own
+        )  # fmt: skip
+        pages = _written(track, results, place, progress)
     for result in results:
         if result.printed:
             show(result.report)
             say()
-    for result, page in zip(results, pages, strict=True):
+    for result, page in zip(results, pages, strict=False):
         say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
-    say(f"tables: {folder / tables.relative_to(place)}")
+    for page in pages[len(results) :]:
+        say(f"tables: {folder / page.relative_to(place)}")
 
 
-def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> tuple[list[Path], Path]:
-    """Write every report, then the paper's tables; the page of each, and the tables."""
+def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> list[Path]:
+    """Write every report, then the paper's tables; the page of each, and the tables if the track has any."""
     stage, pages = "write reports and tables", list[Path]()
     for result in results:
         progress(stage, len(pages), len(results) + 1)
         pages.append(write(result.report, folder / result.name / "report", result.pictures))
     progress(stage, len(pages), len(results) + 1)
-    return pages, track.paper.write([result.report for result in results], folder / "tables")["markdown"]
-
-
-def _run_options(track: Track, given: dict[str, Any]) -> RunOptions:
-    """The options of a run; what is misspelt is named before anything is prepared."""
-    from shiftbench.track import RunOptions
-
-    preset = given.pop("preset") or track.presets[0]
-    if preset not in track.presets:
-        raise UnknownNameError("preset", preset, track.presets)
-    for method in given["methods"]:
-        if method not in track.methods:
-            raise UnknownNameError("method", method, track.methods)
-    return RunOptions(preset=preset, seed=given.pop("seed") or 0, **given)
+    if track.paper:
+        pages.append(track.paper.write([result.report for result in results], folder / "tables")["markdown"])
+    return pages
 
 
 def _require_apart(folder: Path, data: Path) -> None:
@@ -213,6 +233,8 @@ def _nothing_if_refused(folder: Path) -> Iterator[None]:
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:
     """The prepared folder that `data` is, or one that is made of it inside the run's folder, once."""
+    from shiftbench.track import MANIFEST, BatchJob
+
     if (data / MANIFEST).is_file():
         if experiment is not None:
             raise SettingsError(
@@ -222,16 +244,18 @@ def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, pr
         prepared = track.open_prepared(data)
         _mark(folder, track, _hash(data / MANIFEST))
         return prepared
-    chosen = preparing.experiment_of(track, experiment)
-    place = folder / f"data-{chosen}"
+    own = {"experiment": experiment or track.experiments[0]} if track.experiments else {}
+    place = folder / "-".join(["data", *own.values()])
     _mark(folder, track, _hash(data))
     if (place / MANIFEST).is_file():
         return track.open_prepared(place)
-    return preparing.prepared_whole(track, data, place, experiment=chosen, progress=progress)
+    made = preparing.prepared_whole(track, data, place, own, progress=progress)
+    assert not isinstance(made, BatchJob)  # no executor is named
+    return made
 
 
 def _mark(folder: Path, track: Track, data: str) -> None:
-    """Write whose data a run's folder is for; refuse one for others, whose prepared data would be taken for these."""
+    """Record the data's hash in a run's folder; refuse a folder made from other data."""
     from shiftbench import files
 
     path = folder / MARKER
@@ -270,6 +294,8 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     from shiftbench.tracks import track
 
     chosen = track(name)
+    if chosen.paper is None:
+        raise SettingsError(f"{name} does not support tables of runs: it has no paper. Name no runs.")
     reports = finding.load(runs)
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.paper.shown(reports))
     folder = out or Path(f"shiftbench-{name}-tables")

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shiftbench.cli.terminal import note, say
-from shiftbench.errors import UnknownNameError
+from shiftbench.errors import SettingsError
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
     from shiftbench.fetch import Archive
+    from shiftbench.track import Option, Track
 
-What = Annotated[str | None, typer.Option("--what", help="Which archive; --list names them [the first].")]
 To = Annotated[
     Path | None, typer.Option("--to", help="Folder for it [$SHIFTBENCH_DATA or the user's cache, then the track].")
 ]
@@ -31,27 +30,37 @@ Verify = Annotated[bool, typer.Option("--verify", help="Hash a file that is ther
 Unpack = Annotated[bool, typer.Option("--unpack", help="Also unpack it into a folder beside it.")]
 
 
+def options(track: Track) -> tuple[Option, ...]:
+    """What `fetch` takes of a track: the names of its archives."""
+    from shiftbench.track import Option
+
+    known = tuple(archive.name for archive in track.archives)
+    return (Option("archive", str, "Which archive", default=known[0], choices=known, flag="--what"),) if known else ()
+
+
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="TRACK", help="The track's name.", show_default=False)],
-    what: What = None,
+    track: Track,
     to: To = None,
     accept_licence: Accept = False,
     url: Url = None,
     listing: Listing = False,
     verify: Verify = False,
     unpack: Unpack = False,
+    **own: Any,
 ) -> None:
     """Download an official archive of a track; goes on where an interrupted download stopped."""
     from shiftbench import fetch as fetching
 
-    archives = _archives(name)
+    archives = track.archives
+    if not archives:
+        raise SettingsError(f"{track.name} does not support fetch: it has no archives.")
     if listing:
         _list(archives)
         return
-    archive = _chosen(archives, what)
+    archive = next(each for each in archives if each.name == own.get("archive", archives[0].name))
     if url is not None:
         archive = replace(archive, url=url)
-    folder = to or fetching.default_folder() / name
+    folder = to or fetching.default_folder() / track.name
     accepted = accept_licence or fetching.accepted(archive, folder) or _accepts(archive)
     with _bytes_bar() as progress:
         fetched = fetching.fetch(archive, folder, accept_licence=accepted, verify=verify, progress=progress)
@@ -64,24 +73,6 @@ def fetch(
         say(f"folder: {place}")
     if archive.then:
         say(f"next:   {archive.then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")
-
-
-def _archives(name: str) -> tuple[Archive, ...]:
-    from shiftbench.tracks import TRACKS
-
-    if name not in TRACKS:
-        raise UnknownNameError("track", name, TRACKS)
-    found: tuple[Archive, ...] = importlib.import_module(f"shiftbench.tracks.{name}.archives").ARCHIVES
-    return found
-
-
-def _chosen(archives: tuple[Archive, ...], what: str | None) -> Archive:
-    known = {archive.name: archive for archive in archives}
-    if what is None:
-        return archives[0]
-    if what not in known:
-        raise UnknownNameError("archive", what, known)
-    return known[what]
 
 
 def _list(archives: tuple[Archive, ...]) -> None:

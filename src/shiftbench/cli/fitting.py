@@ -7,48 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from shiftbench.cli import benchmarking, preparing
 from shiftbench.cli import options as o
-from shiftbench.cli.terminal import cores_or_all, listed, note, progress_bar, say, show, write
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.cli.benchmarking import COSTLESS
+from shiftbench.cli.options import listed
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
+from shiftbench.errors import SettingsError
 from shiftbench.output import writing
-
-
-def _rules(
-    id_column: str | None, time: str | None, fractions: str | None, gap: str | None, group: str | None,
-    shifted: list[str] | None, in_domain: list[str] | None, shifted_if: str | None, by: str | None, shares: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "id": id_column, "time": time, "fractions": fractions, "gap": _number_or_text(gap), "group": group,
-        "shifted": listed(shifted), "in_domain": listed(in_domain), "where": {"shifted": shifted_if},
-        "by": by, "shares": shares,
-    }  # fmt: skip
-
-
-def _number_or_text(value: str | None) -> str | float | None:
-    """A gap is a duration ("7d"), or a number where time is one."""
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return value
-
-
-def _test_sets(values: list[str] | None) -> dict[str, str]:
-    pairs = [value.partition("=") for value in values or ()]
-    wrong = [
-        f"--test-set: expected NAME=FILE, found {value!r}."
-        for value, (_, sign, _) in zip(values or (), pairs, strict=True)
-        if not sign
-    ]
-    names = [name for name, _, _ in pairs]
-    wrong += [
-        f"--test-set: expected different names, found {name!r} {names.count(name)} times."
-        for name in sorted(set(names))
-        if names.count(name) > 1
-    ]
-    if wrong:
-        raise SettingsError(*wrong)
-    return {name: path for name, _, path in pairs}
 
 
 def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
@@ -67,79 +31,40 @@ def run(
             metavar="NAME_OR_PATH", help="A track, a table or a folder of partitions; default: as settings."
         ),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="A track's data: prepared folder, archive, table.")
-    ] = None,
+    *,
     target: o.Target = None,
     task: o.Task = None,
-    time: o.Time = None,
-    group: o.Group = None,
-    shifted: o.Shifted = None,
-    in_domain: o.InDomain = None,
-    shifted_if: o.ShiftedIf = None,
-    fractions: o.Fractions = None,
-    gap: o.Gap = None,
-    by: o.By = None,
-    shares: o.Shares = None,
-    id_column: o.IdColumn = None,
-    cluster: o.Cluster = None,
-    cut_clusters: o.CutClusters = False,
+    division: o.Division,
     slices: o.Slice = None,
     baseline: o.Baseline = None,
-    drop: o.Drop = None,
-    keep: o.Keep = None,
-    allow_leaks: o.AllowLeaks = False,
+    learning: o.Learning,
     threshold: o.Threshold = None,
     unit: o.Unit = None,
     test_set: o.TestSet = None,
     method: o.Methods = None,
     preset: o.Preset = None,
-    experiment: preparing.Experiment = None,
     members: o.Members = None,
-    rule: o.Rule = None,
-    replicates: o.Replicates = None,
-    intervals: o.Intervals = None,
-    seed: o.Seed = None,
+    scoring: o.Scoring,
     config: o.Config = None,
     out: o.Out = None,
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines."""
-    from shiftbench import pipeline, settings
-    from shiftbench.tracks import TRACKS
+    """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines.
 
-    if table is not None and str(table) in TRACKS:
-        words = {
-            "--target": target, "--time": time, "--group": group, "--shifted": shifted, "--in-domain": in_domain,
-            "--shifted-if": shifted_if, "--fractions": fractions, "--gap": gap, "--by": by, "--shares": shares,
-            "--id": id_column, "--cluster": cluster, "--cut-clusters": cut_clusters,
-            "--slice": slices, "--baseline": baseline, "--drop": drop,
-            "--keep": keep, "--threshold": threshold, "--unit": unit, "--config": config,
-        }  # fmt: skip
-        if foreign := [word for word, value in words.items() if value]:
-            raise SettingsError(f"a track settles {', '.join(foreign)}: expected no such option, found it. Drop it.")
-        benchmarking.run_track(
-            str(table), data, task=task, experiment=experiment, out=out, cores=cores, overwrite=overwrite,
-            words={"preset": preset, "seed": seed, "methods": listed(method), "members": members,
-                   "replicates": replicates, "kind": intervals, "rule": rule, "test_sets": _test_sets(test_set)},
-        )  # fmt: skip
-        return
-    if data is not None or experiment is not None:
-        found = "none" if table is None else str(UnknownNameError("track", str(table), TRACKS))
-        raise SettingsError(f"--data and --experiment: expected a track's name with them, found: {found}")
+    `shiftbench run TRACK --help` lists what a track takes.
+    """
+    from shiftbench import pipeline, settings
+
     if table is not None and table.suffix == ".toml":
         raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
 
     given = {
         "table": None if table is None else str(table),
-        "target": target, "task": task, "unit": unit, "threshold": threshold, "seed": seed,
-        "clusters": listed(cluster, "+,"), "cut_clusters": cut_clusters or None,
-        "slices": listed(slices), "baselines": listed(baseline),
-        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None,
-        "partition": _rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
-        "members": members, "test_sets": _test_sets(test_set),
-        "assessment": {"rule": rule, "replicates": replicates, "kind": intervals},
+        "target": target, "task": task, "unit": unit, "threshold": threshold, "seed": scoring.seed,
+        "clusters": division.clusters, "cut_clusters": division.cut_clusters or None,
+        "slices": listed(slices), "baselines": listed(baseline), **learning.settings, "partition": division.rules,
+        "members": members, "test_sets": o.test_sets(test_set), "assessment": scoring.settings,
     }  # fmt: skip
     base = settings.read_checked(config) if config else {}
     if table is not None and base.get("table") != str(table):
@@ -151,7 +76,7 @@ def run(
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
     with writing(
         folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen,
-        costless=benchmarking.COSTLESS, tell=note,
+        costless=COSTLESS, tell=note,
     ) as place:  # fmt: skip
         with progress_bar() as progress:
             outcome = pipeline.run(chosen, place, cores=cores_or_all(cores), progress=progress)
@@ -163,19 +88,9 @@ def run(
 def partition(
     table: o.Table,
     out: o.Out = None,
+    *,
     target: o.Target = None,
-    time: o.Time = None,
-    group: o.Group = None,
-    shifted: o.Shifted = None,
-    in_domain: o.InDomain = None,
-    shifted_if: o.ShiftedIf = None,
-    fractions: o.Fractions = None,
-    gap: o.Gap = None,
-    by: o.By = None,
-    shares: o.Shares = None,
-    id_column: o.IdColumn = None,
-    cluster: o.Cluster = None,
-    cut_clusters: o.CutClusters = False,
+    division: o.Division,
     seed: o.Seed = None,
     config: o.Config = None,
     overwrite: o.Overwrite = False,
@@ -184,10 +99,7 @@ def partition(
     from shiftbench import pipeline, settings, tables
 
     base = settings.read_checked(config) if config else {}
-    given = {
-        **_rules(id_column, time, fractions, gap, group, shifted, in_domain, shifted_if, by, shares),
-        "seed": seed,
-    }
+    given = {**division.rules, "seed": seed}
     rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
@@ -198,8 +110,8 @@ def partition(
         progress("read", 0, 1)
         frame = tables.read_table(table)
         progress("partition", 0, 1)
-        cut = cut_clusters or base.get("cut_clusters", False)
-        clusters = listed(cluster, "+,") or tuple(settings.names(base.get("clusters", ())))
+        cut = division.cut_clusters or base.get("cut_clusters", False)
+        clusters = division.clusters or tuple(settings.names(base.get("clusters", ())))
         target = target or base.get("target")
         tables.require(frame, [*clusters, *([target] if target else [])], where=table.name)
         unseen = list(tables.expand(settings.names(base.get("drop", ())), frame.columns, what="column to drop"))
@@ -223,13 +135,12 @@ def partition(
 
 def fit(
     folder: Annotated[Path, typer.Argument(help="Folder that `shiftbench partition` wrote.", show_default=False)],
+    *,
     target: o.Target = None,
     task: o.Task = None,
     method: o.Method = None,
     members: o.Members = None,
-    drop: o.Drop = None,
-    keep: o.Keep = None,
-    allow_leaks: o.AllowLeaks = False,
+    learning: o.Learning,
     cluster: o.Cluster = None,
     seed: o.Seed = None,
     config: o.Config = None,
@@ -238,12 +149,11 @@ def fit(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
-    import shiftbench.tracks  # noqa: F401 (which bring methods)
     from shiftbench import pipeline, settings
 
     given = {
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
-        "drop": listed(drop), "keep": listed(keep), "allow_leaks": allow_leaks or None, "members": members,
+        **learning.settings, "members": members,
     }  # fmt: skip
     base = settings.read_checked(config) if config else {}
     for name in ("table_sha256", "partition"):  # of the table that the folder was made of
@@ -263,7 +173,7 @@ def fit(
             resumes=True,
             inputs=inputs,
             settings=chosen,
-            costless=benchmarking.COSTLESS,
+            costless=COSTLESS,
             tell=note,
         ) as place,
         progress_bar() as progress,
@@ -281,7 +191,6 @@ def predict(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Predict every row of a table; writes one Parquet file with what each member says."""
-    import shiftbench.tracks  # noqa: F401 (which bring methods)
     from shiftbench import pipeline
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")

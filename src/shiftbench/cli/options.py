@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +29,7 @@ def _filled(param: typer.CallbackParam, value: Any) -> Any:
     return value
 
 
-_named = partial(typer.Option, callback=_filled)  # an option whose value is a name, a list of names or a condition
+named = partial(typer.Option, callback=_filled)  # an option whose value is a name, a list of names or a condition
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; default: shiftbench-… here.")]
@@ -38,48 +39,48 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is th
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Many = list[str] | None
 
-Target = Annotated[str | None, _named("--target", "-t", help="Column of the target.")]
+Target = Annotated[str | None, named("--target", "-t", help="Column of the target.")]
 Task = Annotated[
     str | None,
-    _named("--task", help="regression or classification; default: as the target's type."),
+    named("--task", help="regression or classification; default: as the target's type."),
 ]
 IdColumn = Annotated[
     str | None,
-    _named("--id", help="Column of unique ids [id where there is one, else row numbers from 1]."),
+    named("--id", help="Column of unique ids [id where there is one, else row numbers from 1]."),
 ]
-Time = Annotated[str | None, _named("--time", help="Column of dates or times to cut by.")]
+Time = Annotated[str | None, named("--time", help="Column of dates or times to cut by.")]
 Fractions = Annotated[
     str | None,
-    _named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15]."),
+    named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15]."),
 ]
 Gap = Annotated[
     str | None,
-    _named("--gap", help="Least time between in-domain and shifted records, such as 7d."),
+    named("--gap", help="Least time between in-domain and shifted records, such as 7d."),
 ]
-Group = Annotated[str | None, _named("--group", help="Column of groups, some of them shifted.")]
-Shifted = Annotated[Many, _named("--shifted", help="Group values that are the shifted domain (repeat or a,b).")]
-InDomain = Annotated[Many, _named("--in-domain", help="Group values that are the training domain.")]
-ShiftedIf = Annotated[str | None, _named("--shifted-if", help="Condition of shifted records: 'wind >= 19'.")]
-By = Annotated[str | None, _named("--by", help="Column whose groups stay whole when in-domain is sampled.")]
+Group = Annotated[str | None, named("--group", help="Column of groups, some of them shifted.")]
+Shifted = Annotated[Many, named("--shifted", help="Group values that are the shifted domain (repeat or a,b).")]
+InDomain = Annotated[Many, named("--in-domain", help="Group values that are the training domain.")]
+ShiftedIf = Annotated[str | None, named("--shifted-if", help="Condition of shifted records: 'wind >= 19'.")]
+By = Annotated[str | None, named("--by", help="Column whose groups stay whole when in-domain is sampled.")]
 Shares = Annotated[
     str | None,
-    _named("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20]."),
+    named("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20]."),
 ]
 Cluster = Annotated[
     Many,
-    _named("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination."),
+    named("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination."),
 ]
 CutClusters = Annotated[
     bool, typer.Option("--cut-clusters", help="Let records of a cluster lie in train, dev and eval alike.")
 ]
 Slice = Annotated[
     Many,
-    _named(
+    named(
         "--slice", help="Column to break scores down by: values, fifths of numbers, months of dates (repeat or a,b)."
     ),
 ]
-Drop = Annotated[Many, _named("--drop", help="Columns that are no features: names or globs (repeat or a,b).")]
-Keep = Annotated[Many, _named("--keep", help="Columns that are features whatever else is said.")]
+Drop = Annotated[Many, named("--drop", help="Columns that are no features: names or globs (repeat or a,b).")]
+Keep = Annotated[Many, named("--keep", help="Columns that are features whatever else is said.")]
 Threshold = Annotated[
     float | None, typer.Option("--threshold", help="Largest acceptable error (squared error in a regression).")
 ]
@@ -87,31 +88,131 @@ TestSet = Annotated[
     Many, typer.Option("--test-set", help="Further table to be scored on as a whole: NAME=FILE (repeat).")
 ]
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
-Rule = Annotated[str | None, _named("--rule", help="published, exact or mixed; see the documentation.")]
+Rule = Annotated[str | None, named("--rule", help="published, exact or mixed; see the documentation.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
-Intervals = Annotated[str | None, _named("--intervals", help="auto, studentised, percentile, bca or normal.")]
+Intervals = Annotated[str | None, named("--intervals", help="auto, studentised, percentile, bca or normal.")]
 Baseline = Annotated[
     list[str] | None,
-    _named("--baseline", help="Column that is itself a forecast of the target."),
+    named("--baseline", help="Column that is itself a forecast of the target."),
 ]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
-Method = Annotated[str | None, _named("--method", help="Method to fit [boosting], or package.module:NAME.")]
+Method = Annotated[str | None, named("--method", help="Method to fit [boosting], or package.module:NAME.")]
 Methods = Annotated[
     Many,
-    _named(
+    named(
         "--method", help="Method(s) to fit (repeat or a,b), also package.module:NAME; of a track's preset, only these."
     ),
 ]
 Preset = Annotated[
     str | None,
-    _named("--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper."),
+    named("--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper."),
 ]
 Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of each ensemble.")]
-ErrorColumn = Annotated[str | None, _named("--error", help="Column of errors >= 0 [error].")]
-Answer = Annotated[str | None, _named("--answer", help="Column of answers, with --target instead of --error.")]
+ErrorColumn = Annotated[str | None, named("--error", help="Column of errors >= 0 [error].")]
+Answer = Annotated[str | None, named("--answer", help="Column of answers, with --target instead of --error.")]
 Uncertainty = Annotated[
     list[str] | None,
-    _named("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*]."),
+    named("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*]."),
 ]
-ShiftedColumn = Annotated[str | None, _named("--shifted", help="Column that is 1 for shifted records [shifted].")]
+ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
+
+
+def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
+    """Values of an option that may be repeated or separated: ["a,b", "c"] → a, b, c."""
+    found = values or []
+    for separator in separators:
+        found = [part.strip() for value in found for part in value.split(separator)]
+    return tuple(dict.fromkeys(value for value in found if value))
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a table is divided into partitions."""
+
+    time: Time = None
+    group: Group = None
+    shifted: Shifted = None
+    in_domain: InDomain = None
+    shifted_if: ShiftedIf = None
+    fractions: Fractions = None
+    gap: Gap = None
+    by: By = None
+    shares: Shares = None
+    id_column: IdColumn = None
+    cluster: Cluster = None
+    cut_clusters: CutClusters = False
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The columns of clusters."""
+        return listed(self.cluster, "+,")
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rules by their names in a settings file; None and empty where nothing is given."""
+        return {
+            "id": self.id_column, "time": self.time, "fractions": self.fractions, "gap": _number_or_text(self.gap),
+            "group": self.group, "shifted": listed(self.shifted), "in_domain": listed(self.in_domain),
+            "where": {"shifted": self.shifted_if}, "by": self.by, "shares": self.shares,
+        }  # fmt: skip
+
+
+def _number_or_text(value: str | None) -> str | float | None:
+    """A gap is a duration ("7d"), or a number where time is one."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Which columns a model may see."""
+
+    drop: Drop = None
+    keep: Keep = None
+    allow_leaks: AllowLeaks = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """These by their names in a settings file."""
+        return {"drop": listed(self.drop), "keep": listed(self.keep), "allow_leaks": self.allow_leaks or None}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How predictions are scored."""
+
+    rule: Rule = None
+    replicates: Replicates = None
+    intervals: Intervals = None
+    seed: Seed = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """These by their names in a settings file, without the seed."""
+        return {"rule": self.rule, "replicates": self.replicates, "kind": self.intervals}
+
+
+def test_sets(values: list[str] | None) -> dict[str, str]:
+    """Test sets by name, from NAME=FILE.
+
+    Raises:
+        SettingsError: naming each value of another form, and names that come twice.
+    """
+    pairs = [value.partition("=") for value in values or ()]
+    wrong = [
+        f"--test-set: expected NAME=FILE, found {value!r}."
+        for value, (_, sign, _) in zip(values or (), pairs, strict=True)
+        if not sign
+    ]
+    names = [name for name, _, _ in pairs]
+    wrong += [
+        f"--test-set: expected different names, found {name!r} {names.count(name)} times."
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+    if wrong:
+        raise SettingsError(*wrong)
+    return {name: path for name, _, path in pairs}

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,192 +11,132 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import note, progress_bar, say
-from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import require_outside, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
-    from shiftbench.track import Prepare, Prepared, Track
+    from shiftbench.track import BatchJob, Option, Prepared, Track
 
-MANIFEST = "manifest.json"  # a prepared folder is whole where this is
-SLURM = "slurm"  # the executor that is not ours to wait for
+SLURM = "slurm"  # the executor whose work this process does not wait for
 
-Source = Annotated[Path, typer.Argument(help="Official archive, its folder, or one table.", show_default=False)]
-Experiment = Annotated[
-    str | None, typer.Option("--experiment", help="Which of the track's partitions [the canonical one].")
+Source = Annotated[
+    Path, typer.Argument(help="What was downloaded or made: an archive, a folder or a file.", show_default=False)
 ]
-ClimateTable = Annotated[
-    Path | None,
-    typer.Option("--climate", help="Table of climates by coordinates, where a track's data lack them."),
-]
-Executor = Annotated[
-    str | None,
-    typer.Option("--executor", help="Where a large track is prepared: serial, processes, ray or slurm [processes]."),
-]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="How a track's inputs are made, such as size=400 (repeat)."),
-]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Workers of the executor [all cores].")]
 
 
-@dataclass(frozen=True)
-class Way:
-    """How a user wants data to be prepared; None and nothing where the track decides.
+def options(track: Track) -> tuple[Option, ...]:
+    """What `prepare` takes of a track."""
+    return (*experiment(track), *track.options.get("prepare", ()), *spreading(track, "prepare"))
 
-    climates: a table of them. executor, workers: where it is done, and by how many. settings: of how inputs are made,
-    each as NAME=VALUE. overwrite: whether what is there, or was begun in another way, may go.
+
+def experiment(track: Track) -> tuple[Option, ...]:
+    """The option that chooses one of the partitions of a track."""
+    from shiftbench.track import Option
+
+    known = track.experiments
+    return (Option("experiment", str, "Which partition", default=known[0], choices=known),) if known else ()
+
+
+def spreading(track: Track, command: str) -> tuple[Option, ...]:
+    """The options of a command whose work can be spread over processes or machines."""
+    from shiftbench.track import Option
+
+    if command not in track.spreads:
+        return ()
+    where = "Where the work is done: serial, processes, ray, ray=HOST:PORT or slurm"
+    return (
+        Option("executor", str, where, default="processes"),
+        Option("workers", int, "Workers of the executor, or tasks of an array", default="all cores", least=1),
+    )
+
+
+def require_executor(own: Mapping[str, Any]) -> None:
+    """Refuse an unknown executor before anything is done.
+
+    Raises:
+        UnknownNameError, SettingsError: as `shiftbench.executor.Executor.of`.
     """
+    from shiftbench.executor import Executor
 
-    climates: Path | None = None
-    executor: str | None = None
-    workers: int | None = None
-    settings: tuple[str, ...] = ()
-    overwrite: bool = False
+    if "executor" in own:
+        Executor.of(own["executor"])
 
 
-def prepare(
-    name: Annotated[str, typer.Argument(metavar="TRACK", help="The track's name.", show_default=False)],
-    source: Source,
-    out: o.Out = None,
-    experiment: Experiment = None,
-    climate: ClimateTable = None,
-    executor: Executor = None,
-    workers: Workers = None,
-    setting: Setting = None,
-    overwrite: o.Overwrite = False,
-) -> None:
+def prepare(track: Track, source: Source, out: o.Out = None, overwrite: o.Overwrite = False, **own: Any) -> None:
     """Check a track's data, convert them to what is read quickly, and divide them into partitions."""
-    from shiftbench.tracks import track
+    from shiftbench.track import MANIFEST, BatchJob
 
-    chosen = track(name)
-    wanted = experiment_of(chosen, experiment)
-    folder = out or Path(f"shiftbench-{name}-data")
+    folder = out or Path(f"shiftbench-{track.name}-data")
     require_outside(source, folder)
-    array = executor == SLURM and chosen.job_script is not None
-    where = (None, None) if array else (executor, workers)  # the script of an array takes their place
-    way = Way(climate, *where, tuple(setting or ()), overwrite)
-    act = _preparing(chosen, way)  # before anything else: it refuses what this track has no use for
-    if (folder / MANIFEST).exists() and chosen.resumes and not overwrite:
-        _say_prepared(name, _made_before(act, source, folder, experiment=wanted))
-        return
-    if array:
-        _say_script(chosen, source, folder, experiment=wanted, tasks=workers, way=way)
+    require_executor(own)
+    if track.experiments:
+        own = {"experiment": track.experiments[0], **own}
+    if (folder / MANIFEST).exists() and "prepare" in track.spreads and not overwrite:
+        _say_prepared(track.name, _made_before(track, source, folder, own))
         return
     with progress_bar() as progress:
-        prepared = prepared_whole(chosen, source, folder, experiment=wanted, progress=progress, way=way)
-    _say_prepared(name, prepared)
+        found = prepared_whole(track, source, folder, own, progress=progress, overwrite=overwrite)
+    if isinstance(found, BatchJob):
+        _say_script(track, source, folder, found, own)
+    else:
+        _say_prepared(track.name, found)
 
 
-def _made_before(act: Prepare, source: Path, folder: Path, *, experiment: str) -> Prepared:
+def _made_before(track: Track, source: Path, folder: Path, own: Mapping[str, Any]) -> Prepared:
     """What an earlier preparation of the same data in the same way has made; nothing is made anew.
 
     Raises:
         SettingsError: if the data or the way were others.
     """
+    from shiftbench.track import BatchJob
+
     try:
         with progress_bar() as progress:
-            prepared = act(source, folder, experiment=experiment, progress=progress)
+            prepared = track.prepare(source, folder, progress=progress, **own)
     except ShiftbenchError as error:
         if isinstance(error, ImportError):
             raise
         told = f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
         raise SettingsError(*error.problems, told) from None
     note("note: already there, made of the same data in the same way: nothing to do")
-    return prepared
-
-
-def _say_script(track: Track, source: Path, folder: Path, *, experiment: str, tasks: int | None, way: Way) -> None:
-    """Write the script of a Slurm array, and say what to do with it."""
-    assert track.job_script is not None
-    with _writing(track, folder, way, finishes=False) as place:
-        settings = _discard_other(track, place, experiment, way)
-        script = track.job_script(source, place, experiment, tasks, settings)
-    then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder), "--experiment", experiment]
-    then += [word for each in way.settings for word in ("--set", each)]
-    if script is None:  # a kill came between the last shard and the move: there is nothing left to do in an array
-        say("all is made already; only this is left:")
-    else:
-        say(f"script: {script}\nsubmit: {shlex.join(['sbatch', str(script)])}")
-    say(f"then:   {shlex.join([*then, '--overwrite'] if (folder / MANIFEST).exists() else then)}")
-
-
-def _discard_other(track: Track, part: Path, experiment: str, way: Way) -> Any:
-    """The track's settings, if it has any. Where it may be overwritten, remove what was begun in another way."""
-    settings = track.settings(way.settings) if track.settings else None
-    if track.discard_other and way.overwrite:
-        track.discard_other(part, experiment, settings)
-    return settings
-
-
-def _preparing(track: Track, way: Way) -> Prepare:
-    """What prepares the track's data in this way.
-
-    Raises:
-        SettingsError: for all that the track has no use for, and settings that are none.
-        UnknownNameError: for an executor that is none.
-    """
-    from shiftbench.executor import Executor
-
-    if problems := list(_useless(track, way)):
-        raise SettingsError(*problems)
-    if way.executor is not None:
-        Executor.of(way.executor)
-    act = track.prepare
-    if way.climates is not None and track.with_climates:
-        act = track.with_climates(way.climates)
-    if (way.executor, way.workers) != (None, None) and track.with_executor:
-        act = track.with_executor(way.executor or "processes", way.workers)
-    settled: Callable[..., Prepared] = act  # a track with settings takes them, too
-    return partial(settled, settings=track.settings(way.settings)) if track.settings and way.settings else act
-
-
-def _useless(track: Track, way: Way) -> Iterator[str]:
-    """What is said of a track that has no use for it."""
-    if way.climates is not None and track.with_climates is None:
-        yield (
-            f"--climate: expected no table of climates for {track.name}, whose records have none, "
-            f"found {way.climates}. Drop the option."
-        )
-    if (way.executor, way.workers) != (None, None) and track.with_executor is None:
-        yield f"--executor and --workers: {track.name} is prepared by one process, found one of them. Drop it."
-    if way.settings and track.settings is None:
-        found = f"found {way.settings[0]}"
-        yield f"--set: expected none for {track.name}, whose inputs are made in one way, {found}. Drop it."
+    return track.open_prepared(folder) if isinstance(prepared, BatchJob) else prepared
 
 
 def prepared_whole(
-    track: Track, source: Path, folder: Path, *, experiment: str, progress: Progress, way: Way | None = None
-) -> Prepared:
+    track: Track, source: Path, folder: Path, own: Mapping[str, Any], *, progress: Progress, overwrite: bool = False
+) -> Prepared | BatchJob:
     """Prepare data aside; only when all is done they take the place of what is in the folder.
 
-    A track that resumes goes on with what a preparation that was cut off or refused has left there; of others nothing
+    Work that can be spread goes on from what a preparation that was cut off has left there; of other work nothing
     stays.
 
     Raises:
         SettingsError: as `shiftbench.output.writing`.
     """
-    way = way or Way()
-    act = _preparing(track, way)
-    with _writing(track, folder, way) as place:
-        _discard_other(track, place, experiment, way)
-        act(source, place, experiment=experiment, progress=progress)
-    return track.open_prepared(folder)
+    from shiftbench.track import BatchJob
+
+    spreads, finishes = "prepare" in track.spreads, own.get("executor") != SLURM
+    name, wishes = f"prepare {track.name}", {"overwrite": overwrite} if spreads else {}
+    with writing(folder, name, overwrite=overwrite, resumes=spreads, finishes=finishes, tell=note) as place:
+        found = track.prepare(source, place, progress=progress, **own, **wishes)
+    return found if isinstance(found, BatchJob) or not finishes else track.open_prepared(folder)
 
 
-def _writing(track: Track, folder: Path, way: Way, *, finishes: bool = True) -> AbstractContextManager[Path]:
-    """Where data are prepared; what was begun there in another way, the track itself discards."""
-    name = f"prepare {track.name}"
-    return writing(folder, name, overwrite=way.overwrite, resumes=track.resumes, finishes=finishes, tell=note)
+def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Mapping[str, Any]) -> None:
+    """Say what to do with the script of a Slurm array."""
+    from shiftbench.track import MANIFEST
 
-
-def experiment_of(track: Track, name: str | None) -> str:
-    """The experiment of this name, or the canonical one if nobody says."""
-    if name is None:
-        return track.experiments[0]
-    if name not in track.experiments:
-        raise UnknownNameError("experiment", name, track.experiments)
-    return name
+    then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder)]
+    for option in options(track):
+        if option.name in own and option.name not in ("executor", "workers"):
+            values = own[option.name] if option.repeatable else [own[option.name]]
+            then += [word for value in values for word in (option.word, str(value))]
+    if job.script is None:  # a kill came between the last piece of work and the move
+        say("all is made already; only this is left:")
+    else:
+        say(f"script: {job.script}\nsubmit: {shlex.join(['sbatch', str(job.script)])}")
+    say(f"then:   {shlex.join([*then, '--overwrite'] if (folder / MANIFEST).exists() else then)}")
 
 
 def _say_prepared(name: str, prepared: Prepared) -> None:

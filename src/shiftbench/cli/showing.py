@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import pkgutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import progress_bar, say
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import SettingsError, TableError
 from shiftbench.output import adding
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from shiftbench.track import Option, Track
 
-ROOM = "picture"  # of a track that can be drawn
-
-Source = Annotated[Path, typer.Argument(metavar="SCENE", help="File of the scene (.pb).", show_default=False)]
-Request = Annotated[
-    int | None, typer.Option("--request", min=0, help="One request, by its track, in its own frame [all of them].")
-]
-Predictions = Annotated[
-    Path | None, typer.Option("--predictions", help="Submission (protobuf or Parquet) to draw what it foresees.")
-]
-Frame = Annotated[str, typer.Option("--frame", help="Frame of the predictions: agent or global.")]
-Gif = Annotated[bool, typer.Option("--gif/--no-gif", help="Draw the animation as well.")]
-FeatureMap = Annotated[bool, typer.Option("--feature-map", help="Draw the feature map of the request as well.")]
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="A file of the track's data.", show_default=False)]
 
 
-def show(
-    name: Annotated[str, typer.Argument(metavar="TRACK", help="The track's name.", show_default=False)],
-    source: Source,
-    request: Request = None,
-    predictions: Predictions = None,
-    frame: Frame = "agent",
-    out: o.Out = None,
-    gif: Gif = True,
-    feature_map: FeatureMap = False,
-) -> None:
-    """Draw a scene as a picture and as an animation; earlier ones of the same scene are replaced."""
-    room = _room(name)
-    for path in filter(None, (source, predictions)):
-        if not path.is_file():
-            raise TableError(f"{path}: expected a file, found {'a folder' if path.is_dir() else 'nothing'} there.")
+def options(track: Track) -> tuple[Option, ...]:
+    """What `show` takes of a track."""
+    return track.options.get("show", ())
+
+
+def arguments(track: Track) -> dict[str, Any]:
+    """What the argument of `show` is called for a track."""
+    if track.show is None:
+        return {}
+    told = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)
+    return {"source": Annotated[Path, told]}
+
+
+def show(track: Track, source: Source, out: o.Out = None, **own: Any) -> None:
+    """Draw a file of a track's data; earlier pictures of the same file are replaced."""
+    if track.show is None:
+        raise SettingsError(f"{track.name} does not support show: its data cannot be drawn.")
+    if not source.is_file():
+        raise TableError(f"{source}: expected a file, found {'a folder' if source.is_dir() else 'nothing'} there.")
     folder = out or Path("shiftbench-show")
     with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
-        paths = room.show(
-            source, place, record=request, predictions=predictions, frame=frame, moving=gif, inputs=feature_map,
-            progress=progress,
-        )  # fmt: skip
+        paths = track.show.draw(source, place, progress=progress, **own)
     for what, path in paths.items():
         say(f"{what + ':':13}{folder / path.relative_to(place)}")
-
-
-def _room(name: str) -> ModuleType:
-    """What draws the data of a track."""
-    from shiftbench import tracks
-
-    names = [entry.name for entry in pkgutil.iter_modules(tracks.__path__) if entry.ispkg]
-    drawn = [each for each in names if importlib.util.find_spec(f"{tracks.__name__}.{each}.{ROOM}")]
-    if name not in drawn:
-        raise UnknownNameError("track with pictures", name, drawn)
-    return importlib.import_module(f"{tracks.__name__}.{name}.{ROOM}")

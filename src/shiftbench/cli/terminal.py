@@ -43,14 +43,6 @@ def complain(error: ShiftbenchError) -> None:
         note(f"error: … and {more:,} more problems.")
 
 
-def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
-    """Values of an option that may be repeated or separated: ["a,b", "c"] → a, b, c."""
-    found = values or []
-    for separator in separators:
-        found = [part.strip() for value in found for part in value.split(separator)]
-    return tuple(dict.fromkeys(value for value in found if value))
-
-
 def cores_or_all(cores: int) -> int:
     """The cores asked for; 0 stands for those this process may use."""
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1

@@ -12,8 +12,8 @@ import pytest
 from shiftbench import files
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.metrics import motion as metrics
-from shiftbench.track import RunOptions, Task
-from shiftbench.tracks.motion import assessing
+from shiftbench.track import RunOptions, Task, assessing
+from shiftbench.tracks.motion.definition import TRACK
 from shiftbench.tracks.motion.prepared import preparation
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions.submission import write_submission
@@ -43,7 +43,12 @@ def guess(store: Store, rng: np.random.Generator, *, kept=slice(None)) -> Submis
 
 
 def assess(data, given, task=CNLL):
-    return assessing.assess(data, given, task, OPTIONS, cores=1, progress=None).report
+    return result(data, given, task).report
+
+
+def result(data, given, task):
+    (found,) = assessing.assess(TRACK, given, data, [task], OPTIONS, cores=1)
+    return found
 
 
 def test_every_split_with_predictions_is_scored_whatever_their_order(made, rng, tmp_path):
@@ -188,17 +193,15 @@ def test_the_recipe_tells_files_of_one_name_apart_and_which_requests_were_scored
 def test_a_report_on_scenes_shows_requests_to_look_at_and_one_on_a_file_says_why_not(made, rng, tmp_path):
     store = Store.open(made / "prepared")
     given = {"mine": write_submission(guess(store, rng), tmp_path / "mine.pb")}
-    result = assessing.assess(made / "prepared", given, ADE, OPTIONS, cores=1, progress=None)
-    kinds = {picture.name.removeprefix("eval-mine-") for picture in result.pictures}
+    found = result(made / "prepared", given, ADE)
+    kinds = {picture.name.removeprefix("eval-mine-") for picture in found.pictures}
     assert {"largest_errors", "least_certain"} <= kinds <= {"largest_errors", "least_certain", "confidently_wrong"}
-    assert all("weightedADE" in picture.caption for picture in result.pictures)
+    assert all("weightedADE" in picture.caption for picture in found.pictures)
     part = store.select(store.requests["partition"].str.starts_with("eval").to_numpy())
     ids = (part.requests["scene_id"].to_numpy().astype(object), part.requests["track_id"].to_numpy())
     truth = Submission.of(ids, part.targets[:, None], np.ones((len(part), 1)), np.zeros(len(part)))
     write_submission(truth, tmp_path / "truth.pb")
-    bare = assessing.assess(
-        tmp_path / "truth.pb", {"same": tmp_path / "truth.pb"}, ADE, OPTIONS, cores=1, progress=None
-    )
+    bare = result(tmp_path / "truth.pb", {"same": tmp_path / "truth.pb"}, ADE)
     assert not bare.pictures
     assert any("no pictures of requests: truth.pb has no scenes" in warning for warning in bare.report.warnings)
 
@@ -208,6 +211,6 @@ def test_scenes_that_are_gone_cost_their_pictures_only(made, rng, tmp_path):
     preparation.prepare(tmp_path / "source", tmp_path / "prepared", executor="serial")
     given = {"mine": write_submission(guess(Store.open(tmp_path / "prepared"), rng), tmp_path / "mine.pb")}
     shutil.rmtree(tmp_path / "source")
-    result = assessing.assess(tmp_path / "prepared", given, CNLL, OPTIONS, cores=1, progress=None)
-    assert not result.pictures
-    assert any("eval: no pictures of requests" in warning for warning in result.report.warnings)
+    found = result(tmp_path / "prepared", given, CNLL)
+    assert not found.pictures
+    assert any("eval: no pictures of requests" in warning for warning in found.report.warnings)

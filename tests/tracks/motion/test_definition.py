@@ -27,7 +27,7 @@ def test_tasks_are_the_errors_with_their_units_and_thresholds():
 
 
 def test_the_usual_names_come_first():
-    assert (TRACK.presets[0], TRACK.experiments[0]) == ("quick", "canonical")
+    assert (next(iter(TRACK.presets)), TRACK.experiments[0]) == ("quick", "canonical")
     assert TRACK.methods == tuple(entry["name"] for entry in presets.methods("paper"))
 
 
@@ -36,5 +36,5 @@ def test_an_executor_is_handed_on_to_preparing(monkeypatch, tmp_path):
     monkeypatch.setattr(executor, "run", lambda _job, where, **_words: asked.append(where))
     monkeypatch.setattr(preparation, "_finish", lambda work: work)
     source = example.write(tmp_path / "towns", example.FEWEST_ROWS, 1)
-    TRACK.with_executor("ray", 3)(source, tmp_path / "p", experiment="canonical", progress=None)
+    TRACK.prepare(source, tmp_path / "p", experiment="canonical", executor="ray", workers=3)
     assert asked == [executor.Executor("ray", 3)]

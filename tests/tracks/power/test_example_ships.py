@@ -12,9 +12,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake import outside
-from shiftbench.intake.outside import RangeTally
-from shiftbench.tracks.power import example, schema
+from shiftbench.tracks.power import example, outside, schema
 from shiftbench.tracks.power.example import generalization, labels, writing
 from shiftbench.tracks.power.example.identity import identity
 from shiftbench.tracks.power.example.minutes import world
@@ -26,6 +24,7 @@ from shiftbench.tracks.power.example.ship_scaling import (
     service_speed_kn,
     vessel_of,
 )
+from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics import drafts
 from shiftbench.tracks.power.physics import ship as ships
 from shiftbench.tracks.power.physics.ship import ship

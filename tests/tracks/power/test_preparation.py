@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intake import outside
 from shiftbench.intake.sources import Source
 from shiftbench.methods import method
 from shiftbench.partition import verify
 from shiftbench.track import RunOptions
 from shiftbench.tracks import track
-from shiftbench.tracks.power import baselines, definition, partitions, preparation, published, reading, schema
+from shiftbench.tracks.power import baselines, definition, outside, partitions, preparation, published, reading, schema
 from shiftbench.tracks.power.physics.valid_ranges import ANY
 from tests.tracks.power.made import records, set_to
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 from shiftbench import files
-from shiftbench.assessment import build
 from shiftbench.errors import PredictionsError, ShiftbenchError
-from shiftbench.pipeline.study import Result
-from shiftbench.progress import Progress, silent
+from shiftbench.progress import Progress
 from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
-from shiftbench.settings import Assessment
-from shiftbench.track import RunOptions, Task
+from shiftbench.track import ScoredFiles, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.galleries import galleries
 from shiftbench.tracks.motion.submissions import scoring
@@ -47,41 +44,47 @@ class _Judged:
         return found[0][0], [replace(scored, system=replace(scored.system, role="model")) for _, scored in found]
 
 
-def assess(
-    data: Path, submitted: Mapping[str, Path], task: Task, options: RunOptions, *, cores: int,
-    progress: Progress | None,
-) -> Result:  # fmt: skip
-    """The report of submissions, beside each other if there are several, with pictures of requests to look at.
+@dataclass(frozen=True)
+class _Scored:
+    """What pictures are drawn from: the data, and the splits with their predictions and errors."""
+
+    held: Evaluation
+    judged: list[_Judged]
+    parts: list[tuple[Records, list[Scored]]]
+    task: Task
+
+
+def score_files(
+    predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
+) -> list[ScoredFiles]:
+    """The scores of submissions by the error of each task; files and data are read once.
 
     Args:
-        data: a prepared folder, a folder of scenes, or a file of the ground truth in the form of a submission. Scored
-            is every split of it of which a submission has a prediction; the report says which have none.
-        submitted: name → file, the official protobuf or Parquet, trajectories in the agent's frame.
-        task: whose error it is.
-        options: seed and assessment; the rest has no effect.
-        cores, progress: of the bootstrap, and told how far it is.
+        predictions: name → file, the official protobuf or Parquet, trajectories in the agent's frame.
+        truth: a prepared folder, a folder of scenes, or a file of the ground truth in the form of a submission. Scored
+            is every split of it of which a submission has a prediction; notes say which have none.
+        tasks: whose errors they are.
+        progress: not called.
 
     Raises:
         PredictionsError: naming all that is wrong with the files, requests without a prediction, and others.
         TableError: if there is nothing to hold them against.
         ShiftbenchError: for scenes that are wrong; with all that is wrong with the files, too.
     """
-    say = progress or silent
-    held, judged = _judged(data, submitted)
-    how = options.assessment(Assessment())
-    scoring_options = scoring.options(
-        task.name,
-        title=f"Motion, {task.title}: {' · '.join(submitted)} on {held.origin}",
-        task=task.name,
-        rule=how.rule,
-        intervals=how.intervals(options.seed, cores),
-        recipe=_recipe(submitted, held, judged, seed=options.seed),
-    )
-    parts = [each.scored(task.name) for each in judged]
-    pictures, missing = _pictures(held, judged, parts, task)
-    report = build(parts, scoring_options, progress=lambda done, total: say(f"assess {task.title}", done, total))
-    notes = (*held.notes, *_left_out(held, judged), *_doubts(judged), *missing)
-    return Result(task.name, replace(report, warnings=(*notes, *report.warnings)), tuple(pictures))
+    held, judged = _judged(truth, predictions)
+    notes = (*held.notes, *_left_out(held, judged), *_doubts(judged))
+    found = []
+    for task in tasks:
+        parts = [each.scored(task.name) for each in judged]
+        title = f"Motion, {task.title}: {' · '.join(predictions)} on {held.origin}"
+        options = scoring.options(task.name, title=title, task=task.name, recipe=_recipe(predictions, held, judged))
+        found.append(ScoredFiles(task, parts, options, notes, source=_Scored(held, judged, parts, task)))
+    return found
+
+
+def pictures(scored: ScoredFiles) -> tuple[list[Picture], list[str]]:
+    """Requests of scored submissions to look at, and why there are none of some."""
+    return _pictures(scored.source.held, scored.source.judged, scored.source.parts, scored.source.task)
 
 
 # --- what is held against what ----------------------------------------------------------------------------------------
@@ -196,7 +199,7 @@ def _pictures(
     return pictures, notes
 
 
-def _recipe(submitted: Mapping[str, Path], held: Evaluation, judged: list[_Judged], *, seed: int) -> dict[str, Any]:
+def _recipe(submitted: Mapping[str, Path], held: Evaluation, judged: list[_Judged]) -> dict[str, Any]:
     """What was scored: which requests (their number, and a hash of their ids) of which data, and which files."""
     return {
         "track": {"name": schema.TRACK, "origin": held.origin},
@@ -209,7 +212,6 @@ def _recipe(submitted: Mapping[str, Path], held: Evaluation, judged: list[_Judge
         },
         "clusters": held.clusters,
         "systems": {name: {"file": path.name, "sha256": files.sha256(path)} for name, path in submitted.items()},
-        "seed": seed,
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 
 from shiftbench.settings import Assessment, Settings
 from shiftbench.tabular import run_of
-from shiftbench.track import Example, Prepared, Task, Track
-from shiftbench.tracks.power import baselines, example, partitions, preparation, schema
+from shiftbench.track import Example, Option, Prepared, Task, Track
+from shiftbench.track.table_scores import TableTruth
+from shiftbench.tracks.power import baselines, example, outside, partitions, preparation, schema
+from shiftbench.tracks.power.archives import ARCHIVES
 from shiftbench.tracks.power.paper import PAPER
 from shiftbench.tracks.power.reading import check_test_set
 from shiftbench.tracks.power.sources import CANONICAL, EXPERIMENTS
@@ -40,17 +42,31 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     )
 
 
+SHIP = Option("ship", str, "A ship's name or TOML file", default="container")
+TRUTH = TableTruth(
+    schema.TRACK, "Vessel power", preparation.open_prepared, clusters=(partitions.DAY,), slices=SLICES,
+    rule=schema.RULE,
+)  # fmt: skip
+
+
+def notes(path: Path) -> list[str]:
+    """Where the records of example data lie outside the ranges that their labels rest on, a table of shares."""
+    lines = outside.lines(outside.told(path))
+    heading = "records outside the ranges that the formulas of their labels rest on, where these extrapolate:"
+    return [heading, *(f"  {line}" for line in lines)] if lines else []
+
+
 TRACK = Track(
     name=schema.TRACK,
     tasks=TASKS,
-    presets=baselines.PRESETS,
-    methods=baselines.METHODS,
-    experiments=EXPERIMENTS,
-    example=Example(
-        example.write, "power-example", is_folder=True, with_ship=lambda ship: partial(example.write, ship=ship)
-    ),
+    presets=dict.fromkeys(baselines.PRESETS, baselines.METHODS),
+    example=Example(example.write, "power-example", is_folder=True, notes=notes),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
     run=run_of(settings, check=check_test_set),
+    score_files=TRUTH.score_files,
+    options={"example": (SHIP,)},
+    experiments=EXPERIMENTS,
+    archives=ARCHIVES,
     paper=PAPER,
 )

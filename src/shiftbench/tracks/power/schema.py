@@ -18,6 +18,7 @@ import polars as pl
 
 from shiftbench.intake.form import Form
 from shiftbench.intake.units import Range
+from shiftbench.retention import Rule
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ WAVE_HEIGHT, SINCE_DRY_DOCK, TIME_ID, POWER = "comb_wind_swell_wave_height", "ti
 FIRST_MINUTE = 10_776  # since dry dock, where time_id is 0
 MONTH_MINUTES = 365.25 * 24 * 60 / 12
 THRESHOLD_KW2 = 500.0**2  # the largest acceptable squared error
-RULE = "mixed"  # the published evaluation takes one rule for R-AUC and the other for F1
+RULE: Rule = "mixed"  # the published evaluation takes one rule for R-AUC and the other for F1
 
 COLUMNS = tuple(Column(**line) for line in _facts("columns.csv"))
 NAMES = tuple(column.name for column in COLUMNS)

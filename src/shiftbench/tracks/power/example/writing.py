@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench.intake import example_folder, outside
-from shiftbench.tracks.power import schema
+from shiftbench.intake import example_folder
+from shiftbench.tracks.power import outside, schema
 from shiftbench.tracks.power.example.minutes import Columns
 from shiftbench.tracks.power.example.random_streams import Values
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.intake import outside
-from shiftbench.intake.outside import RangeTally
+from shiftbench.tracks.power import outside
+from shiftbench.tracks.power.outside import RangeTally
 
 WHOLE = ": any of its ranges"
 

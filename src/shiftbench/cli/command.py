@@ -1,0 +1,197 @@
+"""Commands built from functions: groups of shared options, and options that one track declares.
+
+A function says once what a command takes. A parameter whose type is a dataclass stands for the options that are its
+fields. A command about a track is built anew for the track that is named: its help and its parser know what this track
+supports, and no other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from shiftbench.cli.options import named
+from shiftbench.errors import SettingsError, UnknownNameError
+
+if TYPE_CHECKING:
+    from shiftbench.track import Option
+
+Act = Callable[..., None]
+
+
+def flat(function: Act, options: Sequence[Option] = (), first: object = None, **arguments: Any) -> Act:
+    """A function as typer reads it: groups of options taken apart, and `**own` replaced by a track's options.
+
+    options: those that are given arrive as keyword arguments. first: the first argument, which the command line does
+    not take then. arguments: parameter → its annotation here, in place of its own.
+    """
+    hints = get_type_hints(function, localns=dict.fromkeys(("Track", "Import"), object), include_extras=True)
+    hints |= arguments
+    declared = list(inspect.signature(function).parameters.values())[0 if first is None else 1 :]
+    shown, groups = list[inspect.Parameter](), dict[str, Any]()
+    for each in declared:
+        hint = hints[each.name]
+        if each.kind is each.VAR_KEYWORD:
+            continue
+        if is_dataclass(hint):
+            groups[each.name] = hint
+            shown += _fields(hint)
+        else:
+            shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
+    place = next((place for place, each in enumerate(shown) if each.name == "out"), len(shown))
+    shown[place:place] = [_parameter(option) for option in options]
+
+    def act(**given: Any) -> None:
+        importlib.import_module("shiftbench.tracks")  # which bring methods of their own
+        own = {option.name: _checked(option, given.pop(option.name)) for option in options}
+        grouped = {
+            name: kind(**{each.name: given.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
+        }
+        leading = () if first is None else (first,)
+        function(*leading, **given, **grouped, **{name: value for name, value in own.items() if value is not None})
+
+    act.__name__, act.__doc__ = function.__name__, function.__doc__
+    act.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    act.__annotations__ = {each.name: each.annotation for each in shown}
+    return act
+
+
+def _fields(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for each in fields(group):
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[each.name])
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    words = [f"{option.word}/--no-{option.word[2:]}" if option.type is bool else option.word]
+    make = named if option.type is str else typer.Option
+    info = make(*words, help=option.explained, metavar=option.metavar or None, min=option.least)
+    kind = list[option.type] if option.repeatable else option.type  # type: ignore[name-defined]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
+    )
+
+
+def _checked(option: Option, value: Any) -> Any:
+    """The value of an option, or None if it was not given."""
+    if value is None or value == []:
+        return None
+    for each in value if option.repeatable else [value]:
+        if option.choices and each not in option.choices:
+            raise UnknownNameError(option.name.replace("_", " "), each, option.choices)
+    return tuple(value) if option.repeatable else value
+
+
+class TrackCommand(TyperCommand):
+    """A command whose first argument may name a track, and which is then built for that track.
+
+    names: of the tracks. form: what the command does for one of them. is_only: whether it does nothing else. noun: what
+    the names are of. others: first arguments that are no track's name, but as good.
+    """
+
+    names: Callable[[], Sequence[str]]
+    form: Callable[[str], Act]
+    is_only = False
+    noun = "track"
+    others: tuple[str, ...] = ()
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the arguments with the command of the track that they name, or with this one if they name none."""
+        command, rest, name = self.chosen(args)
+        if command is not self:
+            return command.make_context(f"{info_name} {name}", rest, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def chosen(self, args: Sequence[str]) -> tuple[TyperCommand, list[str], str]:
+        """The command that the arguments are for, these without the name that chose it, and this name.
+
+        Raises:
+            SettingsError: naming options that others support, but not this one.
+            UnknownNameError: if the command is about tracks alone, and the first argument is none.
+        """
+        words = [_Word(arg) for arg in args]
+        left = _left(self, words)
+        if all(word.startswith("-") for word in left):
+            names: Sequence[str] = ()
+        else:
+            names = self.names()
+        place = _first(left, names)
+        if place is not None and left[place] in names:
+            name = str(left[place])
+            rest = [str(word) for word in words if word is not left[place]]
+            command = self.built(name)
+            self._refuse(_left(command, rest), subject=name)
+            return command, rest, name
+        if place is not None and self.is_only:
+            raise UnknownNameError(self.noun, left[place], names)
+        self._refuse(left, subject="" if place is None else str(left[place]))
+        return self, list(args), ""
+
+    def built(self, name: str) -> TyperCommand:
+        """The command for one track."""
+        info = CommandInfo(name=self.name, callback=self.form(name), no_args_is_help=self.no_args_is_help)
+        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)  # type: ignore[return-value]
+
+    def _refuse(self, left: Sequence[str], *, subject: str) -> None:
+        """Refuse options that only others support; those that nobody knows are left to the parser."""
+        unknown = dict.fromkeys(word.partition("=")[0] for word in left if word.startswith("-") and word != "-")
+        if unknown and (found := [word for word in unknown if word in self._known()]):
+            raise SettingsError(self._unsupported(subject, found))
+
+    def _unsupported(self, subject: str, options: Sequence[str]) -> str:
+        one = len(options) == 1
+        if subject in (*self.names(), *self.others):
+            return f"{subject} does not support {', '.join(options)}. Drop the option{'' if one else 's'}."
+        found = str(UnknownNameError(self.noun, subject, self.names())) if subject else "none"
+        return f"{', '.join(options)}: expected a {self.noun}'s name with {'it' if one else 'them'}, found: {found}"
+
+    def _known(self) -> set[str]:
+        every = [self, *map(self.built, self.names())]
+        return {word for command in every for param in command.params for word in (*param.opts, *param.secondary_opts)}
+
+
+def by_track(
+    form: Callable[[str], Act], *, names: Callable[[], Sequence[str]] | None = None, **others: Any
+) -> type[TrackCommand]:
+    """The class of a command with a form for each track; see `TrackCommand`."""
+    return type(
+        "ByTrack", (TrackCommand,), {"form": staticmethod(form), "names": staticmethod(names or _tracks), **others}
+    )
+
+
+def _tracks() -> Sequence[str]:
+    from shiftbench import tracks
+
+    return tracks.names()
+
+
+class _Word(str):
+    """A word of the command line; two that are spelt alike are told apart by identity."""
+
+
+def _left(command: TyperCommand, words: Sequence[str]) -> list[str]:
+    """The words that a command's own options do not take: arguments, and options that it does not have."""
+    context = command.context_class(command, ignore_unknown_options=True, resilient_parsing=True)
+    parser = command.make_parser(context)
+    parser._args = []  # its arguments would be taken out, too
+    return list(parser.parse_args(args=list(words))[1])
+
+
+def _first(left: Sequence[str], names: Sequence[str]) -> int | None:
+    """The place of the first argument; what follows an unknown option is its value, unless it is one of the names."""
+    for place, word in enumerate(left):
+        if word.startswith("-") and word != "-":
+            continue
+        after = left[place - 1] if place else ""
+        if word in names or not after.startswith("-") or "=" in after:
+            return place
+    return None

@@ -1,0 +1,74 @@
+"""All commands; those about tracks have a form for each track, with the options that it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, preparing, showing
+from shiftbench.cli.command import Act, TrackCommand, by_track, flat
+
+if TYPE_CHECKING:
+    from shiftbench.track import Import, Option, Track
+
+Options = Callable[["Track"], "tuple[Option, ...]"]
+
+TRACK = Annotated[
+    str, typer.Argument(metavar="TRACK", help="The track's name; TRACK --help lists its options.", show_default=False)
+]
+FORMAT = Annotated[
+    str, typer.Argument(metavar="FORMAT", help="Whose data; FORMAT --help lists its options.", show_default=False)
+]
+
+
+def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
+    """Each command's name, what it does where no track is named, and its class."""
+    yield "run", flat(fitting.run), _by_track(benchmarking.run_of, benchmarking.run_options)
+    plain: tuple[Any, ...] = (
+        assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
+        assessing.tables,
+    )  # fmt: skip
+    for act in plain:
+        yield act.__name__, flat(act), None
+    example = _by_track(benchmarking.example_of, benchmarking.example_options, others=(benchmarking.TABLE,))
+    yield "example", flat(benchmarking.example), example
+    about_tracks: tuple[Any, ...] = (
+        (fetching.fetch, fetching.options, None),
+        (preparing.prepare, preparing.options, None),
+        (showing.show, showing.options, showing.arguments),
+    )
+    for of_track, options, arguments in about_tracks:
+        kind = _by_track(of_track, options, arguments, is_only=True)
+        yield of_track.__name__, flat(of_track, track=TRACK), kind
+    imports = by_track(_import, names=lambda: [*_imports()], is_only=True, noun="format")
+    yield "import", flat(importing.import_data, form=FORMAT), imports
+
+
+def _by_track(
+    act: Act, options: Options, arguments: Callable[[Track], dict[str, Any]] | None = None, **others: Any
+) -> type[TrackCommand]:
+    """The class of a command that is `act` with these options for each track."""
+
+    def form(name: str) -> Act:
+        from shiftbench.tracks import track
+
+        chosen = track(name)
+        return flat(act, options(chosen), chosen, **(arguments(chosen) if arguments else {}))
+
+    return by_track(form, **others)
+
+
+def _import(name: str) -> Act:
+    track, form = _imports()[name]
+    options = (*track.options.get("import", ()), *preparing.spreading(track, "import"))
+    return flat(importing.import_data, options, form)
+
+
+def _imports() -> dict[str, tuple[Track, Import]]:
+    """The formats that tracks import, by name."""
+    from shiftbench import tracks
+
+    every = map(tracks.track, tracks.names())
+    return {form.name: (track, form) for track in every for form in track.imports}

@@ -1,0 +1,35 @@
+"""What a track of a benchmark is: the contract, and the options that its commands take."""
+
+from __future__ import annotations
+
+from shiftbench.pipeline.study import Result
+from shiftbench.track.contract import (
+    MANIFEST,
+    BatchJob,
+    Example,
+    Import,
+    Prepared,
+    Run,
+    RunOptions,
+    ScoredFiles,
+    Show,
+    Task,
+    Track,
+)
+from shiftbench.track.option import Option
+
+__all__ = [
+    "MANIFEST",
+    "BatchJob",
+    "Example",
+    "Import",
+    "Option",
+    "Prepared",
+    "Result",
+    "Run",
+    "RunOptions",
+    "ScoredFiles",
+    "Show",
+    "Task",
+    "Track",
+]

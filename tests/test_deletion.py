@@ -1,0 +1,79 @@
+"""A track is its folder and one line: without them everything else works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shiftbench.tracks import TRACKS
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src/shiftbench"
+
+# Imports every module; asks every command for help, also about each track that is left.
+WHOLE = """
+import contextlib, importlib, io, pkgutil, sys
+import shiftbench
+from shiftbench.cli import app, main
+from shiftbench.tracks import names
+
+here = shiftbench.__path__[0]
+for found in pkgutil.walk_packages(shiftbench.__path__, "shiftbench."):
+    if found.name != "shiftbench.__main__":
+        assert importlib.import_module(found.name).__spec__.origin.startswith(here)
+
+def helped(*words):
+    sys.argv = ["shiftbench", *words, "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            main()
+        except SystemExit as ended:
+            assert not ended.code, words
+    assert "Usage" in out.getvalue(), words
+
+helped()
+for command in {each.name for each in app.registered_commands}:
+    helped(command)
+for name in names():
+    for command in ("run", "prepare", "example", "fetch", "show"):
+        helped(command, name)
+print(*names())
+"""
+SMALL = {
+    "weather": ("--method", "column", "--task", "regression"),
+    "power": ("--method", "mlp", "--members", "1"),
+}
+
+
+@pytest.mark.parametrize("gone", TRACKS)
+def test_a_track_can_be_deleted(gone: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "src/shiftbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(copy / "tracks" / gone)
+    listed = copy / "tracks/__init__.py"
+    text, lines = re.subn(rf'^    "{gone}": .*\n', "", listed.read_text("utf-8"), flags=re.MULTILINE)
+    assert lines == 1
+    listed.write_text(text, "utf-8")
+    others = [name for name in TRACKS if name != gone]
+
+    def python(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert python("-c", WHOLE).split() == others
+    other = next(name for name in SMALL if name != gone)
+    made = python("-m", "shiftbench", "example", other, "--rows", "1500")
+    data = re.search(r"^data: (.*)$", made, re.MULTILINE)
+    assert data
+    said = python(
+        "-m", "shiftbench", "run", other, "--data", data[1], "--replicates", "20", "--out", "run", *SMALL[other]
+    )
+    assert "report: run/regression/report/report.html" in said
