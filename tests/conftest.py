@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from shiftbench.executor import processes
+from tests.executor import stand_in_slurm
+
 # The same command tests the same: HYPOTHESIS_PROFILE=explore looks for examples that nobody has seen yet.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
@@ -29,3 +32,12 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared with real data and reference outputs is not here")
     return SHARED
+
+
+@pytest.fixture
+def made_up_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a stand-in for sbatch, which is on PATH."""
+    folder = stand_in_slurm.install(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", processes.environment()["PYTHONPATH"])
+    return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -265,34 +264,6 @@ def test_what_cannot_be_an_array_is_refused(tmp_path):
 def test_each_task_of_an_array_asks_for_its_gpus(tmp_path):
     assert "#SBATCH --gres=gpu:2\n" in slurm.script(Job(made_work.SQUARE, "", 3), tmp_path, gpus=2).read_text()
     assert "--gres" not in slurm.script(Job(made_work.SQUARE, "", 3), tmp_path).read_text()
-
-
-SBATCH = """#!/bin/bash
-# Does what sbatch --parsable --wait does, here: the tasks one after another.
-echo "$@" > "{folder}/asked"
-echo "42;here"
-script="${{@: -1}}"
-tasks=$(sed -n 's/^#SBATCH --array=0-//p' "$script")
-log=$(sed -n 's/^#SBATCH --output=//p' "$script")
-worst=0
-for task in $(seq 0 "$tasks"); do
-    SLURM_ARRAY_TASK_ID=$task bash "$script" > "${{log/\\%a/$task}}" 2>&1 || worst=1
-done
-exit $worst
-"""
-
-
-@pytest.fixture
-def made_up_slurm(tmp_path, monkeypatch):
-    """A folder with a stand-in for sbatch, which is on PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, text in (("sbatch", SBATCH), ("scancel", '#!/bin/bash\necho "$@" > "{folder}/cancelled"\n')):
-        (folder / name).write_text(text.format(folder=folder))
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
-    monkeypatch.setenv("PYTHONPATH", processes.environment()["PYTHONPATH"])
-    return folder
 
 
 def shared(work, folder, items):

@@ -134,7 +134,7 @@ def inputs(folder: Path, data: Arrays) -> Iterator[str]:
                 f"{folder}: expected room for {size:,} bytes of inputs while training, found: {error}. "
                 "Make room, or choose another folder."
             ) from None
-        yield str(folder)
+        yield str(folder.absolute())
     finally:
         path.unlink(missing_ok=True)
 

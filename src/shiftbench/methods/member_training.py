@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from shiftbench import files
+from shiftbench import executor, files
 from shiftbench.methods import checkpoint, member_files, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.determinism import one_thread
@@ -55,13 +55,15 @@ def train_missing(folder: Path, how: MemberTraining, *, cores: int, progress: Pr
         about=lambda member: "best after {best_step:,} of {steps:,} steps".format(**kept.note(member)),
     )  # fmt: skip
     count = min(processes(cores), len(done.missing))
-    if count == 1:
+    if count == 1 and not executor.current().elsewhere:
         for member in done.missing:
             how.here(member, partial(done.step, member))
             done.finished(member)
     elif count:
         with how.argument as argument:
-            workers.train(how.module, argument, done.missing, cores=count, done=done.finished, step=done.step)
+            workers.train(
+                how.module, argument, done.missing, folder=folder, cores=count, done=done.finished, step=done.step
+            )
     for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
         left.unlink()
 
@@ -129,5 +131,7 @@ def device(number: int) -> torch.device:
 
 
 def processes(cores: int) -> int:
-    """How many members to train at a time: one on each core, or one on each GPU."""
-    return torch.cuda.device_count() if training.device().type == "cuda" else cores
+    """How many members to train at a time: one on each core, or as many as the GPUs are enough for."""
+    if training.device().type != "cuda":
+        return cores
+    return max(1, torch.cuda.device_count() // max(1, executor.current().gpus))

@@ -1,20 +1,32 @@
-"""Members trained side by side in processes of their own, which end when this process ends, however it ends."""
+"""Members trained side by side: in processes of their own, which end when this process ends, or by a cluster's workers.
+
+A module that trains members has a function `trainer(argument, number)`: it reads what members learn from, and returns
+what trains one of them. `number` is that of the process.
+"""
 
 from __future__ import annotations
 
 import json
 import queue
+import secrets
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
+from shiftbench import executor
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import child, job
+from shiftbench.executor import Job, child, gpus, job
 from shiftbench.executor.child import Child, Tell
 
 Report = Callable[[int, str], None]
 """Called with the steps that a member has done, and a sentence about them."""
+Train = Callable[[int, Report], None]
+"""Trains a member, and reports how far it is."""
 
 
 def available(cores: int | None) -> int:
@@ -35,24 +47,33 @@ def train(
     argument: str,
     members: Sequence[int],
     *,
+    folder: Path,
     cores: int,
     done: Callable[[int], None],
     step: Callable[[int, int, str], None] | None = None,
 ) -> None:
-    """Train numbered members in up to `cores` processes, each `python -m module argument number` calling `serve`.
+    """Train numbered members with `module.trainer(argument, …)` into a folder, up to `cores` at a time.
 
-    The processes are numbered from 0. `done(member)` is called here after each member, and `step(member, steps,
-    message)` whenever one reports its progress. Whatever goes wrong, no process outlives this call.
+    That is in processes of this machine, which are numbered from 0, unless the executor in use is a cluster's: then
+    each member is a job of its own. `done(member)` is called here after each member, and `step(member, steps, message)`
+    whenever a process here says how far its member is. Whatever goes wrong, no process outlives this call.
 
     Raises:
         ShiftbenchError: if a member fails or its process dies; the other processes are stopped.
     """
+    if (where := executor.current()).elsewhere:
+        place = str(folder.absolute())
+        work = json.dumps([module, argument, [*members], secrets.token_hex(8)])
+        jobs = Job("shiftbench.methods.workers:train_job", work, len(members), (place,))
+        executor.run(jobs, where, ended=lambda number: done(members[number]))
+        return
     waiting, unfinished = deque(members), len(members)
     replies = queue.SimpleQueue[tuple[_Worker, str]]()
     workers: list[_Worker] = []
     try:
         for number in range(min(cores, unfinished)):
-            workers.append(_Worker(module, (argument, str(number)), replies))
+            given = gpus.environment(where.gpus, number)
+            workers.append(_Worker((module, argument, str(number)), replies, given))
             workers[-1].begin(waiting.popleft())
         while unfinished:
             worker, line = replies.get()
@@ -72,7 +93,25 @@ def train(
             worker.close()
 
 
-def serve(work: Callable[[int, Report], None]) -> NoReturn:
+def train_job(argument: str, number: int) -> None:
+    """Train one of the members that an executor's job lists."""
+    _loaded(argument)(json.loads(argument)[2][number], lambda _steps, _message: None)
+
+
+@lru_cache(1)
+def _loaded(argument: str) -> Train:
+    """What a worker has read for one member, kept for the next one of the same job."""
+    module, told, *_ = json.loads(argument)
+    return trainer(module, told, 0)
+
+
+def trainer(module: str, argument: str, number: int) -> Train:
+    """What trains the members that a module is for."""
+    found: Train = import_module(module).trainer(argument, number)
+    return found
+
+
+def serve(work: Train) -> NoReturn:
     """In a worker process: train the members that are requested, and report errors; see `child.serve`.
 
     `work` is given a member, and a function that reports its progress.
@@ -92,9 +131,10 @@ class _Worker(Child):
     """One process, the member it has to train, and the thread that waits for its replies."""
 
     def __init__(
-        self, module: str, arguments: tuple[str, ...], replies: queue.SimpleQueue[tuple[_Worker, str]]
+        self, arguments: tuple[str, ...], replies: queue.SimpleQueue[tuple[_Worker, str]], given: Mapping[str, str]
     ) -> None:
-        super().__init__(module, *arguments, given=job.ONE_THREAD)  # products of matrices have one order only
+        # With one thread, products of matrices have one order only.
+        super().__init__("shiftbench.methods.workers", *arguments, given={**job.ONE_THREAD, **given})
         self.member: int | None = None
         self.thread = threading.Thread(target=self._wait, args=(replies,), daemon=True)
         self.thread.start()
@@ -128,3 +168,7 @@ class _Worker(Child):
     def close(self) -> None:
         self.thread.join()
         super().close()
+
+
+if __name__ == "__main__":
+    serve(trainer(sys.argv[1], sys.argv[2], int(sys.argv[3])))

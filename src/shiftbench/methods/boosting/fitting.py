@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import executor
 from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
@@ -100,7 +101,7 @@ def prepare(job: Job, plan: Plan) -> Prepared:
         TableError: naming what is wrong with the targets or the features.
         SettingsError: if there is no GPU to train on.
     """
-    if plan.options.get("task_type") == "GPU":
+    if plan.options.get("task_type") == "GPU" and not executor.current().elsewhere:
         model.require_gpu()
     targets = encoded_targets(job)
     inputs = columns.matrix(job.train, job.features)
@@ -133,8 +134,8 @@ def train_missing(job: Job, data: Arrays) -> None:
         gpu = record["options"].get("task_type") == "GPU"  # one after the other: each has the whole GPU
         with member_files.inputs(job.folder, data):
             workers.train(
-                model.__name__, str(job.folder), progress.missing, cores=1 if gpu else job.cores,
-                done=progress.finished, step=progress.step,
+                model.__name__, str(job.folder.absolute()), progress.missing, folder=job.folder,
+                cores=1 if gpu else job.cores, done=progress.finished, step=progress.step,
             )  # fmt: skip
         trial.trust(kept, progress.missing)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -15,12 +14,12 @@ import numpy.typing as npt
 
 from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.methods import fitted_folder, member_files, workers
+from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.boosting import linear, trial
 from shiftbench.methods.boosting.linear import Linear, Rows
 from shiftbench.methods.contract import require_libraries
 from shiftbench.methods.member_files import Arrays, MemberFiles
-from shiftbench.methods.workers import Report
+from shiftbench.methods.workers import Report, Train
 
 REPORTS = 100  # of how far a member is
 START = "shiftbench_linear"  # the name of a linear model in a model's file
@@ -202,12 +201,8 @@ def starts(models: list[Any]) -> list[Linear | None]:
     return [None if text is None else Linear.from_json(json.loads(text)) for text in found]
 
 
-def _serve(folder: Path) -> None:
-    """Train the members that are requested, until there are no more requests."""
-    arrays = member_files.read_inputs(folder)
-    record = fitted_folder.read(folder)
-    workers.serve(partial(train, folder, record, Pools(arrays, record)))
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+def trainer(argument: str, _number: int) -> Train:
+    """What trains the models of the fit in a folder; see `workers.train`."""
+    folder = Path(argument)
+    arrays, record = member_files.read_inputs(folder), fitted_folder.read(folder)
+    return partial(train, folder, record, Pools(arrays, record))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from shiftbench.methods import fitted_folder, member_files, member_training, training, workers
+from shiftbench.methods import fitted_folder, member_files, member_training, training
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.networks import heads
@@ -22,7 +21,7 @@ from shiftbench.methods.networks.architectures import NETWORKS, Shape
 from shiftbench.methods.networks.encoding import Encoding
 from shiftbench.methods.networks.heads import Head
 from shiftbench.methods.training import Objective, Schedule
-from shiftbench.methods.workers import Report
+from shiftbench.methods.workers import Report, Train
 
 Rows = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
@@ -134,11 +133,8 @@ def outputs(net: nn.Module, head: Head, rows: Rows, *, cores: int) -> npt.NDArra
         return np.concatenate(list(pool.map(block, starts)), axis=1).astype(np.float64)
 
 
-def _serve(folder: Path, number: int) -> None:
-    """Train the members that are requested, until there are no more requests."""
+def trainer(argument: str, number: int) -> Train:
+    """What trains the members of the fit in a folder; see `workers.train`."""
+    folder = Path(argument)
     arrays = member_files.read_inputs(folder)
-    workers.serve(lambda member, report: train(folder, arrays, member, report=report, number=number))
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]), int(sys.argv[2]))
+    return lambda member, report: train(folder, arrays, member, report=report, number=number)

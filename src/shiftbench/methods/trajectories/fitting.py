@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import pickle
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.dataset import TrajectoryDataset
     from shiftbench.methods.trajectories.settings import TrajectorySettings
+
+DATASETS = ".datasets.pickle.training.part"  # what members learn from, while they do
 
 Parts = tuple["TrajectoryDataset", "TrajectoryDataset"]
 
@@ -131,8 +133,11 @@ def _train_missing(
 
 @contextmanager
 def _given(folder: Path, parts: Parts) -> Iterator[str]:
-    """A temporary file that gives processes the folder and the data sets."""
-    with tempfile.TemporaryDirectory() as private:  # only this user may write there
-        path = Path(private) / "datasets.pickle"
-        path.write_bytes(pickle.dumps((folder.absolute(), *parts)))
-        yield str(path)
+    """A temporary file that gives processes the folder and the data sets, while the block lasts."""
+    path = folder.absolute() / DATASETS  # not elsewhere: workers of a cluster see this folder
+    try:
+        written = pickle.dumps((folder.absolute(), *parts))
+        path.write_bytes(written)
+        yield f"{hashlib.sha256(written).hexdigest()} {path}"
+    finally:
+        path.unlink(missing_ok=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import pickle
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from shiftbench.errors import ShiftbenchError
-from shiftbench.methods import fitted_folder, member_files, member_training, workers
+from shiftbench.methods import fitted_folder, member_files, member_training
 from shiftbench.methods.training import Objective, Schedule
 from shiftbench.methods.trajectories import batch_reader, planner_net
 from shiftbench.methods.trajectories.batch_reader import BatchReader, PrefetchingReader
 from shiftbench.methods.trajectories.dataset import Arrays, Rows, TrajectoryDataset, request_name
 from shiftbench.methods.trajectories.planner_net import PlannerNet
 from shiftbench.methods.trajectories.vector_net import VectorNet
-from shiftbench.methods.workers import Report
+from shiftbench.methods.workers import Report, Train
 
 # Requests in a block of a validation or prediction. On a CPU always as many (the last is filled up): with other shapes
 # the library would sum in another order.
@@ -188,11 +188,15 @@ def tensors(inputs: Arrays, place: torch.device) -> dict[str, Tensor]:
     }
 
 
-def _serve(path: Path, number: int) -> None:
-    """Train the members that are asked for, until nobody asks any more. The file is written by `fitting` alone."""
-    folder, *parts = pickle.loads(path.read_bytes())
-    workers.serve(lambda member, report: train(folder, (parts[0], parts[1]), member, report=report, number=number))
+def trainer(argument: str, number: int) -> Train:
+    """What trains the members of a fit, see `workers.train`; the argument is what `fitting` made of its file.
 
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]), int(sys.argv[2]))
+    Raises:
+        ShiftbenchError: if the file is not as it was written: only what `fitting` wrote is unpickled.
+    """
+    digest, _, path = argument.partition(" ")
+    written = Path(path).read_bytes()
+    if hashlib.sha256(written).hexdigest() != digest:
+        raise ShiftbenchError(f"{path}: expected the file as it was written, found another. Run again.")
+    folder, *parts = pickle.loads(written)
+    return lambda member, report: train(folder, (parts[0], parts[1]), member, report=report, number=number)
