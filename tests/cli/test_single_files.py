@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import files
+from shiftbench import files, predictions
 from shiftbench.tables import single_file
 from tests.output.killing import every_kill, kill, killed_later
 from tests.tracks.motion.made_parts import tree
@@ -97,6 +97,24 @@ def test_predictions_take_the_place_of_predictions_only(shiftbench, tmp_path):
     assert refused.code == 2
     assert "error: p.parquet: expected a new file, or one that this command wrote" in refused.err
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "t.parquet").read_bytes()
+
+
+def test_predictions_that_a_user_saved_stay(shiftbench, tmp_path):
+    """Also those that carry the metadata of predictions that the command wrote."""
+    assert shiftbench("example", "table", "--rows", "400", "--out", "t.parquet").code == 0
+    assert shiftbench("partition", "t.parquet", "--config", "t.toml", "--out", "parts").code == 0
+    assert shiftbench("fit", "parts", "--config", "t.toml", "--method", "mean", "--out", "model").code == 0
+    words = ("predict", "model", "parts/eval_out.parquet", "--id", "id", "--out")
+    assert shiftbench(*words, "p.parquet").code == 0
+    made = predictions.load("p.parquet")
+    own = predictions.Predictions(made.ids, made.ensemble, {"method": "no example table"})
+    again = predictions.Predictions(made.ids, made.ensemble, made.metadata)
+    for each, command in ((own, words), (again, words), (own, ("example", "table", "--out"))):
+        before = each.save("mine.parquet").read_bytes()
+        refused = shiftbench(*command, "mine.parquet", "--overwrite")
+        assert refused.code == 2
+        assert "error: mine.parquet: expected a new file, or one that this command wrote" in refused.err
+        assert (tmp_path / "mine.parquet").read_bytes() == before
 
 
 FEW = ("tables", "power", "--task", "synthetic", "--metric", "rmse", "--model", "MC dropout", "--subset")

@@ -15,7 +15,7 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.methods import fitted_folder
 from shiftbench.partition import read_manifest
-from shiftbench.predictions import FORMAT, Predictions
+from shiftbench.predictions import Predictions, save
 from shiftbench.progress import Progress, silent
 from shiftbench.run.data import infinite_target, task_of, with_target
 from shiftbench.run.division import choose_features, infinite
@@ -24,6 +24,8 @@ from shiftbench.run.shared_clusters import kept_whole
 from shiftbench.run.systems import own_settings, plan
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
+
+PREDICT = "predict"  # the command, as it marks its files
 
 
 def fit_parts(
@@ -106,9 +108,9 @@ def predict_table(
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
-    with single_file.replacing(path, FORMAT, overwrite=overwrite, inputs=[table]):
+    with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
         predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
-        predicted.save(path)
+        save(predicted, path, marks={single_file.MADE_BY: PREDICT})
     return predicted
 
 
