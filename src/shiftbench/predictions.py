@@ -38,6 +38,12 @@ COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
 LAYOUT = ("format", "kind", "members", "classes", "draws")  # what the file says of itself; not the writer's to set
 FINGERPRINT = "fingerprint"
 MOST_LISTED = 3
+MOST_MEMBERS = 2**31 - 1  # numbers in a list of Parquet
+WRITTEN = (  # what is read of the writer's metadata
+    ("manifest", (str, type(None)), "text or null"),
+    ("id_column", (str, type(None)), "text or null"),
+    ("unanswered", (int, type(None)), "a number or null"),
+)
 
 Ids = npt.NDArray[np.object_]
 
@@ -227,14 +233,21 @@ def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
             f"{where}: expected the format {FORMAT!r}, found {found!r}. Predict again with this version."
         )
     problems = []
-    if value.get("kind") not in COLUMNS:
-        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {value.get('kind')!r}.")
-    members, classes = value.get("members"), value.get("classes")
-    if not isinstance(members, int) or members < 1:
-        problems.append(f"{where}: expected a number of members >= 1, found {members!r}.")
-    named = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
-    if named != (value.get("kind") == "categorical") or (classes is not None and not named):
+    kind, classes = value.get("kind"), value.get("classes")
+    if not isinstance(kind, str) or kind not in COLUMNS:
+        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {kind!r}. Correct the metadata.")
+    for name, count in (("members", value.get("members")), ("draws", value.get("draws", 1))):
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
+            problems.append(
+                f"{where}: expected a number of {name} from 1 to {MOST_MEMBERS:,}, found {count!r}. "
+                "Correct the metadata."
+            )
+    named = isinstance(classes, list) and bool(classes) and all(isinstance(name, str) for name in classes)
+    if named != (kind == "categorical") or (classes is not None and not named):
         problems.append(f"{where}: expected classes (text) for the kind categorical and null else, found {classes!r}.")
+    for name, kinds, wanted in WRITTEN:
+        if not isinstance(value.get(name), kinds):
+            problems.append(f"{where}: expected {name} to be {wanted}, found {value[name]!r}. Correct the metadata.")
     if problems:
         raise PredictionsError(*problems)
     return value
