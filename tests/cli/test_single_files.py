@@ -253,7 +253,7 @@ def test_names_that_are_not_utf_8_are_names(shiftbench, tmp_path, suffix):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "csv.gz", "parquet"])
 def test_a_file_that_cannot_be_written_is_named_with_the_reason(shiftbench, tmp_path, suffix):
     import resource
 
@@ -263,6 +263,44 @@ def test_a_file_that_cannot_be_written_is_named_with_the_reason(shiftbench, tmp_
     assert (
         f"error: o.{suffix}: expected to write 1,898 rows, found: [Errno 27] File too large: 'o.{suffix}'" in said.err
     )
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
+@pytest.mark.parametrize("missing", [1, 10, 100, 1_000, 10_000])
+def test_parquet_that_ends_anywhere_is_named_with_the_reason(shiftbench, tmp_path, missing):
+    """Also the partitions, which polars writes all at once."""
+    import resource
+
+    words = ("example", "table", "--rows", "3000", "--out")
+    assert shiftbench(*words, "t.parquet").code == 0
+    before = tree(tmp_path)
+    with limited(resource.RLIMIT_FSIZE, Path("t.parquet").stat().st_size - missing):
+        made, parted = shiftbench(*words, "o.parquet"), shiftbench("partition", "t.parquet", "--time", "date")
+    told = "error: o.parquet: expected to write 3,000 rows, found: [Errno 27] File too large: 'o.parquet'"
+    assert (made.code, told in made.err) == (2, True), made.err
+    assert parted.code == 0, parted.err
+    with limited(resource.RLIMIT_FSIZE, Path("shiftbench-t-partition/train.parquet").stat().st_size - missing):
+        parted = shiftbench("partition", "t.parquet", "--time", "date", "--out", "p")
+    told = "error: p/train.parquet: expected to write 1,252 rows, found: [Errno 27] File too large: 'p/train.parquet'"
+    assert (parted.code, told in parted.err) == (2, True), parted.err
+    shutil.rmtree("shiftbench-t-partition")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
+def test_an_error_of_polars_that_names_no_reason_is_one_of_the_disk_only_where_that_is_full(tmp_path):
+    import resource
+
+    vague = pl.exceptions.ComputeError("parquet: File out of specification: Invalid thrift: transport error")
+    with pytest.raises(pl.exceptions.ComputeError, match="transport"), files.replacing(tmp_path / "o.parquet"):
+        raise vague
+    with (
+        limited(resource.RLIMIT_FSIZE, 1_000),
+        pytest.raises(OSError, match=r"\[Errno 27\] File too large: .*o\.parquet"),
+        files.replacing(tmp_path / "o.parquet"),
+    ):
+        raise vague
     assert tree(tmp_path) == {}
 
 
