@@ -7,6 +7,7 @@ import errno
 import gzip
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -656,3 +657,31 @@ def test_real_forecasts_are_read_whole(shared: Path) -> None:
     assert frame["valid_date"].dtype == pl.Date
     assert frame["obs_precip_mm"].null_count() == 249
     assert tables.ids(frame, "id", where="nws").n_unique() == 73_636
+
+
+@pytest.mark.parametrize("name", ["^error$", "*"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow", "npz"])
+@pytest.mark.parametrize("value", [0.5, "NaN"])
+def test_a_name_that_stands_for_many_columns_is_refused_before_anything_is_read(
+    tmp_path: Path, suffix: str, name: str, value: float | str
+) -> None:
+    path = tmp_path / f"t.{suffix}"
+    frame = pl.DataFrame({"id": [1, 2], name: [value, value], "b": [1.0, float("nan")]})
+    match suffix:
+        case "csv":
+            frame.write_csv(path)
+        case "jsonl":
+            path.write_text(json.dumps({"id": 1, name: value}) + "\n")
+        case "parquet":
+            frame.write_parquet(path)
+        case "arrow":
+            frame.write_ipc(path)
+        case _:
+            with zipfile.ZipFile(path, "w") as archive:
+                for column in frame:
+                    buffer = io.BytesIO()
+                    np.save(buffer, column.to_numpy().astype("U" if column.dtype == pl.String else float))
+                    archive.writestr(f"{column.name}.npy", buffer.getvalue())
+    for columns in (None, ["id"]):
+        with pytest.raises(TableError, match=rf"{suffix}: expected names .* found {re.escape(repr(name))}, .* Rename"):
+            tables.read_table(path, columns=columns)

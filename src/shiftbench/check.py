@@ -15,6 +15,7 @@ Flags = npt.NDArray[np.bool_]
 
 MOST_LISTED = 3
 LARGEST = 1e150  # of values >= 0: sums of their squares stay finite
+SMALLEST = 1.5e-154  # of differences: the squares of smaller ones have lost digits, or are 0
 CORRECT = "Drop or correct these records."
 LOSSES = "Errors are losses: lower is better and 0 is perfect."
 
@@ -87,6 +88,17 @@ def value_problems(
         if limited and bad.any():
             problems.append(f"{name}: expected values {sign} 0, found {np.nanmin(array):g} ({places(bad)}). {advice}")
     return problems
+
+
+def difference_problems(name: str, differences: npt.NDArray[Any]) -> list[str]:
+    """A problem if differences [N] are not all 0, but so small that their squares lose digits or vanish."""
+    largest = float(np.abs(differences).max()) if differences.size else 0.0
+    if not 0 < largest < SMALLEST:
+        return []
+    return [
+        f"{name}: expected the largest >= {SMALLEST:g} (or all 0), whose square keeps its digits, found {largest:g}. "
+        "Rescale targets and answers to a smaller unit."
+    ]
 
 
 def vector(

@@ -23,6 +23,7 @@ _STAGED: dict[Path, Path] = {}  # where temporary files are made, by the absolut
 KINDS = {  # of what is neither a file nor a folder: reading it may wait for ever, or never end
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
 }  # fmt: skip
+BLOCK, PROBED = 2**20, 2**24  # bytes that are written at once, and in all, to see whether a disk is full: a few pages
 MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
 
 
@@ -52,6 +53,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         if error.filename is None:  # a full disk names nothing
             raise _naming(error, target) from error
+        raise
+    except Exception as error:
+        if type(error).__module__.startswith("polars") and (refused := _refused(temporary)):
+            raise _naming(refused, target) from error
         raise
     finally:
         with suppress(FileNotFoundError):
@@ -90,6 +95,18 @@ def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = Tr
     return write_text(
         path, json.dumps(value, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
     )
+
+
+def _refused(path: Path) -> OSError | None:
+    """Why no more can be written to a file, such as a full disk, which polars does not always say; None if it can."""
+    try:
+        with path.open("ab", buffering=0) as file:
+            for _ in range(PROBED // BLOCK):
+                file.write(bytes(BLOCK))
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error
+    return None
 
 
 def _naming(error: OSError, path: Path) -> OSError:

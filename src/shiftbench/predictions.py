@@ -38,6 +38,12 @@ COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
 LAYOUT = ("format", "kind", "members", "classes", "draws")  # what the file says of itself; not the writer's to set
 FINGERPRINT = "fingerprint"
 MOST_LISTED = 3
+MOST_MEMBERS = 2**31 - 1  # numbers in a list of Parquet
+WRITTEN = (  # what is read of the writer's metadata
+    ("manifest", (str, type(None)), "text or null"),
+    ("id_column", (str, type(None)), "text or null"),
+    ("unanswered", (int, type(None)), "a number or null"),
+)
 
 Ids = npt.NDArray[np.object_]
 
@@ -98,23 +104,34 @@ class Predictions:
             PredictionsError: if the name does not end in `.parquet`.
             TableError: if the place cannot be written to.
         """
-        if Path(path).suffix != ".parquet":
-            raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
-        kind = "gaussian" if isinstance(self.ensemble, Gaussian) else "categorical"
-        columns = {name: np.moveaxis(getattr(self.ensemble, name), 0, 1) for name in COLUMNS[kind]}
-        frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
-        if self.fingerprints is not None:
-            frame = frame.with_columns(self.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
-        layout = {
-            "format": FORMAT,
-            "kind": kind,
-            "members": self.ensemble.members,
-            "classes": getattr(self.ensemble, "classes", None),
-        }
-        if (draws := getattr(self.ensemble, "draws", 1)) > 1:
-            layout["draws"] = draws
-        text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        return tables.write_table(frame, path, metadata={KEY: text})
+        return save(self, path)
+
+
+def save(predictions: Predictions, path: str | os.PathLike[str], *, marks: Mapping[str, str] | None = None) -> Path:
+    """As `Predictions.save`; `marks` are further Parquet metadata, which `load` does not hand on to other files.
+
+    Raises:
+        PredictionsError: if the name does not end in `.parquet`.
+        TableError: if the place cannot be written to.
+    """
+    if Path(path).suffix != ".parquet":
+        raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
+    ensemble = predictions.ensemble
+    kind = "gaussian" if isinstance(ensemble, Gaussian) else "categorical"
+    columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in COLUMNS[kind]}
+    frame = pl.DataFrame({"id": pl.Series(predictions.ids, dtype=pl.String), **columns})
+    if predictions.fingerprints is not None:
+        frame = frame.with_columns(predictions.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
+    layout = {
+        "format": FORMAT,
+        "kind": kind,
+        "members": ensemble.members,
+        "classes": getattr(ensemble, "classes", None),
+    }
+    if (draws := getattr(ensemble, "draws", 1)) > 1:
+        layout["draws"] = draws
+    text = json.dumps({**predictions.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return tables.write_table(frame, path, metadata={KEY: text, **(marks or {})})
 
 
 def load(path: str | os.PathLike[str]) -> Predictions:
@@ -216,14 +233,21 @@ def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
             f"{where}: expected the format {FORMAT!r}, found {found!r}. Predict again with this version."
         )
     problems = []
-    if value.get("kind") not in COLUMNS:
-        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {value.get('kind')!r}.")
-    members, classes = value.get("members"), value.get("classes")
-    if not isinstance(members, int) or members < 1:
-        problems.append(f"{where}: expected a number of members >= 1, found {members!r}.")
-    named = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
-    if named != (value.get("kind") == "categorical") or (classes is not None and not named):
+    kind, classes = value.get("kind"), value.get("classes")
+    if not isinstance(kind, str) or kind not in COLUMNS:
+        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {kind!r}. Correct the metadata.")
+    for name, count in (("members", value.get("members")), ("draws", value.get("draws", 1))):
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
+            problems.append(
+                f"{where}: expected a number of {name} from 1 to {MOST_MEMBERS:,}, found {count!r}. "
+                "Correct the metadata."
+            )
+    named = isinstance(classes, list) and bool(classes) and all(isinstance(name, str) for name in classes)
+    if named != (kind == "categorical") or (classes is not None and not named):
         problems.append(f"{where}: expected classes (text) for the kind categorical and null else, found {classes!r}.")
+    for name, kinds, wanted in WRITTEN:
+        if not isinstance(value.get(name), kinds):
+            problems.append(f"{where}: expected {name} to be {wanted}, found {value[name]!r}. Correct the metadata.")
     if problems:
         raise PredictionsError(*problems)
     return value

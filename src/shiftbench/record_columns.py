@@ -19,8 +19,9 @@ def differences(
 ) -> list[str]:
     """A sentence for each column that two tables of the same records have in common and disagree on.
 
-    Numbers are compared in single precision, so that the file format makes no difference. Labels of groups may be
-    written differently (dates, numbers as text) as long as they group the records in the same way; targets may not.
+    Numbers are compared exactly; in single precision where one of the columns holds no more (Float32). Labels
+    of groups may be written differently (dates, numbers as text) as long as they group the records in the same way;
+    targets may not.
 
     Args:
         first: [N] rows; any columns.
@@ -55,9 +56,10 @@ def _differ(one: pl.Series, two: pl.Series) -> Flags:
     """Where two columns [N] differ; missing values equal each other. Lists, bytes and the like equal nothing."""
     if not (tables.is_label(one.dtype) and tables.is_label(two.dtype)):
         return np.ones(len(one), dtype=np.bool_)
-    if one.dtype.is_numeric() and two.dtype.is_numeric():
+    if one.dtype.is_numeric() and two.dtype.is_numeric() and not (one.dtype.is_integer() and two.dtype.is_integer()):
+        precision = np.float32 if pl.Float32 in (one.dtype, two.dtype) else np.float64
         with np.errstate(over="ignore"):
-            a, b = (column.cast(pl.Float64).to_numpy().astype(np.float32) for column in (one, two))
+            a, b = (column.cast(pl.Float64).to_numpy().astype(precision) for column in (one, two))
         equal: Flags = (a == b) | (np.isnan(a) & np.isnan(b))
         return ~equal
     texts = [column.cast(pl.String, strict=False) for column in (one, two)]
@@ -75,7 +77,7 @@ def _same_groups(one: pl.Series, two: pl.Series) -> bool:
 
 
 def _codes(column: pl.Series) -> Index:
-    if column.dtype.is_numeric():
+    if column.dtype.is_numeric() and not column.dtype.is_integer():  # of integers float64 may drop digits
         return np.unique(column.cast(pl.Float64).to_numpy(), return_inverse=True)[1].reshape(-1)
     return column.cast(pl.String, strict=False).rank("dense").fill_null(0).to_numpy().astype(np.intp)
 

@@ -202,6 +202,8 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     truth = check.vector("targets", targets, length=ensemble.records)
     with np.errstate(over="ignore"):
         residual = ensemble.answers() - truth
+        if problems := check.difference_problems("differences of targets and answers", residual):
+            raise ArrayError(*problems)
         errors = check.vector("squared errors", residual**2, nonnegative=True)
     system = _system(name, ensemble, role, about)
     means = {

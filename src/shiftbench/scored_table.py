@@ -24,13 +24,17 @@ from shiftbench.record_columns import described, differences
 from shiftbench.score import Role
 from shiftbench.scored import Records, Scored
 from shiftbench.slicing import own_slicing
-from shiftbench.tables import problem
+from shiftbench.tables import exact, problem
 
 YES = {"1", "1.0", "true", "yes", "shifted", "out"}
 NO = {"0", "0.0", "false", "no", "in"}
 UNCHECKED = (
     "{where}: the predictions have no fingerprints of their targets, and ids are the row numbers of {truth}: whether "
     "they belong to these rows was not checked"
+)
+ROUNDED = (
+    "{truth}: column {target!r}: numbers beyond 2^53 are rounded to double precision, in which predictions are held; "
+    "subtract what they have in common from the targets before a model is fitted"
 )
 
 
@@ -182,6 +186,8 @@ def against(
         what = f"{where}: {missing:,} of {rows.height:,} predictions have no {target!r} in {Path(truth).name}"
         warnings.warn(TableWarning(f"{what} and are left out"), stacklevel=2)
     rows = rows.filter(kept)
+    if task == "regression" and exact.beyond(rows[target]):
+        warnings.warn(TableWarning(ROUNDED.format(truth=Path(truth).name, target=target)), stacklevel=2)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
     slicing = own_slicing(rows, columns.slices, labels=columns.clusters)
     records = Records(
@@ -264,6 +270,9 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
                 f"{system.scored.system.name}: expected the same records to be shifted as in the first file."
             )
         name = system.scored.system.name
+        if flagged is not None and wanted is None:
+            unused = f"{name}: which records are shifted is not used, since the first file does not tell"
+            warnings.warn(TableWarning(f"{unused}; name this file first to score both sides"), stacklevel=2)
         problems += differences(first.described, system.described, order, first.ids, name=name, target=first.target)
     if problems:
         raise TableError(*problems)
@@ -309,7 +318,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     readers: dict[str, Callable[[], Any]] = {
         "ids": lambda: tables.ids(frame, columns.id, where=where),
         "errors": lambda: _errors(frame, columns, where),
-        "uncertainty": lambda: _finite(frame, columns.uncertainty, where=where),
+        "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
         "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
@@ -346,11 +355,13 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
     assert columns.answer is not None
     target, answer = frame[columns.target], frame[columns.answer]
     if columns.task != "classification" and target.dtype.is_numeric() and answer.dtype.is_numeric():
-        numbers = _finite(frame, [columns.target, columns.answer], where=where)
+        _finite(frame, [columns.target, columns.answer], where=where)
+        difference = exact.differences(answer, target)
         with np.errstate(over="ignore"):
-            errors = (numbers[columns.answer] - numbers[columns.target]) ** 2
-        what = f"{where}: squared difference of columns {target.name!r} and {answer.name!r}"
-        if problems := check.value_problems(what, errors, nonnegative=True, rows=True):
+            errors = difference**2
+        what = f"difference of columns {target.name!r} and {answer.name!r}"
+        problems = check.value_problems(f"{where}: squared {what}", errors, nonnegative=True, rows=True)
+        if problems := problems + check.difference_problems(f"{where}: {what}", difference):
             raise TableError(*problems)
         return errors, "regression"
     if columns.task == "regression":
@@ -397,6 +408,14 @@ def _finite(frame: pl.DataFrame, names: Sequence[str], *, where: str, losses: bo
         )
     ]
     if problems:
+        raise TableError(*problems)
+    return found
+
+
+def _uncertainty(frame: pl.DataFrame, names: Sequence[str], *, where: str) -> dict[str, Vector]:
+    """Columns of finite numbers that rank records: different ones must stay different."""
+    found = _finite(frame, names, where=where)
+    if problems := [f"{where}: {tied}" for name, values in found.items() if (tied := exact.ties(frame[name], values))]:
         raise TableError(*problems)
     return found
 

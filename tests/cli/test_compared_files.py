@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 
 QUICK = ("--replicates", 25, "--out", "c")
@@ -22,9 +23,48 @@ def two_files(folder: Path, other: pl.DataFrame, *, columns: tuple[str, ...]) ->
 
 def test_files_that_agree_are_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:
     other = errors_table().with_columns(answer=pl.col("answer") + 0.1, target=pl.col("target").cast(pl.Float32))
-    two_files(tmp_path, other, columns=("target", "answer", "shifted", "city", "season"))
-    said = shiftbench("compare", "a.csv", "b.csv", "--cluster", "city", "--slice", "season", *QUICK)
+    columns = ("target", "answer", "shifted", "city", "season")
+    two_files(tmp_path, other, columns=columns)
+    other.select("id", *columns, "uncertainty").write_parquet(tmp_path / "b.parquet")  # in which the precision is kept
+    said = shiftbench("compare", "a.csv", "b.parquet", "--cluster", "city", "--slice", "season", *QUICK)
     assert said.code == 0, said.err
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "dtype"),
+    [
+        (1.0, 1.0 + 1e-9, pl.Float64),
+        (2**24, 2**24 + 1, pl.Int64),
+        (2**60, 2**60 + 1, pl.Int64),
+        (2**63, 2**63 + 1, pl.UInt64),
+    ],
+)
+def test_targets_are_compared_exactly(
+    shiftbench: Shiftbench, tmp_path: Path, one: float, other: float, dtype: type[pl.DataType]
+) -> None:
+    for name, target in (("a", one), ("b", other)):
+        frame = errors_table().with_columns(target=pl.lit(target, dtype), answer=pl.lit(one, dtype) // 2)
+        frame.select("id", "target", "answer", "uncertainty").write_parquet(tmp_path / f"{name}.parquet")
+    said = shiftbench("compare", "a.parquet", "b.parquet", *QUICK)
+    assert said.code == 2
+    assert "found others in column 'target' for 300 of 300 records" in " ".join(said.err.split())
+
+
+def test_clusters_beyond_double_precision_are_told_apart(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    for name, room in (("a", pl.int_range(pl.len()) // 10), ("b", pl.int_range(pl.len()) % 30)):
+        frame = errors_table().with_columns(room=2**60 + room)
+        frame.select("id", "error", "uncertainty", "room").write_parquet(tmp_path / f"{name}.parquet")
+    said = shiftbench("compare", "a.parquet", "b.parquet", "--cluster", "room", *QUICK)
+    assert (said.code, "found others in column 'room'" in " ".join(said.err.split())) == (2, True)
+
+
+def test_shifts_that_only_the_second_file_tells_are_noted(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().select("id", "error", "uncertainty").write_csv(tmp_path / "a.csv")
+    errors_table().select("id", "error", "uncertainty", "shifted").write_csv(tmp_path / "b.csv")
+    said = shiftbench("compare", "a.csv", "b.csv", *QUICK)
+    assert said.code == 0, said.err
+    notes = Report.load(tmp_path / "c/report.json").warnings
+    assert any(note.startswith("b: which records are shifted is not used") for note in notes)
 
 
 def test_targets_that_differ_are_refused_with_their_ids(shiftbench: Shiftbench, tmp_path: Path) -> None:

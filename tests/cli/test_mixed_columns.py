@@ -227,3 +227,32 @@ def test_a_feature_with_odd_numbers_is_refused_unless_it_is_kept_or_dropped(
     assert "--keep" in said.err
     for option in ("--keep", "--drop"):
         assert "expected numbers" not in shiftbench(*words, option, "x").err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("form", ["%d-%m-%y", "%y-%m-%d", "%d/%m/%y", "%y-%m-%d %H:%M", "%y-%m-%dT%H:%M:%SZ"])
+def test_years_of_two_digits_are_read_by_no_format(tmp_path: Path, suffix: str, form: str) -> None:
+    texts = [day.strftime(form) for day in DAYS]
+    found, _ = read(pl.DataFrame({"day": [*texts, None]}), tmp_path / f"t{suffix}")
+    assert found["day"].to_list() == [*texts, None]
+    message = r"'day': expected dates, as .* in some of which day and month or the century are open"
+    with pytest.raises(TableError, match=message):
+        tables.require_uniform(found, ["day"], where="t")
+
+
+@pytest.mark.parametrize("text", ["12-05-03", "-012-05-03", "+2021-05-03", "2021-+5-03", "12021-05-03", "2021-05-+3"])
+def test_a_date_has_four_digits_for_its_year_and_no_sign(tmp_path: Path, text: str) -> None:
+    for suffix in (".csv", ".parquet", ".jsonl"):
+        found, _ = read(pl.DataFrame({"day": ["2021-01-31", text, None]}), tmp_path / f"t{suffix}")
+        assert found["day"].to_list() == ["2021-01-31", text, None]
+
+
+def test_a_partition_by_days_with_short_years_is_refused(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    days = [dt.date(2019, 1, 1) + dt.timedelta(days=3 * place) for place in range(400)]
+    when = [day.strftime("%d-%m-%y") for day in days]
+    table = pl.DataFrame({"id": range(400), "when": when, "x": range(400), "y": range(400)})
+    path = written(table, tmp_path / "d.csv")
+    said = shiftbench("partition", path, "--time", "when", "--target", "y", "--out", tmp_path / "dp")
+    assert said.code == 2
+    assert "'when': expected dates" in said.err
+    assert "Write dates as 2021-01-31" in said.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,61 @@ def test_overwriting_discards_what_was_begun_in_another_way_and_goes_on_in_the_s
     assert shiftbench(*words, *FINE, "--overwrite").code == 0
     assert data_of(Path("p")) == data_of(fine)
     assert made in times(Path("p")).values()
+
+
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["new", "overwriting"])
+def test_an_archive_without_scenes_leaves_nothing(shiftbench: Shiftbench, overwrite: tuple[str, ...]) -> None:
+    Path("n.csv").write_text("a,b\n1,2\n")
+    with tarfile.open("n.tar", "w") as archive:
+        archive.add("n.csv")
+    before = tree(Path())
+    said = shiftbench("prepare", "motion", "n.tar", "--out", "p", *SERIAL, *overwrite)
+    assert (said.code, said.err.count("\n"), "n.tar: expected" in said.err) == (2, 1, True), said.err
+    assert (tree(Path()), {entry.name for entry in Path().iterdir()}) == (before, {"n.csv", "n.tar"})
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+def test_scenes_that_are_refused_leave_nothing_unless_others_were_made(
+    shiftbench: Shiftbench, source: Path, packed: bool
+) -> None:
+    def prepare() -> Said:
+        if packed:
+            with tarfile.open("source.tar", "w") as archive:
+                archive.add(source, "source")
+        said = shiftbench("prepare", "motion", "source.tar" if packed else source, "--out", "p", *SERIAL)
+        Path("source.tar").unlink(missing_ok=True)
+        return said
+
+    for part in ("train", "dev", "eval"):
+        (source / f"{part}_tags.txt").unlink()  # which would be compared with the scenes beforehand
+    shutil.rmtree(source / "train")
+    shutil.rmtree(source / "eval")
+    whole = (source / "dev/b.pb").read_bytes()
+    (source / "dev/b.pb").write_bytes(whole[:50])
+    alone = prepare()
+    assert (alone.code, "dev/b.pb: expected" in alone.err, "kept in" in alone.err) == (2, True, False), alone.err
+    assert {entry.name for entry in Path().iterdir()} == {"source"}
+    made_parts.write(source, {"eval/a.pb": made_parts.PLACES["eval/a.pb"]}, tags=False)
+    beside = prepare()
+    told = "note: what was made so far is kept in .p.making; the same command goes on"
+    assert (beside.code, "dev/b.pb: expected" in beside.err, told in beside.err) == (2, True, True), beside.err
+    (made,) = times(Path(".p.making")).values()
+    (source / "dev/b.pb").write_bytes(whole)
+    mended = prepare()
+    assert mended.code == 0, mended.err
+    assert made in times(Path("p")).values()
+    assert {entry.name for entry in Path().iterdir()} == {"source", "p"}
+
+
+def test_a_planned_array_outlives_scenes_that_are_refused(shiftbench: Shiftbench, source: Path) -> None:
+    words = ("prepare", "motion", source, "--out", "p")
+    assert shiftbench(*words, "--executor", "slurm", "--workers", 1).code == 0
+    script = next(Path().rglob("array.sh"))
+    for name in made_parts.PLACES:
+        (source / name).write_bytes(b"damaged")
+        (source / f"{name.split('/')[0]}_tags.txt").unlink(missing_ok=True)
+    assert shiftbench(*words, *SERIAL).code == 2
+    assert script.exists()
 
 
 # --- nothing of others is removed, and nobody is disturbed ------------------------------------------------------------

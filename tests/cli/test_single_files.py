@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import files
+from shiftbench import files, predictions
 from shiftbench.tables import single_file
 from tests.output.killing import every_kill, kill, killed_later
 from tests.tracks.motion.made_parts import tree
@@ -97,6 +97,24 @@ def test_predictions_take_the_place_of_predictions_only(shiftbench, tmp_path):
     assert refused.code == 2
     assert "error: p.parquet: expected a new file, or one that this command wrote" in refused.err
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "t.parquet").read_bytes()
+
+
+def test_predictions_that_a_user_saved_stay(shiftbench, tmp_path):
+    """Also those that carry the metadata of predictions that the command wrote."""
+    assert shiftbench("example", "table", "--rows", "400", "--out", "t.parquet").code == 0
+    assert shiftbench("partition", "t.parquet", "--config", "t.toml", "--out", "parts").code == 0
+    assert shiftbench("fit", "parts", "--config", "t.toml", "--method", "mean", "--out", "model").code == 0
+    words = ("predict", "model", "parts/eval_out.parquet", "--id", "id", "--out")
+    assert shiftbench(*words, "p.parquet").code == 0
+    made = predictions.load("p.parquet")
+    own = predictions.Predictions(made.ids, made.ensemble, {"method": "no example table"})
+    again = predictions.Predictions(made.ids, made.ensemble, made.metadata)
+    for each, command in ((own, words), (again, words), (own, ("example", "table", "--out"))):
+        before = each.save("mine.parquet").read_bytes()
+        refused = shiftbench(*command, "mine.parquet", "--overwrite")
+        assert refused.code == 2
+        assert "error: mine.parquet: expected a new file, or one that this command wrote" in refused.err
+        assert (tmp_path / "mine.parquet").read_bytes() == before
 
 
 FEW = ("tables", "power", "--task", "synthetic", "--metric", "rmse", "--model", "MC dropout", "--subset")
@@ -235,7 +253,7 @@ def test_names_that_are_not_utf_8_are_names(shiftbench, tmp_path, suffix):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "csv.gz", "parquet"])
 def test_a_file_that_cannot_be_written_is_named_with_the_reason(shiftbench, tmp_path, suffix):
     import resource
 
@@ -245,6 +263,44 @@ def test_a_file_that_cannot_be_written_is_named_with_the_reason(shiftbench, tmp_
     assert (
         f"error: o.{suffix}: expected to write 1,898 rows, found: [Errno 27] File too large: 'o.{suffix}'" in said.err
     )
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
+@pytest.mark.parametrize("missing", [1, 10, 100, 1_000, 10_000])
+def test_parquet_that_ends_anywhere_is_named_with_the_reason(shiftbench, tmp_path, missing):
+    """Also the partitions, which polars writes all at once."""
+    import resource
+
+    words = ("example", "table", "--rows", "3000", "--out")
+    assert shiftbench(*words, "t.parquet").code == 0
+    before = tree(tmp_path)
+    with limited(resource.RLIMIT_FSIZE, Path("t.parquet").stat().st_size - missing):
+        made, parted = shiftbench(*words, "o.parquet"), shiftbench("partition", "t.parquet", "--time", "date")
+    told = "error: o.parquet: expected to write 3,000 rows, found: [Errno 27] File too large: 'o.parquet'"
+    assert (made.code, told in made.err) == (2, True), made.err
+    assert parted.code == 0, parted.err
+    with limited(resource.RLIMIT_FSIZE, Path("shiftbench-t-partition/train.parquet").stat().st_size - missing):
+        parted = shiftbench("partition", "t.parquet", "--time", "date", "--out", "p")
+    told = "error: p/train.parquet: expected to write 1,252 rows, found: [Errno 27] File too large: 'p/train.parquet'"
+    assert (parted.code, told in parted.err) == (2, True), parted.err
+    shutil.rmtree("shiftbench-t-partition")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
+def test_an_error_of_polars_that_names_no_reason_is_one_of_the_disk_only_where_that_is_full(tmp_path):
+    import resource
+
+    vague = pl.exceptions.ComputeError("parquet: File out of specification: Invalid thrift: transport error")
+    with pytest.raises(pl.exceptions.ComputeError, match="transport"), files.replacing(tmp_path / "o.parquet"):
+        raise vague
+    with (
+        limited(resource.RLIMIT_FSIZE, 1_000),
+        pytest.raises(OSError, match=r"\[Errno 27\] File too large: .*o\.parquet"),
+        files.replacing(tmp_path / "o.parquet"),
+    ):
+        raise vague
     assert tree(tmp_path) == {}
 
 

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -261,6 +262,31 @@ def test_what_bears_the_name_of_something_of_ours_is_left_alone(earlier: Path, k
         with pytest.raises(SettingsError, match=rf"\{name}: expected nothing there, .* Move it away"):
             make(earlier, "new", overwrite=True, resumes=resumes)
     assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("content", ["years of work", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".shiftbench.lock", ".shiftbench.making/x", ".shiftbench.adding/x", ".shiftbench.earlier/x",
+        f".{MARK}.abcdefgh.part", ".a.txt.abcdefgh.part",
+    ],
+)  # fmt: skip
+def test_what_bears_such_a_name_in_a_result_belongs_to_the_user_too(earlier: Path, name: str, content: str) -> None:
+    """No command has worked in this folder: it lies where it can be moved."""
+    write((earlier / name).parent, content, Path(name).name)
+    before = tree(Path())
+    for resumes in (True, False):
+        with pytest.raises(SettingsError, match=rf"as it wrote it, found '{re.escape(name)}' in it, added or changed"):
+            make(earlier, "new", overwrite=True, resumes=resumes)
+    assert tree(Path()) == before
+    with adding(earlier, "report") as place:
+        write(place, "figure", "b.txt")
+    make(earlier, "more", "c.txt", resumes=True)
+    assert tree(earlier)[name] == before[f"r/{name}"]
+    (earlier / MARK).unlink()
+    with pytest.raises(SettingsError, match=rf"found another, with '{re.escape(name.split('/')[0])}'"):
+        make(earlier, "new", overwrite=True)
 
 
 IN_ANOTHER_PROCESS = """

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 _PANIC = re.compile(rb"^(thread .*panicked at|--- PyO3 is resuming a panic)", re.MULTILINE)
 
@@ -19,18 +20,18 @@ def held_back() -> Iterator[None]:
 
     A panic inside a library written in Rust reaches Python as an exception, which is answered in a sentence; the
     report of it that Rust prints, with a stack of the library's own, goes no further. Where `sys.stderr` is not file
-    descriptor 2, as in a notebook, nothing is done.
+    descriptor 2, as in a notebook, or there is no room for a temporary file anywhere, nothing is done.
     """
     stream = sys.stderr
     try:
         ours = stream.fileno() == 2
     except (OSError, ValueError, AttributeError):
         ours = False
-    if not ours:
+    if not ours or (held := _temporary()) is None:
         yield
         return
     stream.flush()
-    with tempfile.TemporaryFile() as held, os.fdopen(os.dup(2), "wb", buffering=0) as terminal:
+    with held, os.fdopen(os.dup(2), "wb", buffering=0) as terminal:
         sys.stderr = io.TextIOWrapper(
             terminal, encoding=stream.encoding, errors="replace", line_buffering=True, write_through=True
         )
@@ -43,6 +44,14 @@ def held_back() -> Iterator[None]:
             sys.stderr = stream
             held.seek(0)
             _pass_on(held.read())
+
+
+def _temporary() -> IO[bytes] | None:
+    """A temporary file; None if no disk has room for one."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:
+        return None
 
 
 def _pass_on(text: bytes) -> None:

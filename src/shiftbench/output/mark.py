@@ -21,7 +21,6 @@ from shiftbench.errors import SettingsError
 from shiftbench.output.lock import LOCK
 
 MARK = ".shiftbench.json"
-OWN = (MARK, ".shiftbench.lock", ".shiftbench.making", ".shiftbench.adding")  # this package's temporary files
 FORMAT = "shiftbench output folder 1"
 PART = re.compile(r"\..+\.[a-z0-9_]{8}\.part")  # what `files.replacing` leaves where it is killed
 
@@ -62,7 +61,6 @@ class Mark:
 
     def write(self, folder: Path) -> None:
         """Write the mark into its folder, whole or not at all."""
-        sweep(folder)
         content = {"format": FORMAT, "made_by": self.made_by, "files": _plain(self.files)}
         if self.coming:
             content["coming"] = _plain(self.coming)
@@ -74,9 +72,9 @@ class Mark:
             return True
         return any(name in each and each[name].holds(path) for each in (self.files, self.coming))
 
-    def foreign(self, folder: Path) -> list[str]:
-        """What in the folder the command did not write, or not as it is now."""
-        return [name for name, path in contents(folder) if not self.lists(name, path)]
+    def foreign(self, folder: Path, own: Container[str] = ()) -> list[str]:
+        """What in the folder the command did not write, or not as it is now; `own` as for `contents`."""
+        return [name for name, path in contents(folder, own) if not self.lists(name, path)]
 
 
 def read_mark(folder: Path) -> Mark | None:
@@ -124,12 +122,12 @@ def listing(folder: Path, *, without: Container[str] = ()) -> dict[str, Entry]:
     }
 
 
-def contents(folder: Path) -> Iterator[tuple[str, Path]]:
-    """All files, links and empty folders in a folder, by relative path, without this package's temporary files."""
+def contents(folder: Path, own: Container[str] = ()) -> Iterator[tuple[str, Path]]:
+    """All files, links and empty folders in a folder, by relative path, without its mark and `own`: see `Place.own`."""
     stack = [(folder, "")]
     while stack:
         here, prefix = stack.pop()
-        entries = sorted(os.scandir(here), key=lambda entry: entry.name) if prefix else first(folder)
+        entries = sorted(os.scandir(here), key=lambda entry: entry.name) if prefix else first(folder, own)
         if not entries and prefix:
             yield prefix.removesuffix("/"), here
         for entry in entries:
@@ -140,14 +138,10 @@ def contents(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def first(folder: Path) -> list[os.DirEntry[str]]:
-    """What lies directly in a folder, by name, without this package's temporary files."""
+def first(folder: Path, own: Container[str] = ()) -> list[os.DirEntry[str]]:
+    """What lies directly in a folder, by name, without its mark and `own`: see `Place.own`."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    return [
-        entry
-        for entry in entries
-        if entry.name not in OWN and not (entry.name.startswith(f".{MARK}.") and PART.fullmatch(entry.name))
-    ]
+    return [entry for entry in entries if entry.name != MARK and entry.name not in own]
 
 
 def same(one: Path, other: Path) -> bool:
@@ -164,13 +158,6 @@ def same(one: Path, other: Path) -> bool:
         return stat.S_ISDIR(kind)
     except OSError:
         return False
-
-
-def sweep(folder: Path) -> None:
-    """Remove partially written marks that killed processes left."""
-    for left in folder.glob(f".{MARK}.*.part"):
-        if PART.fullmatch(left.name):
-            left.unlink()
 
 
 def _sha256(path: Path) -> str:

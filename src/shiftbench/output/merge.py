@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from shiftbench import files
 from shiftbench.output.mark import Entry, Mark, is_inside, read_mark, same
 
 
@@ -33,7 +34,7 @@ def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, 
     here = {name: each for name, each in {**old.files, **old.coming}.items() if _is(folder, name, each)}
     known = {**old.files, **here}
     gone = [name for name in stale if name not in new]
-    Mark(made_by, known, coming=new).write(folder)
+    _write(Mark(made_by, known, coming=new), folder, aside=source)
     for name, entry in new.items():
         target = folder / name
         if (source / name).exists():
@@ -46,7 +47,13 @@ def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, 
         if name in known and _is(folder, name, known[name]):
             remove(folder, name)
     kept = {name: each for name, each in known.items() if name not in gone}
-    Mark(made_by, {**kept, **new}).write(folder)
+    _write(Mark(made_by, {**kept, **new}), folder, aside=source)
+
+
+def _write(mark: Mark, folder: Path, *, aside: Path) -> None:
+    """Write a mark by way of another folder: what a kill leaves of it is not taken for a file of the user's."""
+    with files.staged(folder, aside):
+        mark.write(folder)
 
 
 def remove(folder: Path, name: str) -> None:

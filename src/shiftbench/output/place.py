@@ -66,6 +66,12 @@ class Place:
         """The lock file, which also records the step reached."""
         return self._beside("lock" if self.inside else "shiftbench")
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names in the folder itself that are not part of the result: its temporary neighbours, if they lie inside."""
+        neighbours = (self.journal, self.making, self.adding) if self.inside else ()
+        return tuple(path.name for path in neighbours)
+
     def told(self, path: Path) -> Path:
         """A path in the form in which the user gave the folder: absolute or relative."""
         return path if self.given.is_absolute() else Path(os.path.relpath(path))

@@ -16,7 +16,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.output import journal as steps
 from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
-from shiftbench.output.mark import MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same, sweep
+from shiftbench.output.mark import MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same
 from shiftbench.output.merge import conflicts, move, remove
 from shiftbench.output.place import ADVICE, Place, named
 from shiftbench.output.staging import discard
@@ -51,13 +51,14 @@ class Transaction:
 
     def _end_swap(self) -> None:
         place = self.place
-        if not _empty(place.path):
+        if self._there():
             if not place.making.exists():
                 self._remove_earlier()
             elif place.earlier.exists():
+                found = named(name for name, _ in contents(place.path, place.own))
                 raise SettingsError(
                     f"{place.given}: expected nothing there, since a command was killed while it replaced the result, "
-                    f"found {named(name for name, _ in contents(place.path))} in it. Move it away, and the same "
+                    f"found {found} in it. Move it away, and the same "
                     f"command goes on; the new result is in {place.making}, the earlier one in {place.earlier}."
                 )
             else:
@@ -75,7 +76,7 @@ class Transaction:
 
     def begin(self, *, overwrite: bool, resumes: bool, inputs: str) -> None:
         """Prepare the temporary folder; refuse if files would be lost or mixed with another result."""
-        state, there = self.journal.state, not _empty(self.place.path)
+        state, there = self.journal.state, self._there()
         unfinished = state.step == steps.MAKING and not _empty(self.place.making)
         goes_on = unfinished and resumes and state.made_by == self.made_by and (not overwrite or state.inputs == inputs)
         if unfinished and state.made_by != self.made_by and not overwrite:
@@ -97,7 +98,7 @@ class Transaction:
         if there and resumes and not overwrite:
             self.journal.write(step=steps.TAKING_OVER, made_by=self.made_by, inputs=inputs, earlier=steps.TAKEN_OVER)
             try:
-                self._take_over(name for name, _ in contents(self.place.path))
+                self._take_over(name for name, _ in contents(self.place.path, self.place.own))
             except BaseException:
                 self._discard()
                 raise
@@ -111,9 +112,10 @@ class Transaction:
         self.require_valid_mark()
         given, mark = self.place.given, read_mark(self.place.path)
         if mark is None:
+            found = named(entry.name for entry in first(self.place.path, self.place.own))
             raise SettingsError(
                 f"{given}: expected a new folder, or one that `shiftbench {self.made_by}` made (with {MARK} in it), "
-                f"found another, with {named(entry.name for entry in first(self.place.path))} in it. Choose a new "
+                f"found another, with {found} in it. Choose a new "
                 "--out, or move it away (a result of version 0.6 or earlier has no such file); nothing was removed."
             )
         if mark.made_by != self.made_by:
@@ -126,7 +128,7 @@ class Transaction:
             raise SettingsError(
                 f"{given}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
             )
-        foreign = mark.foreign(self.place.path)
+        foreign = mark.foreign(self.place.path, self.place.own)
         refused = foreign if replaced else [name for name in foreign if name in mark.files]
         if refused:
             raise SettingsError(
@@ -164,7 +166,8 @@ class Transaction:
         if not swaps or _empty(place.making):
             return
         old = read_mark(place.path)
-        foreign = [] if _empty(place.path) else old.foreign(place.path) if old else [n for n, _ in contents(place.path)]
+        there = list(contents(place.path, place.own)) if self._there() else []
+        foreign = [name for name, path in there if not (old and old.lists(name, path))]
         kept = {name for name in foreign if same(place.path / name, place.making / name)}
         if lost := [name for name in foreign if name not in kept]:
             raise SettingsError(
@@ -180,9 +183,13 @@ class Transaction:
         if place.merges:
             self._merge()
             return
-        if not _empty(place.path):
+        if self._there():
             place.path.rename(place.earlier)
         self._move_in()
+
+    def _there(self) -> bool:
+        """Whether the folder holds anything but its temporary neighbours."""
+        return not _empty(self.place.path, self.place.own)
 
     def _merge(self) -> None:
         """Move the new files into the folder one by one; safe to repeat after a kill."""
@@ -272,7 +279,6 @@ def _removed(folder: Path, *, beside: Path) -> list[str]:
             continue
         remove(folder, name)
     if not left:
-        sweep(folder)
         (folder / MARK).unlink(missing_ok=True)
         folder.rmdir()
     return left
@@ -286,8 +292,8 @@ def _tidy(folder: Path, kept: Container[str]) -> None:
             path.unlink()
 
 
-def _empty(folder: Path) -> bool:
-    """Whether a folder is absent, or holds only this package's own temporary files."""
+def _empty(folder: Path, own: Container[str] = ()) -> bool:
+    """Whether a folder is absent, or holds nothing but `own`: see `Place.own`."""
     if not folder.is_dir():
         return True
-    return not os.path.lexists(folder / MARK) and not first(folder)
+    return not os.path.lexists(folder / MARK) and not first(folder, own)

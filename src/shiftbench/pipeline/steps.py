@@ -19,10 +19,12 @@ from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
-from shiftbench.predictions import FORMAT, Predictions
+from shiftbench.predictions import Predictions, save
 from shiftbench.progress import Progress, silent
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
+
+PREDICT = "predict"  # the command, as it marks its files
 
 
 def fit_parts(
@@ -105,9 +107,9 @@ def predict_table(
     Raises:
         ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
     """
-    with single_file.replacing(path, FORMAT, overwrite=overwrite, inputs=[table]):
+    with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
         predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
-        predicted.save(path)
+        save(predicted, path, marks={single_file.MADE_BY: PREDICT})
     return predicted
 
 

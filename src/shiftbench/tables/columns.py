@@ -51,6 +51,19 @@ def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> 
         raise TableError(*problems)
 
 
+def require_plain(known: Sequence[str], *, where: str) -> None:
+    """Check that no column is called what polars takes for many columns: `*`, or `^` … `$`.
+
+    Raises:
+        TableError: naming the first such column.
+    """
+    patterns = [name for name in known if name == "*" or (name.startswith("^") and name.endswith("$"))]
+    if patterns:
+        raise TableError(
+            f"{where}: expected names of columns, found {patterns[0]!r}, which stands for many columns. Rename it."
+        )
+
+
 def require_labels(frame: pl.DataFrame, names: Iterable[str]) -> None:
     """Check that columns can name groups: they hold text, numbers, dates, times, or true and false.
 

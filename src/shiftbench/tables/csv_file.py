@@ -30,6 +30,7 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     data, raw = source(file)
     require_rows_fit(file, raw)
     found = layout(file, raw)
+    columns.require_plain(found.names, where=str(file))
     columns.require_names(found.names, names or (), where=str(file))
     # The last column comes along: only it tells whether a row is short.
     wanted = None if names is None else [name for name in found.names if name in (*names, found.names[-1])]

@@ -30,6 +30,7 @@ MISSING = (
 )  # fmt: skip
 
 ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"  # dates and times
+DAY = r"^\d{4}-\d{1,2}-\d{1,2}$"  # polars reads the day in 31-12-19 as the year 31
 
 Parser = Callable[[pl.Series], pl.Series]
 
@@ -245,7 +246,7 @@ def _booleans(values: pl.Series) -> pl.Series:
 
 
 def _dates(values: pl.Series) -> pl.Series:
-    return values.str.to_date("%Y-%m-%d", strict=False)
+    return values.set(~values.str.contains(DAY), None).str.to_date("%Y-%m-%d", strict=False)
 
 
 def _datetimes(values: pl.Series) -> pl.Series:

@@ -48,6 +48,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         raise TableError(*(_bad_lines(file, data) or _conflicts(file, data) or [found])) from None
     if repeated := _repeated_keys(file, data):
         raise TableError(*repeated)
+    columns.require_plain(frame.columns, where=str(file))
     columns.require_names(frame.columns, names or (), where=str(file))
     return dtypes.with_times(frame if names is None else frame.select(names))
 

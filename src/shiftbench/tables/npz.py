@@ -35,6 +35,7 @@ def read_npz(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if len(members) < len(archive.infolist()):
             raise TableError(f"{file}: expected each array name once, found some twice. Write the file again.")
+        columns.require_plain(list(members), where=str(file))
         columns.require_names(list(members), names or (), where=str(file))
         chosen = {name: info for name, info in members.items() if names is None or name in names}
         _check(file, {name: _header(archive, info) for name, info in chosen.items()}, chosen)

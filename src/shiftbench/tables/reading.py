@@ -56,10 +56,6 @@ def read_table(
             frame = dtypes.with_times(frame)
     if frame.height == 0 or frame.width == 0:
         raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
-    if patterns := [name for name in frame.columns if name == "*" or (name.startswith("^") and name.endswith("$"))]:
-        raise TableError(
-            f"{file}: expected names of columns, found {patterns[0]!r}, which stands for many columns. Rename it."
-        )
     return frame if columns is None else frame.select(columns)
 
 
@@ -119,7 +115,9 @@ def _siblings(file: Path) -> list[str]:
 
 
 def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
-    column_names.require_names(list(pl.read_parquet_schema(file)), columns or (), where=str(file))
+    known = list(pl.read_parquet_schema(file))
+    column_names.require_plain(known, where=str(file))
+    column_names.require_names(known, columns or (), where=str(file))
     wanted = None if columns is None else list(columns)
     # A folder called "year=2020" above the file must not add a column.
     return pl.read_parquet(file, columns=wanted, glob=False, hive_partitioning=False)
@@ -127,7 +125,9 @@ def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
 
 def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
     with file.open("rb") as opened:
-        column_names.require_names(list(pl.read_ipc_schema(opened)), columns or (), where=str(file))
+        known = list(pl.read_ipc_schema(opened))
+        column_names.require_plain(known, where=str(file))
+        column_names.require_names(known, columns or (), where=str(file))
         opened.seek(0)
         return pl.read_ipc(opened, columns=None if columns is None else list(columns))
 

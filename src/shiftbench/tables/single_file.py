@@ -21,7 +21,8 @@ from shiftbench.output import staging
 from shiftbench.output.mark import Entry, read_mark
 from shiftbench.tables.reading import read_metadata
 
-KEY = "shiftbench"  # of the metadata
+KEY = "shiftbench"  # of the metadata of a table
+MADE_BY = "shiftbench_made_by"  # of the metadata of predictions, which have more to say under KEY and are also users'
 FORMAT = "shiftbench output file 1"
 PARQUET = b"PAR1"
 
@@ -33,7 +34,7 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
     Yields whether it may overwrite what belongs to the file as well: `overwrite`, or this command was killed here.
 
     Args:
-        path: the file. Parquet is to have metadata `KEY` with `made_by` in it.
+        path: the file. Parquet is to have metadata `KEY` or `MADE_BY` that begins with `made_by`.
         made_by: what tells the files of this command from all others.
         overwrite: whether an earlier file of this command may be replaced.
         inputs: what the block reads.
@@ -95,7 +96,7 @@ def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[
     if not _is_ours(path, made_by):
         raise SettingsError(
             f"{path}: expected a new file, or one that this command wrote, as it wrote it, found another (or one of "
-            "version 0.7 or earlier). Move it away, or choose another --out; nothing was removed."
+            "version 0.8 or earlier). Move it away, or choose another --out; nothing was removed."
         )
 
 
@@ -123,9 +124,10 @@ def _is_ours(path: Path, made_by: str) -> bool:
         return False
     if _is_parquet(path):
         try:
-            return made_by in read_metadata(path).get(KEY, "")
+            found = read_metadata(path)
         except TableError:
             return False
+        return any(f"{found.get(key, '')} ".startswith(f"{made_by} ") for key in (KEY, MADE_BY))
     noted = _noted(_note(path))
     return noted is not None and noted.made_by == made_by and any(each.holds(path) for each in noted.entries())
 

@@ -5,6 +5,7 @@ A preparation that was interrupted goes on where it ended when it is started aga
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -97,7 +98,7 @@ def prepare(
         if isinstance(work, Prepared):
             return work
         drawn = partial(say, "draw and pack shards")
-        with _naming_copies(work):
+        with workplace.nothing_if_refused(work.plan), _naming_copies(work):
             executors.run(work.job, where, progress=drawn)
         return _finish(work)
 
@@ -174,8 +175,19 @@ def _begin(
         return _finished(folder, begun, found, say)
     if (folder / BEGUN).exists():
         begun.require_same(folder, read_json(folder / BEGUN), scenes=False)
-    unpacked = None if found else sources.unpacked(archives, folder / workplace.UNPACKED, progress=say)
-    return _planned(folder, begun, found or sources.found(source, place=unpacked), unpacked=unpacked is not None)
+    if found:
+        return _planned(folder, begun, found, unpacked=False)
+    return _planned(folder, begun, _unpacked(source, archives, folder, say), unpacked=True)
+
+
+def _unpacked(source: Path, archives: Sequence[Path], folder: Path, say: Progress) -> Found:
+    """The scenes in archives, which are unpacked; if they hold none, nothing stays."""
+    place = sources.unpacked(archives, folder / workplace.UNPACKED, progress=say)
+    try:
+        return sources.found(source, place=place)
+    except ShiftbenchError:
+        shutil.rmtree(place)
+        raise
 
 
 def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) -> Prepared:

@@ -19,6 +19,7 @@ from shiftbench.tracks.motion.prepared.sources import Found, Part
 
 FORMAT = "shiftbench motion store 1"
 BEGUN = "begun.json"
+REFUSED = ".refused.json"  # what the name of a note of refused scenes ends in
 SCENES_PER_SHARD = 64
 WHAT = {"source": "scenes", "experiment": "experiment", "settings": "map settings", "scenes_per_shard": "shards"}
 
@@ -109,7 +110,7 @@ class Plan:
 
     def refused(self, number: int) -> Path:
         """The ids and files of the scenes of a shard that could not be made."""
-        return self.unfinished / f"{number:05d}.refused.json"
+        return self.unfinished / f"{number:05d}{REFUSED}"
 
     def requests(self, number: int) -> Path:
         """The table of the requests of a shard."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shiftbench.errors import TableError
+from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.output.lock import LOCK, alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST
-from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, SCENES_PER_SHARD, Begun, Plan, read_json
+from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, REFUSED, SCENES_PER_SHARD, Begun, Plan, read_json
 
 REQUESTS = "requests.parquet"
 UNPACKED = ".unpacked"
@@ -48,6 +50,22 @@ def discard_other(folder: Path, *, experiment: str = "canonical", settings: MapS
             for entry in (Plan(folder).shard(0).parent, Plan(folder).unfinished):
                 shutil.rmtree(entry, ignore_errors=True)
             (folder / BEGUN).unlink()  # last: a kill before leaves a folder that is still known as begun
+
+
+@contextmanager
+def nothing_if_refused(plan: Plan) -> Iterator[None]:
+    """If scenes are refused before a shard was made, or an array was planned, remove the plan and what was unpacked."""
+    try:
+        yield
+    except ShiftbenchError:
+        noted = {path.name for path in plan.unfinished.iterdir()}
+        refused = {name for name in noted if name.endswith(REFUSED)}
+        made = plan.shard(0).parent.exists() and any(plan.shard(0).parent.iterdir())
+        if refused and noted == refused | {plan.table.name} and not made:
+            for entry in (plan.unfinished, plan.shard(0).parent, plan.folder / UNPACKED):
+                shutil.rmtree(entry, ignore_errors=True)
+            (plan.folder / BEGUN).unlink()
+        raise
 
 
 def clear(folder: Path, manifest: dict[str, Any]) -> None:
