@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test quick check bench docs clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -21,6 +21,15 @@ demo: .venv/base  ## example weather data made here -> partitions -> models -> r
 
 test: .venv/dev  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+QUICK := tests/contracts tests/metrics tests/partition tests/report tests/test_assessment.py tests/test_check.py \
+	tests/test_comparison.py tests/test_detection.py tests/test_ensembles.py tests/test_errors.py \
+	tests/test_expression.py tests/test_features.py tests/test_fingerprints.py tests/test_keys.py \
+	tests/test_layers.py tests/test_measures.py tests/test_multiplicity.py tests/test_predictions.py \
+	tests/test_ranking.py tests/test_registry.py tests/test_retention.py tests/test_slicing.py tests/test_tables.py
+
+quick: .venv/dev  ## the tests for the work between, in less than 90 seconds on two quiet cores
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q $(QUICK)
 
 check: .venv/dev  ## format, lint, types
 	$(BIN)/ruff format --check .

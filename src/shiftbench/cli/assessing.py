@@ -268,13 +268,13 @@ def tables(
         for name in published.tracks():
             say(f"{name:12} {published.results(track=name).height:>6,} results")
         return
-    if track not in published.tracks():
-        raise UnknownNameError("track", track, published.tracks())
     if runs:
         if any((task, metric, model, subset)):
             raise SettingsError("expected runs, or --task, --metric, --model and --subset, found both. Drop one.")
         benchmarking.track_tables(track, runs, out)
         return
+    if track not in published.tracks():
+        raise UnknownNameError("track", track, published.tracks())
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
         made_by, parquet = f"tables {track}", out.suffix == ".parquet"

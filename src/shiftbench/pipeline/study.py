@@ -68,6 +68,15 @@ class System(Protocol):
         """How it was made."""
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """A system that is an ensemble as a method predicts it."""
+
+    name: str
+    recipe: Mapping[str, Any]
+    ensemble: Any
+
+
 SystemKind = TypeVar("SystemKind", bound=System)
 
 

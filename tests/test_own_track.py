@@ -1,0 +1,87 @@
+"""A track of another package (examples/own_track), installed into an empty folder, goes through every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "examples" / "own_track"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the package is installed, with its entry points."""
+    folder = tmp_path_factory.mktemp("own")
+    shutil.copytree(PACKAGE, folder / "package")  # setuptools builds beside the sources
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", folder / "site", folder / "package"], check=True)
+    return folder / "site"
+
+
+def shiftbench(site: Path, folder: Path, *words: object) -> str:
+    """What a command prints, run where the package is installed."""
+    paths = [str(site), str(ROOT / "src")]
+    command = [sys.executable, "-m", "shiftbench", *map(str, words)]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def score(report: Path, metric: str, subset: str) -> dict[str, Any]:
+    """A score of evaluation; its metric is known only where the package is installed, so the file is read as JSON."""
+    rows = json.loads(report.read_text("utf-8"))["scores"]
+    found = [row for row in rows if (row["metric"], row["split"], row["subset"]) == (metric, "eval", subset)]
+    return next(row for row in found if row["low"] is not None)
+
+
+def test_the_package_is_small() -> None:
+    files = [PACKAGE / "pyproject.toml", *(PACKAGE / "own_track").glob("*.py")]
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 300
+
+
+def test_it_goes_through_every_command(site: Path, tmp_path: Path) -> None:
+    def run(*words: object) -> str:
+        return shiftbench(site, tmp_path, *words)
+
+    run("example", "digits", "--rows", 900, "--noise", 1.0, "--out", "digits.npz")
+    assert "next: shiftbench run digits --data prepared" in run("prepare", "digits", "digits.npz", "--out", "prepared")
+    run("run", "digits", "--data", "prepared", "--out", "run", "--replicates", 100)
+    report = tmp_path / "run/digit/report/report.json"
+    worst = score(report, "worst_digit", "shifted")
+    assert worst["low"] <= worst["value"] <= worst["high"]
+    accuracy = {side: score(report, "accuracy", side)["value"] for side in ("in", "shifted")}
+    assert accuracy["in"] > accuracy["shifted"] + 0.1
+    assert 1 - worst["value"] < accuracy["shifted"]
+
+    predicted = "run/predictions/eval/centroids.parquet"
+    run("assess", predicted, "--track", "digits", "--data", "prepared", "--out", "assessed", "--replicates", 50)
+    assert score(tmp_path / "assessed/digit/report.json", "worst_digit", "shifted")["value"] == worst["value"]
+    assert (tmp_path / "assessed/digit/pictures/digits.png").is_file()
+    shutil.copy(tmp_path / predicted, tmp_path / "other.parquet")
+    run(
+        "compare", predicted, "other.parquet", "--name", "A,B", "--track", "digits", "--data", "prepared",
+        "--out", "compared", "--replicates", 50,
+    )  # fmt: skip
+    compared = json.loads((tmp_path / "compared/digit/report.json").read_text("utf-8"))
+    assert {row["difference"] for row in compared["comparisons"]} == {0.0}
+    assert "Table 1, own: Errors" in run("tables", "digits", "run", "--out", "tables")
+    run("show", "digits", "digits.npz", "--out", "shown")
+    assert (tmp_path / "shown/digits.png").is_file()
+
+
+@pytest.mark.parametrize("command", ["example", "prepare", "run", "show"])
+def test_its_options_are_listed(site: Path, tmp_path: Path, command: str) -> None:
+    listed = shiftbench(site, tmp_path, command, "digits", "--help")
+    assert ("--noise" in listed) == (command == "example")
+    assert ("centroids" in listed) == (command == "run")
