@@ -139,7 +139,11 @@ def _track_reports(
         raise UnknownNameError("task", str(task), [entry.name for entry in chosen.tasks])
     given = dict(zip(_names(files, names), files, strict=True))
     inputs = [data, *files]
-    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place, progress_bar() as progress:
+    settings = (names, track, [entry.name for entry in tasks], words)
+    with (
+        writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, settings=settings, tell=note) as place,
+        progress_bar() as progress,
+    ):
         results = [
             chosen.assess(
                 data, given, entry, Words(chosen.presets[0], **words), cores=cores_or_all(cores), progress=progress
@@ -200,7 +204,8 @@ def _report(
     clusters = list(columns.clusters)
     given = {"rule": rule, "replicates": replicates, "kind": kind}
     how = Assessment(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, tell=note) as place:
+    settings = (names, columns, truth, title, threshold, unit, how, seed)
+    with writing(folder, ASSESS, overwrite=overwrite, inputs=inputs, settings=settings, tell=note) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 joined = scored_table.line_up(_systems(files, names, columns, truth, progress))

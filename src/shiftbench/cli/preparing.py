@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -181,16 +181,21 @@ def prepared_whole(
     """
     way = way or Way()
     act = _preparing(track, way)
-    with _writing(track, folder, way) as place:
+    inputs = () if track.resumes else (source, *([way.climates] if way.climates else []))
+    with _writing(track, folder, way, inputs=inputs, settings=experiment) as place:
         _discard_other(track, place, experiment, way)
         act(source, place, experiment=experiment, progress=progress)
     return track.open_prepared(folder)
 
 
-def _writing(track: Track, folder: Path, way: Way, *, finishes: bool = True) -> AbstractContextManager[Path]:
-    """Where data are prepared; what was begun there in another way, the track itself discards."""
-    name = f"prepare {track.name}"
-    return writing(folder, name, overwrite=way.overwrite, resumes=track.resumes, finishes=finishes, tell=note)
+def _writing(
+    track: Track, folder: Path, way: Way, *, finishes: bool = True, inputs: Sequence[Path] = (), settings: str = ""
+) -> AbstractContextManager[Path]:
+    """Where data are prepared; what was begun there in another way, a track that resumes discards itself."""
+    return writing(
+        folder, f"prepare {track.name}", overwrite=way.overwrite, resumes=track.resumes, finishes=finishes,
+        inputs=inputs, settings=settings, tell=note,
+    )  # fmt: skip
 
 
 def experiment_of(track: Track, name: str | None) -> str:
