@@ -9,10 +9,10 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shiftbench import assessment, scored
+from shiftbench import assessment, keys, scored
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.scored import Records
 from shiftbench.slicing import Gathering, Slicing
@@ -151,6 +151,32 @@ def test_the_groups_do_not_depend_on_the_order_of_rows() -> None:
 def test_combinations_are_groups_too() -> None:
     frame = pl.DataFrame({"a": ["x", "y"] * 4, "m": [1, 1, 2, 2] * 2})
     assert set(Slicing.of(frame, ["a+m"]).labels(frame)["a+m"]) == {"x, 1", "y, 1", "x, 2", "y, 2"}
+
+
+def test_combinations_stay_apart_whatever_their_texts_are() -> None:
+    frame = pl.DataFrame({"a": ["x, y", "x", 'x"', 'x", "z', "x"], "b": ["z", "y, z", "z", "z", None]})
+    assert Slicing.of(frame, ["a+b"]).labels(frame)["a+b"].tolist() == [
+        '"x, y", z', 'x, "y, z"', '"x""", z', '"x"", ""z", z', "x, (missing)",
+    ]  # fmt: skip
+
+
+def test_missing_values_are_not_the_text_that_names_them() -> None:
+    assert labels([None, "(missing)", '"(missing)"', "x, y"]) == [
+        "(missing)", '"(missing)"', '"""(missing)"""', "x, y",
+    ]  # fmt: skip
+    frame = pl.DataFrame({"a": [None, "(missing)", '"(missing)"'], "b": [1, 1, 1]})
+    assert len(set(Slicing.of(frame, ["a+b"]).labels(frame)["a+b"].tolist())) == 3
+
+
+AWKWARD = st.text(alphabet=', "x', max_size=4)
+
+
+@given(st.lists(st.tuples(AWKWARD, AWKWARD), min_size=1, max_size=12))
+@example([("x, x", "x"), ("x", "x, x")])
+def test_different_combinations_are_different_groups(pairs: list[tuple[str, str]]) -> None:
+    frame = pl.DataFrame(pairs, schema={"a": pl.String, "b": pl.String}, orient="row")
+    found = Slicing.of(frame, ["a+b"]).labels(frame)["a+b"].tolist()
+    assert len(set(found)) == len(set(pairs)) == keys.key(frame, "a+b").n_unique()
 
 
 def test_numbers_that_name_clusters_are_no_amounts() -> None:

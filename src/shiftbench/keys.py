@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
 from shiftbench import tables
+
+TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def parts(name: str, columns: Collection[str]) -> list[str]:
@@ -15,16 +17,43 @@ def parts(name: str, columns: Collection[str]) -> list[str]:
 
 
 def key(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column, or the combinations of several joined by commas, [N]; missing where any of them is.
+    """A column, or the combinations of several, [N], as `combined` gives them for the columns that a name stands for.
 
     The columns must be there: see `parts` for which to ask for.
 
     Raises:
         TableError: for a column that holds no labels, such as lists or bytes.
     """
-    columns = parts(name, frame.columns)
+    return combined(frame, parts(name, frame.columns)).alias(name)
+
+
+def combined(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """One column as it is, or the combinations of several as text, [N]; missing where any of them is.
+
+    Raises:
+        TableError: for a column that holds no labels, such as lists or bytes.
+    """
     tables.require_labels(frame, columns)
     if len(columns) == 1:
-        return frame[columns[0]].alias(name)
-    joined = pl.concat_str([pl.col(column).cast(pl.String) for column in columns], separator=", ")
-    return frame.select(joined.alias(name)).to_series()
+        return frame[columns[0]]
+    return joined([part(frame[column]) for column in columns]).alias("+".join(columns))
+
+
+def part(values: pl.Series) -> pl.Series:
+    """The labels [N] of a column as parts of a combination: text with a comma or a quote in quotes, as in a CSV."""
+    if values.dtype not in TEXT:
+        return values.cast(pl.String)
+    texts = values.cast(pl.String)
+    return quoted(texts, texts.str.contains('[,"]'))
+
+
+def quoted(texts: pl.Series, which: pl.Series) -> pl.Series:
+    """Texts [N], those flagged in `which` in quotes, with their own quotes doubled."""
+    if not which.any():
+        return texts
+    return pl.select(pl.when(which).then('"' + texts.str.replace_all('"', '""') + '"').otherwise(texts)).to_series()
+
+
+def joined(parts: Sequence[pl.Series]) -> pl.Series:
+    """The parts [N] of combinations joined by commas, different ones to different texts; missing where any part is."""
+    return pl.select(pl.concat_str(list(parts), separator=", ")).to_series()

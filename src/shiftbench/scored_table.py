@@ -452,4 +452,4 @@ def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
     missing = [name for name in columns if frame[name].null_count()]
     if missing:
         raise TableError(f"clusters: expected a value in every row of {', '.join(missing)}, found missing ones.")
-    return check.codes("clusters", keys.key(frame, "+".join(columns)).cast(pl.String).to_numpy())
+    return check.codes("clusters", keys.combined(frame, columns).cast(pl.String).to_numpy())

@@ -28,6 +28,7 @@ from shiftbench.errors import TableError, TableWarning
 from shiftbench.scored import Labels, listed
 
 MISSING = "(missing)"
+LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that tell it from missing values
 BINS = 5
 MOST_WHOLE = 31  # the days of a month
 MOST_NUMBERS = 12
@@ -131,9 +132,9 @@ class Slicing:
         return {name: self.gatherings[name].gathered(self._labels(frame, name)) for name in there}
 
     def _labels(self, frame: pl.DataFrame, name: str) -> Labels:
-        parts = [naming(frame[column]).fill_null(MISSING) for column, naming in self.namings[name].items()]
-        joined = pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=", ")).to_series()
-        return joined.to_numpy().astype(str)
+        namings = self.namings[name]
+        parts = [_part(frame[column], naming, alone=len(namings) == 1) for column, naming in namings.items()]
+        return keys.joined(parts).to_numpy().astype(str)
 
     @property
     def notes(self) -> list[str]:
@@ -189,6 +190,14 @@ def _naming(values: pl.Series, *, is_label: bool) -> Naming:
     if values.dtype.is_numeric() and not is_label:
         return _numbers_naming(values)
     return _as_text
+
+
+def _part(values: pl.Series, naming: Naming, *, alone: bool) -> pl.Series:
+    """The names [N] of a column's groups, alone or in combinations; a text like that of missing values is in quotes."""
+    names = naming(values)
+    if values.dtype in keys.TEXT:
+        names = keys.quoted(names, names.str.contains(LIKE_MISSING if alone else f'[,"]|{LIKE_MISSING}'))
+    return names.fill_null(MISSING)
 
 
 def _formatted(form: str) -> Naming:

@@ -6,14 +6,13 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.output import adding, read_mark, writing
+from shiftbench.output import adding, mark, read_mark, writing
 from tests.output import random_kills
 from tests.output.killing import every_kill
 
@@ -49,7 +48,7 @@ def at_once(text: str, *, overwrite: bool = True) -> Command:
     """A command that begins anew, as `assess` and `partition`."""
 
     def act() -> None:
-        with writing(Path("r"), "assess", overwrite=overwrite) as place:
+        with writing(Path("r"), "assess", overwrite=overwrite, inputs=(Path("r.txt"),), settings=text) as place:
             files.write_text(place / "report.txt", text)
             files.write_text(place / "figures" / f"{text}.svg", text)
 
@@ -139,7 +138,7 @@ def test_a_kill_at_any_call_leaves_a_whole_result_and_the_same_command_goes_on(
             assert (there if (root / "r").exists() else aside and made) in result.values()
         else:
             assert (whole(root / "r") == result["new"]) == (root / "r").exists()
-        try_again(command)
+        command()
         assert whole(root / "r") == result["new"]
         assert_others_are_there(root, mine=mine)
         shutil.rmtree(root)
@@ -154,12 +153,6 @@ def assert_others_are_there(root: Path, *, mine: bool) -> None:
         assert tree(root / "outside") == {"mine": "mine"}
         kept = {name: text for name, text in tree(root / "r").items() if name.startswith("mine")}
         assert kept == {"mine.txt": "mine", "mine.link": "-> ../outside", "mine.folder": "/"}
-
-
-def try_again(command: Command) -> None:
-    """The same command; if it now finds its own new result, that is not overwritten unasked."""
-    with suppress(SettingsError):
-        command()
 
 
 @pytest.mark.parametrize("command", [at_once("new"), in_steps("new", overwrite=True)], ids=["at once", "in steps"])
@@ -185,6 +178,31 @@ def test_a_file_that_the_user_puts_there_after_a_kill_is_never_lost(
         assert (root / "mine.txt").read_text() == "mine"
         assert {path.name for path in root.iterdir()} == {*FOREIGN, "r", "mine.txt"}
         shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("between", ["another command", "another result"])
+def test_only_the_very_command_that_was_killed_replaces_its_result_unasked(
+    begin: Callable[..., Path], between: str
+) -> None:
+    """It ends as if it had never been killed; other commands, and itself on another result, are refused as ever."""
+    refused, ended = pytest.raises(SettingsError, match=r"r: expected a new folder, found an earlier result"), 0
+    for _, root in every_kill(at_once("new", overwrite=False), begin):
+        if whole(root / "r"):
+            ended += 1
+            if between == "another command":
+                with refused:
+                    at_once("old", overwrite=False)()
+                assert whole(root / "r") == AT_ONCE["new"]
+            else:
+                shutil.move("r/report.txt", "r/figures/new.svg")
+                (root / "r/report.txt").write_text("changed")
+                mark.Mark("assess", mark.listing(root / "r")).write(root / "r")
+                before = whole(root / "r")
+                with refused:
+                    at_once("new", overwrite=False)()
+                assert whole(root / "r") == before
+        shutil.rmtree(root)
+    assert ended >= 2
 
 
 @pytest.mark.parametrize("place", ["the current folder", "a mount", "added files"])

@@ -130,8 +130,9 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         next(iter(chosen.presets)), seed=given.seed or 0, rule=given.rule, replicates=given.replicates,
         kind=given.intervals,
     )  # fmt: skip
+    settings = (names, given.track, [entry.name for entry in tasks], options, changes)
     with (
-        writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, tell=note) as place,
+        writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note) as place,
         progress_bar() as progress,
     ):
         results = assessing.assess(
@@ -177,7 +178,8 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
     inputs = [*files, *([truth] if truth else [])]
     settled = {"rule": given.rule, "replicates": given.replicates, "kind": given.intervals}
     how = Assessment(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[arg-type]
-    with writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, tell=note) as place:
+    settings = (names, columns, truth, title, given.threshold, given.unit, how, given.seed)
+    with writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 joined = scored_table.line_up(_systems(files, names, columns, truth, progress))

@@ -103,8 +103,9 @@ def partition(
     rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
+    chosen = (rules, target, division.clusters, division.cut_clusters)  # and what the file of settings says
     with (
-        writing(folder, "partition", overwrite=overwrite, inputs=inputs, tell=note) as place,
+        writing(folder, "partition", overwrite=overwrite, inputs=inputs, settings=chosen, tell=note) as place,
         progress_bar() as progress,
     ):
         progress("read", 0, 1)

@@ -118,7 +118,12 @@ def prepared_whole(
 
     spreads, finishes = "prepare" in track.spreads, own.get("executor") != SLURM
     name, wishes = f"prepare {track.name}", {"overwrite": overwrite} if spreads else {}
-    with writing(folder, name, overwrite=overwrite, resumes=spreads, finishes=finishes, tell=note) as place:
+    inputs = () if spreads else (source, *(value for value in own.values() if isinstance(value, Path)))
+    settings = () if spreads else sorted((key, str(value)) for key, value in own.items())
+    with writing(
+        folder, name, overwrite=overwrite, resumes=spreads, finishes=finishes, inputs=inputs, settings=settings,
+        tell=note,
+    ) as place:  # fmt: skip
         found = track.prepare(source, place, progress=progress, **own, **wishes)
     return found if isinstance(found, BatchJob) or not finishes else track.open_prepared(folder)
 

@@ -33,7 +33,8 @@ def writing(
 
     With `resumes` the temporary folder holds what an interrupted run left, or the files of the finished result; with
     `overwrite` as well, only what an interrupted run with the same inputs and settings left. Otherwise it does not
-    exist yet.
+    exist yet, and a result of a run with the same inputs and settings that was killed before it could end is replaced
+    unasked.
 
     Args:
         folder: where the result goes: a new or empty folder, or one that holds an earlier result.
@@ -56,8 +57,9 @@ def writing(
         require_outside(path, folder)
     with parents(place.path), steps.journal(place.journal, folder) as journal:
         output = Transaction(place, made_by, journal, tell)
-        output.recover()
-        output.begin(overwrite=overwrite, resumes=resumes, inputs=_digest(inputs, settings))
+        digest = _digest(inputs, settings)
+        ended = output.recover(digest) and bool(inputs)
+        output.begin(overwrite=overwrite or (ended and not resumes), resumes=resumes, inputs=digest)
         making = place.told(place.making)
         try:
             with at_work(place.making, place), _reported(making, folder):

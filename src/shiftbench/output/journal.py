@@ -32,7 +32,8 @@ class State:
     """The step that writing an output folder has reached.
 
     made_by: the command. inputs: a hash of its inputs and settings. earlier: whether there was NOTHING before, or the
-    earlier result was TAKEN_OVER or will be REPLACED. adding: whether files are being added to the folder.
+    earlier result was TAKEN_OVER or will be REPLACED. adding: whether files are being added to the folder. made: once
+    the new result is whole, a hash of its mark.
     """
 
     step: str = IDLE
@@ -40,6 +41,7 @@ class State:
     inputs: str = ""
     earlier: str = NOTHING
     adding: bool = False
+    made: str = ""
 
 
 @dataclass
@@ -61,6 +63,10 @@ class Journal:
             error.filename = str(self.path)
             raise
         self.state = state
+
+    def end(self) -> None:
+        """Let the file go when it is closed. It is not written: a kill before leaves the last step on record."""
+        self.state = State()
 
     def clear(self) -> None:
         """Record that no step is pending."""

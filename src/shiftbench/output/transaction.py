@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.files import sha256
 from shiftbench.output import journal as steps
 from shiftbench.output.journal import Journal
 from shiftbench.output.lock import LOCK
@@ -35,8 +36,20 @@ class Transaction:
 
     # --- recovery after a kill ----------------------------------------------------------------------------------------
 
-    def recover(self) -> None:
-        """Complete or undo the step that a killed command was in; work that can be resumed is kept."""
+    def recover(self, inputs: str = "") -> bool:
+        """Complete or undo the step that a killed command was in; work that can be resumed is kept.
+
+        Returns:
+            Whether what is there now is the result of this very command, on these inputs, which was killed before it
+            could end.
+        """
+        before = self.journal.state
+        self._end_step()
+        if not before.made or (before.made_by, before.inputs) != (self.made_by, inputs):
+            return False
+        return read_mark(self.place.path) is not None and sha256(self.place.path / MARK) == before.made
+
+    def _end_step(self) -> None:
         step, place = self.journal.state.step, self.place
         self.discard_added()
         discard(place, self.journal)
@@ -179,7 +192,7 @@ class Transaction:
         if place.merges and (blocked := conflicts(place.path, place.making, made)):
             raise SettingsError(f"{place.given}: expected room for the result, found {named(blocked)} in it. {ADVICE}")
         Mark(self.made_by, made).write(place.making)
-        self.journal.write(step=steps.SWAPPING)
+        self.journal.write(step=steps.SWAPPING, made=sha256(place.making / MARK))
         if place.merges:
             self._merge()
             return
@@ -197,7 +210,9 @@ class Transaction:
         if new:
             stale = list(old.files) if old else []
             move(self.place.path, self.place.making, new.files, made_by=new.made_by, stale=stale)
-        self._discard()
+        if os.path.lexists(self.place.making):
+            shutil.rmtree(self.place.making)
+        self.journal.end()
 
     def _move_in(self) -> None:
         if self.place.path.exists():
@@ -212,11 +227,12 @@ class Transaction:
         try:
             left = _removed(earlier, beside=self.place.path) if earlier.is_dir() and not earlier.is_symlink() else []
         except OSError as error:
+            self.journal.write(made="")  # this command ends all the same
             self.tell(f"note: the earlier result could not be removed from {earlier}: {error}; the next run goes on")
             return
         if left:
             self.tell(f"note: {named(left)} was added to the earlier result, and stays in {earlier}")
-        self.journal.clear()
+        self.journal.end()
 
     def give_up(self, error: BaseException, *, resumes: bool, costless: Sequence[str]) -> None:
         """After an error, keep the earlier result and what a later run can resume from, if it is not costless."""

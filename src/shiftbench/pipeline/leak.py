@@ -58,7 +58,7 @@ def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings:
             found[split] = (count, own.height)
     if not found:
         return ()
-    values = keys.key(parts.table, "+".join(clusters)).cast(pl.String)
+    values = keys.combined(parts.table, clusters).cast(pl.String)
     train = (parts.assignment == "train").fill_null(value=False).arg_true()
     rows = _whole_clusters(parts.ids.gather(train), values.gather(train), settings.seed)
     factor, why = _factor(parts, values, train.to_numpy()[rows].astype(np.intp), chosen, settings)

@@ -155,7 +155,7 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
 
 def shared(train: pl.DataFrame, evaluated: pl.DataFrame, clusters: Sequence[str]) -> int:
     """How many of the records evaluated have a cluster that occurs in train."""
-    known, own = (keys.key(frame, "+".join(clusters)).cast(pl.String) for frame in (train, evaluated))
+    known, own = (keys.combined(frame, clusters).cast(pl.String) for frame in (train, evaluated))
     return int(own.is_in(known.unique().implode()).sum())
 
 

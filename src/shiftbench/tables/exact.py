@@ -38,5 +38,5 @@ def ties(column: pl.Series, values: Vector) -> str:
         return ""
     return (
         f"column {column.name!r}: expected numbers that double precision tells apart, found {different:,} different "
-        f"ones beyond 2^53 of which {left:,} stay different. Subtract what they have in common, or write their ranks."
+        f"ones, some beyond 2^53, that become {left:,}. Subtract what they have in common, or write their ranks."
     )

@@ -30,7 +30,7 @@ def folds(train: pl.DataFrame, clusters: Sequence[str], *, count: int, seed: int
     if not clusters:
         return _dealt(rng.permutation(train.height), count) if train.height > 1 else None
     tables.require(train, clusters, where="train")
-    of_record = _numbered(keys.key(train, "+".join(clusters)))
+    of_record = _numbered(keys.combined(train, clusters))
     sizes = np.bincount(of_record)
     if len(sizes) < 2:
         return None
