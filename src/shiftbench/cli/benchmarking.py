@@ -16,7 +16,8 @@ from shiftbench import aborts
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
-from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
+from shiftbench.cli.terminal import computing as computed
+from shiftbench.cli.terminal import note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.output import adding, read_mark, writing
 
@@ -115,7 +116,6 @@ def run_options(track: Track) -> tuple[Option, ...]:
                repeatable=True),
         *preparing.experiment(track),
         *track.options.get("run", ()),
-        *preparing.spreading(track, "run"),
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def run_of(
     members: o.Members = None,
     scoring: o.Scoring,
     out: o.Out = None,
-    cores: o.Cores = 0,
+    computing: o.Computing,
     overwrite: o.Overwrite = False,
     **own: Any,
 ) -> None:
@@ -170,12 +170,11 @@ def run_of(
             tell=note,
         ) as place,  # fmt: skip
         _nothing_if_refused(place),
+        computed(computing, place, data) as cores,
         progress_bar() as progress,
     ):
         prepared = _prepared(track, data, place, experiment, progress)
-        results = track.run(
-            prepared, tasks, wanted, folder=place, cores=cores_or_all(cores), progress=progress, **own
-        )  # fmt: skip
+        results = track.run(prepared, tasks, wanted, folder=place, cores=cores, progress=progress, **own)
         pages = _written(track, results, place, progress)
     for result in results:
         if result.printed:

@@ -10,6 +10,7 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli.benchmarking import COSTLESS
 from shiftbench.cli.options import listed
+from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError
 from shiftbench.output import writing
@@ -47,7 +48,7 @@ def run(
     scoring: o.Scoring,
     config: o.Config = None,
     out: o.Out = None,
-    cores: o.Cores = 0,
+    computing: o.Computing,
     overwrite: o.Overwrite = False,
 ) -> None:
     """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines.
@@ -78,8 +79,8 @@ def run(
         folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen,
         costless=COSTLESS, tell=note,
     ) as place:  # fmt: skip
-        with progress_bar() as progress:
-            outcome = pipeline.run(chosen, place, cores=cores_or_all(cores), progress=progress)
+        with computed(computing, place) as cores, progress_bar() as progress:
+            outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
     show(outcome.report)
     say(f"report: {page}")
@@ -146,7 +147,7 @@ def fit(
     seed: o.Seed = None,
     config: o.Config = None,
     out: o.Out = None,
-    cores: o.Cores = 0,
+    computing: o.Computing,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
@@ -177,9 +178,10 @@ def fit(
             costless=COSTLESS,
             tell=note,
         ) as place,
+        computed(computing, place) as cores,
         progress_bar() as progress,
     ):
-        pipeline.fit_parts(chosen, folder, place, cores=cores_or_all(cores), progress=progress)
+        pipeline.fit_parts(chosen, folder, place, cores=cores, progress=progress)
     say(f"fitted to {model}")
 
 

@@ -35,6 +35,14 @@ Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-li
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; default: shiftbench-… here.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options given here win.")]
 Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all there are.")]
+Executor = Annotated[
+    str,
+    named("--executor", help="Where members are trained: serial, processes, ray, ray=HOST:PORT, ray=local or slurm."),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Members trained at a time [all cores, or what a cluster has].")
+]
+Gpus = Annotated[int, typer.Option("--gpus", min=0, help="GPUs that each member has to itself.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Many = list[str] | None
@@ -164,6 +172,16 @@ def _number_or_text(value: str | None) -> str | float | None:
         return None if value is None else float(value)
     except ValueError:
         return value
+
+
+@dataclass(frozen=True)
+class Computing:
+    """What a command computes with."""
+
+    cores: Cores = 0
+    executor: Executor = "processes"
+    workers: Workers = None
+    gpus: Gpus = 0
 
 
 @dataclass(frozen=True)

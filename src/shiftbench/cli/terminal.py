@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
+    from shiftbench.cli.options import Computing
     from shiftbench.report.content import Report
     from shiftbench.report.picture import Picture
 
@@ -46,6 +48,23 @@ def complain(error: ShiftbenchError) -> None:
 def cores_or_all(cores: int) -> int:
     """The cores asked for; 0 stands for those this process may use."""
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
+
+
+@contextmanager
+def computing(how: Computing, *folders: Path) -> Iterator[int]:
+    """Let members be trained where the command line says, which must see these folders; the cores of this process.
+
+    Raises:
+        UnknownNameError, SettingsError, MissingExtraError: for an executor that is unknown or not there, and workers
+            that lack a folder or this package; nothing has been begun then.
+    """
+    from shiftbench import executor
+
+    where = executor.Executor.of(how.executor, workers=how.workers, gpus=how.gpus)
+    executor.require_shared(where, folders)
+    here = {"serial": 1, "processes": how.workers}.get(where.name)
+    with executor.using(where):
+        yield here or cores_or_all(how.cores)
 
 
 @aborts.left

@@ -50,10 +50,17 @@ def require_shared(executor: Executor, folders: Sequence[Path]) -> None:
     Raises:
         MissingExtraError, SettingsError: with all that is wrong, node by node, and what to do.
     """
-    if executor.elsewhere:
+    if not executor.elsewhere:
+        return
+    made = not folders[0].exists()
+    folders[0].mkdir(parents=True, exist_ok=True)
+    try:
         job = Job("shiftbench.executor:run", "", 0, tuple(str(folder.absolute()) for folder in folders))
         with closing(EXECUTORS[executor.name](job, executor)) as replies:
             list(replies)
+    finally:
+        if made:
+            folders[0].rmdir()
 
 
 def run(
