@@ -314,11 +314,13 @@ def test_a_cluster_is_asked_for_as_many_workers(
 
 
 def test_the_tasks_of_an_array_make_the_same_bytes(
-    shiftbench: Shiftbench, towns: Path, prepared: Path, tmp_path: Path
+    shiftbench: Shiftbench, towns: Path, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("shiftbench.executor.slurm.found", lambda: False)
     words = ("prepare", "motion", towns, "--out", "p p")
     said = shiftbench(*words, "--executor", "slurm", "--workers", 2)
     assert said.code == 0, said.err
+    assert "the command sbatch is not on PATH here" in said.err
     script = Path(said.out.splitlines()[0].removeprefix("script: "))
     assert f"submit: sbatch '{script}'" in said.out
     assert f"then:   shiftbench prepare motion {towns} --out 'p p' --experiment canonical" in said.out

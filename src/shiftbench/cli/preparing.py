@@ -130,6 +130,7 @@ def prepared_whole(
 
 def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Mapping[str, Any]) -> None:
     """Say what to do with the script of a Slurm array."""
+    from shiftbench.executor import slurm
     from shiftbench.track import MANIFEST
 
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder)]
@@ -140,6 +141,8 @@ def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Ma
     if job.script is None:  # a kill came between the last piece of work and the move
         say("all is made already; only this is left:")
     else:
+        if not slurm.found():
+            note("note: the command sbatch is not on PATH here: submit the script on a machine of the cluster")
         say(f"script: {job.script}\nsubmit: {shlex.join(['sbatch', str(job.script)])}")
     say(f"then:   {shlex.join([*then, '--overwrite'] if (folder / MANIFEST).exists() else then)}")
 
