@@ -304,6 +304,27 @@ def test_a_command_that_is_refused_late_keeps_what_was_fitted_and_nothing_else(
         assert names(Path()) == ["a.csv", "b.csv", "parts", "r", "s.toml", "t.parquet"]
 
 
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["new", "overwriting"])
+@pytest.mark.parametrize("option", ["--slice", "--cluster", "--baseline", "--id", "--group", "--time"])
+def test_a_column_that_is_not_there_is_refused_before_a_model_is_fitted(
+    shiftbench: Shiftbench, inputs: Path, monkeypatch: pytest.MonkeyPatch, option: str, overwrite: tuple[str, ...]
+) -> None:
+    chosen, fitted, before = COMMANDS["run"], list[object](), tree(Path())
+    words = (*chosen[: chosen.index("--method")], "--members", 1, "--method", "boosting", "--out", "r", *QUICK)
+
+    def fits(*named: object, **_: object) -> None:
+        fitted.append(named)
+        raise TableError("fitted")
+
+    monkeypatch.setattr("shiftbench.methods.member_files.inputs", fits)
+    said = shiftbench(*words, option, "nope", *overwrite)
+    assert (said.code, "'nope'" in said.err, "goes on" in said.err) == (2, True, False), said.err
+    assert fitted == []
+    assert tree(Path()) == before
+    assert shiftbench(*words).code == 2
+    assert len(fitted) == 1, "this is where a model would have been fitted"
+
+
 def test_settings_of_somebody_else_are_not_overwritten_by_those_of_an_example(shiftbench: Shiftbench) -> None:
     Path("mine.toml").write_text("mine = true")
     said = shiftbench("example", "table", "--rows", 500, "--out", "mine.parquet")

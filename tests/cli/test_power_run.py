@@ -60,17 +60,31 @@ def test_scores_are_those_of_the_predictions_that_were_written(shiftbench: Shift
     said = shiftbench("run", "power", "--data", "voyages", "--out", "run", "--method", "mlp,mlp_dropout", *SMALL)
     assert said.code == 0, said.err
     report = Report.load(tmp_path / "run/regression/report/report.json")
+    file = next(path for path in (tmp_path / "run/regression/predictions").glob("*.parquet") if path.stem == "DNN")
+    words = ("--track", "power", "--data", "run/data-canonical", "--replicates", 25, "--out", "again")
+    said = shiftbench("assess", file, *words)
+    assert said.code == 0, said.err
+    again = Report.load(tmp_path / "again/regression/report.json")
+    assert again.splits == ("dev", "eval")
+    assert (again.rule, again.threshold, again.target_unit) == (report.rule, report.threshold, report.target_unit)
+    for score in again.scores:
+        place = {"system": score.system, "split": score.split, "subset": score.subset, "measure": score.measure}
+        same = report.score(score.metric, **place)
+        found, known = (
+            [value for value in (each.value, each.low, each.high) if value is not None] for each in (score, same)
+        )
+        assert found == pytest.approx(known, rel=1e-12, nan_ok=True), score
     truth = pl.read_parquet(tmp_path / "run/data-canonical/generalization.parquet")["power"].to_numpy()
     for name, draws in (("DNN", 1), ("MC-dropout", 10)):
         ensemble = predictions.load(tmp_path / f"run/regression/predictions/generalization/{name}.parquet").ensemble
         assert (ensemble.members, ensemble.draws) == (2 * draws, draws)
-        found = {
+        means = {
             metric: report.score(metric, system=name, split="generalization", subset="full").value
             for metric in ("rmse", "mape")
         }
         errors = ensemble.mean.mean(axis=0) - truth
-        assert found["rmse"] == pytest.approx(np.sqrt((errors**2).mean()))
-        assert found["mape"] == pytest.approx(np.abs(errors / truth).mean())
+        assert means["rmse"] == pytest.approx(np.sqrt((errors**2).mean()))
+        assert means["mape"] == pytest.approx(np.abs(errors / truth).mean())
         single = report.score("rmse", system=f"{name} (single)", split="generalization", subset="full")
         each = [np.sqrt(((model.mean(axis=0) - truth) ** 2).mean()) for model in ensemble.mean.reshape(2, draws, -1)]
         assert single.each == pytest.approx(each)

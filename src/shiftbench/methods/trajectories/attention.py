@@ -1,4 +1,4 @@
-"""Attention with dropout whose masks can be held, and padded tokens that nobody listens to."""
+"""Attention with dropout whose masks can be fixed, and with padding that is masked out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Attention(nn.Module):
         self.project = nn.Linear(width, width)
 
     def forward(self, queries: Tensor, tokens: Tensor, known: Tensor | None) -> Tensor:
-        """What the queries hear [B, Q, width]; `known` [B, K] is true for tokens that are no padding, one at least."""
+        """The attended values [B, Q, width]; `known` [B, K] is false for padding, and true for at least one token."""
         keys, values = (self._split(part) for part in self.tell(tokens).chunk(2, dim=-1))
         mask = None if known is None else known[:, None, None, :]
         heard = functional.scaled_dot_product_attention(self._split(self.ask(queries)), keys, values, attn_mask=mask)
@@ -30,7 +30,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Queries listen to each other, to tokens if there are any, and think: each step normed before it and added."""
+    """Self-attention, attention to tokens if `listens`, and two linear layers: each normalised before, and residual."""
 
     def __init__(self, width: int, heads: int, rate: float, *, listens: bool) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Block(nn.Module):
     def forward(
         self, values: Tensor, known: Tensor | None = None, tokens: Tensor | None = None, heard: Tensor | None = None
     ) -> Tensor:
-        """[B, Q, width] to the same; `known` [B, Q] and `heard` [B, K] are true where values and tokens are."""
+        """[B, Q, width] to the same; `known` [B, Q] and `heard` [B, K] are false for values and tokens of padding."""
         normed = self.norms[0](values)
         values = values + self.drops[0](self.among(normed, normed, known))
         if self.listen is not None and tokens is not None:

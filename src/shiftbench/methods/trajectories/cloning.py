@@ -76,8 +76,8 @@ def predict(
     progress: Progress | None = None,
     ensemble: str = "deep",
 ) -> Trajectories:
-    """Q plans of each member for each request, all scored under all members: every number of
-    members and every aggregation of robust imitative planning follow from them.
+    """Q plans of each member for each request, all scored under all members: every number of members and every
+    aggregation of robust imitative planning follow from them.
 
     "deep": the K networks are the members. "dropout": the first network under K sets of masks; member k scores all
     plans under one set of its own and makes each of its Q plans under another, all drawn from the seed and the same for

@@ -1,7 +1,7 @@
-"""Dropout whose masks can be held still: a network under one set of masks is a member of an ensemble.
+"""Dropout with masks that can be fixed: a network with one set of masks is a member of an ensemble.
 
-Drawn anew for each request, as a pass of the published dropout ensembles draws them, what is said about a request would
-depend on the others in its block. Held masks are the same for all requests; each request alone sees the same spread.
+The published dropout ensembles draw masks anew for each request, so that predictions depend on the other requests of a
+block. Fixed masks are the same for all requests; the spread of a single request's predictions stays the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Net = TypeVar("Net", bound=nn.Module)
 
 
 class HeldDropout(nn.Module):
-    """Dropout of the last axis, [..., width]: random while training, and after it nothing, or a mask that is held."""
+    """Dropout of the last axis, [..., width]: random while training; afterwards none, or a fixed mask."""
 
     def __init__(self, width: int, rate: float) -> None:
         super().__init__()
@@ -27,14 +27,14 @@ class HeldDropout(nn.Module):
         self.mask: Tensor | None = None
 
     def forward(self, values: Tensor) -> Tensor:
-        """Values [..., width], those that are kept scaled so that the mean stays."""
+        """Values [..., width]; those that are kept are scaled so that the mean stays the same."""
         if self.training:
             return functional.dropout(values, self.rate)
         return values if self.mask is None else values * self.mask
 
 
 def masked(net: Net, seed: Sequence[int]) -> Net:
-    """A view of the network that holds one set of masks; parameters and buffers are shared, nothing is trained."""
+    """A view of the network with one set of fixed masks, in evaluation mode; it shares parameters and buffers."""
     tensors = (*net.parameters(), *net.buffers())
     view = copy.deepcopy(net, {id(tensor): tensor for tensor in tensors}).eval()
     drawn = np.random.SeedSequence(list(seed)).generate_state(1)[0]

@@ -1,4 +1,4 @@
-"""Lists of methods by name, so that one word runs a whole comparison.
+"""Lists of methods by name: a preset runs a whole comparison.
 
 Each entry holds the method's `name`, the `title` of its system, and those of its settings that are not the default.
 """
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from shiftbench.errors import UnknownNameError
 from shiftbench.methods.presets import Entries
 
-# The middle 64 pixels at full size and not all 128 at half: the agent's own speed is told by the few pixels of its box.
-# About 1,500 requests to learn from, 128 pixels: some 12 minutes on two cores. Parked vehicles have no likelihood
-# without end: nobody measures positions closer than 2 cm. Conditioned on their own samples, networks learn too slowly.
+# The middle 64 pixels at full size and not all 128 at half: the agent's own speed shows only in the few pixels of its
+# box. About 1,500 requests to train on, 128 pixels: some 12 minutes on two cores. The least scale bounds the likelihood
+# of parked vehicles: positions are not known to 2 cm. Conditioned on their own samples, networks learn too slowly.
 QUICK_PLANNER = {
     "width": 0.25, "hidden": 64, "crop": 64, "batch": 64, "learning_rate": 2e-3, "epochs": 20, "patience": 20,
     "least_scale_m": 0.02, "dropout": 0.1, "weight_decay": 1e-4,

@@ -1,4 +1,4 @@
-"""Settings of the methods that answer with trajectories: what they share, and what only networks of maps have."""
+"""Settings of the methods that predict trajectories: those of all networks, and those of networks of maps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.methods.settings import (
 
 
 def one_of(default: str, *others: str) -> Any:
-    """A field that holds one of these words."""
+    """A field that must be one of these words."""
     known = (default, *others)
 
     def check(name: str, value: object) -> list[str]:
@@ -29,7 +29,7 @@ def one_of(default: str, *others: str) -> Any:
 
 @dataclass(frozen=True)
 class TrajectorySettings(MethodSettings):
-    """What all networks must be told; the defaults are those of the paper (Shifts 1.0, appendix E.4) where it has any.
+    """Settings of all networks; the defaults are those of the paper (Shifts 1.0, appendix E.4) where it has any.
 
     Attributes:
         task: always "regression".
@@ -40,8 +40,8 @@ class TrajectorySettings(MethodSettings):
         weight_decay: of AdamW.
         epochs: how often each request is seen.
         warmup_epochs: see `learning_rate`.
-        patience: looks at dev_in, one after each epoch, without gain after which a network stops. With 100, as many as
-            epochs, none ever does, as published; the weights of the best look are kept either way.
+        patience: epochs without improvement on dev_in after which training stops. With 100, as many as epochs, it
+            never does, as published; the weights of the best epoch are kept either way.
         clip: the largest norm of a gradient.
         dropout: the share of values dropped in training and by the masks of a dropout ensemble. The paper names no
             rate; this is the one of MobileNetV2's authors.
@@ -67,7 +67,7 @@ class TrajectorySettings(MethodSettings):
 
 @dataclass(frozen=True)
 class PlannerSettings(TrajectorySettings):
-    """What networks of feature maps must be told besides; the defaults are the published ones.
+    """Further settings of networks of feature maps; the defaults are the published ones.
 
     Attributes:
         width: multiplies the channels of MobileNetV2.
@@ -75,7 +75,7 @@ class PlannerSettings(TrajectorySettings):
         crop: the encoder sees so many by so many pixels in the middle of a map; all of them if None.
         pooling: so many by so many pixels of a map are averaged into one before the encoder sees it.
         least_scale_m: the smallest standard deviation of a step, in metres. The published 1e-7 lets the likelihood of
-            a parked vehicle grow without end.
+            a parked vehicle grow without bound.
         checkpoint_by: "ade" (of the likeliest steps, on dev_in) or "nll".
         plans_per_member: Q, how many plans each member makes of a request.
     """

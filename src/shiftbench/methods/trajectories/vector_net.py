@@ -1,4 +1,4 @@
-"""The network that sees vectors: tracks and polylines become tokens, mode queries listen and become trajectories."""
+"""The network that sees vectors: mode queries attend to tokens of tracks and polylines and become trajectories."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class VectorNet(nn.Module):
         return agent, torch.cat(typed, dim=1), torch.cat(known, dim=1)
 
     def _lines(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Tokens [B, L, width] of polylines: the highest of what their points say (PointNet, Qi et al. 2017)."""
+        """Tokens [B, L, width] of polylines: the maximum of their points' features (PointNet, Qi et al. 2017)."""
         points, there = inputs["points"][:, : self.lines] / POINT_UNIT_M, inputs["point_mask"][:, : self.lines]
         last = slice(-1, None)
         ahead = torch.cat([points[:, :, 1:], points[:, :, last]], dim=2) - points
