@@ -188,3 +188,12 @@ def test_missing_targets_are_an_error_with_their_count(case, tmp_path):
 def test_a_misspelt_method_names_the_nearest():
     with pytest.raises(UnknownNameError, match=r"Unknown method 'bosting'\. Did you mean 'boosting'"):
         methods.method("bosting")
+
+
+def test_methods_whose_members_mean_nothing_alone_are_models():
+    """Members of an ensemble are scored alone beside it; stages, draws and submodels are not."""
+    roles = {name: methods.method(name).role for name in METHODS}
+    together = {"virtual_boosting", "mc_dropout", "tabm", "combination"}
+    baselines = {"mean", "majority", "column"}
+    assert {name for name, role in roles.items() if role == "model"} == together
+    assert {name for name, role in roles.items() if role == "baseline"} == baselines

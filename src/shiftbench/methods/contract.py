@@ -77,6 +77,9 @@ class Fitted:
     cores: int = 1
 
 
+Role = Literal["ensemble", "model", "baseline"]
+
+
 @dataclass(frozen=True)
 class Method:
     """A method that learns from a train partition and then predicts any record; what it has learnt is a folder.
@@ -104,7 +107,7 @@ class Method:
     prepare: Callable[[Job], Prepared]
     answer: Callable[[pl.DataFrame, Fitted], Ensemble]
     describe: Callable[[pl.DataFrame, Fitted], str]
-    role: Literal["ensemble", "model", "baseline"] = "ensemble"
+    role: Role = "ensemble"
     train: Callable[[Job, Arrays], None] | None = None
     libraries: tuple[str, ...] = ()
     extra: str = ""

@@ -16,7 +16,7 @@ import polars as pl
 from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.methods import member_files
-from shiftbench.methods.contract import Fitted, Job, Method, Prepared
+from shiftbench.methods.contract import Fitted, Job, Method, Prepared, Role
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.networks.encoding import Encoding
 from shiftbench.methods.settings import MethodSettings, non_negative, positive, seed_number, switch, whole_number
@@ -62,10 +62,11 @@ def of_networks(
     settings: type[NetworkSettings],
     describe: Callable[[pl.DataFrame, Fitted], str],
     libraries: tuple[str, ...],
+    role: Role = "ensemble",
 ) -> Method:
     """A method that trains networks of its name in `architectures.NETWORKS`."""
     return Method(
-        name, title, settings, prepare, answer, describe, train=train_missing,
+        name, title, settings, prepare, answer, describe, role, train=train_missing,
         libraries=libraries, extra="neural",
     )  # fmt: skip
 

@@ -51,4 +51,4 @@ def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
     return f"TabM: {settings.submodels} submodels in {networks} ({size}, best after {steps})"
 
 
-METHOD = of_networks("tabm", "TabM, an ensemble in one network", Settings, describe, ("torch", "tabm"))
+METHOD = of_networks("tabm", "TabM, an ensemble in one network", Settings, describe, ("torch", "tabm"), "model")
