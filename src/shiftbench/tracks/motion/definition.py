@@ -11,7 +11,7 @@ from shiftbench.tracks.motion import argoverse2, assessing, example, picture, sc
 from shiftbench.tracks.motion.archives import ARCHIVES
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.paper import PAPER
-from shiftbench.tracks.motion.prepared import orders, preparation, workplace
+from shiftbench.tracks.motion.prepared import map_options, preparation, staging
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
 
 TASKS = tuple(Task(name, kind.title, "trajectories", kind.unit, kind.threshold) for name, kind in ERRORS.items())
@@ -46,9 +46,9 @@ def prepare(
     settings: of the feature maps, each as NAME=VALUE. executor: `slurm` only writes the script of an array.
     overwrite: whether to discard what was begun with another experiment or other settings.
     """
-    maps = orders.settings(settings)
+    maps = map_options.settings(settings)
     if overwrite:
-        workplace.discard_other(folder, experiment=experiment, settings=maps)
+        staging.discard_other(folder, experiment=experiment, settings=maps)
     if executor == SLURM:
         script = preparation.slurm_script(source, folder, experiment=experiment, tasks=workers, settings=maps)
         return BatchJob(script)

@@ -17,7 +17,7 @@ from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import processes
 from shiftbench.output import alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
-from shiftbench.tracks.motion.prepared import places, preparation, request_table, shard_making, workplace
+from shiftbench.tracks.motion.prepared import preparation, request_table, scene_paths, shard_making, staging
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
@@ -219,18 +219,18 @@ def test_scenes_exchanged_for_others_of_their_names_and_sizes_are_noticed(source
 
 
 def test_only_what_was_begun_in_another_way_is_discarded(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(workplace, "SCENES_PER_SHARD", 2)
+    monkeypatch.setattr(staging, "SCENES_PER_SHARD", 2)
     folder = tmp_path / "prepared"
-    workplace.discard_other(folder, settings=SMALL)  # nothing there
+    staging.discard_other(folder, settings=SMALL)  # nothing there
     interrupted(source, folder, after=3)
     before = tree(folder)
-    workplace.discard_other(folder, settings=SMALL)
+    staging.discard_other(folder, settings=SMALL)
     assert tree(folder) == before
-    workplace.discard_other(folder, settings=SMALL, experiment="published")
+    staging.discard_other(folder, settings=SMALL, experiment="published")
     assert list(folder.iterdir()) == []
     interrupted(source, folder, after=3)
     (folder / "begun.json").write_text("{")
-    workplace.discard_other(folder, settings=SMALL)
+    staging.discard_other(folder, settings=SMALL)
     assert list(folder.iterdir()) == []
 
 
@@ -414,4 +414,4 @@ def test_where_scenes_lie_may_be_damaged(prepared, tmp_path):
     for said in ("5", '{"train": 5}'):
         (folder / "scenes.json").write_text(said)
         with pytest.raises(TableError, match=r"scenes.json: expected where the parts lie, found others"):
-            places.scene_file(folder, "train/000/a.pb")
+            scene_paths.scene_file(folder, "train/000/a.pb")

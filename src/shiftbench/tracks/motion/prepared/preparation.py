@@ -25,7 +25,7 @@ from shiftbench.track import Prepared
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
-from shiftbench.tracks.motion.prepared import identity, places, sources, workplace
+from shiftbench.tracks.motion.prepared import scene_checks, scene_paths, sources, staging
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest
 from shiftbench.tracks.motion.prepared.request_table import with_recordings
 from shiftbench.tracks.motion.prepared.shard_making import WORK
@@ -98,7 +98,7 @@ def prepare(
         if isinstance(work, Prepared):
             return work
         drawn = partial(say, "draw and pack shards")
-        with workplace.nothing_if_refused(work.plan), _naming_copies(work):
+        with staging.nothing_if_refused(work.plan), _naming_copies(work):
             executors.run(work.job, where, progress=drawn)
         return _finish(work)
 
@@ -109,7 +109,7 @@ def _naming_copies(work: _Work) -> Iterator[None]:
     try:
         yield
     except ShiftbenchError as error:
-        if isinstance(error, ImportError) or not (copies := identity.copies_noted(work.plan, work.shards)):
+        if isinstance(error, ImportError) or not (copies := scene_checks.copies_noted(work.plan, work.shards)):
             raise
         raise ShiftbenchError(*error.problems, *copies) from None
 
@@ -165,7 +165,7 @@ def _begin(
     if experiment not in EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
     executors.job.require_count("scenes_per_shard", scenes_per_shard)
-    workplace.require_free(source, folder)
+    staging.require_free(source, folder)
     protobuf.message("Scene"), drawing.library()  # rather now than in every process
     archives = sources.archives_of(source)
     found = None if archives else sources.found(source)
@@ -182,7 +182,7 @@ def _begin(
 
 def _unpacked(source: Path, archives: Sequence[Path], folder: Path, say: Progress) -> Found:
     """The scenes in archives, which are unpacked; if they hold none, nothing stays."""
-    place = sources.unpacked(archives, folder / workplace.UNPACKED, progress=say)
+    place = sources.unpacked(archives, folder / staging.UNPACKED, progress=say)
     try:
         return sources.found(source, place=place)
     except ShiftbenchError:
@@ -195,7 +195,7 @@ def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) ->
     manifest = read_manifest(folder)
     begun.require_same(folder, manifest["begun"])
     if found:
-        identity.require_same_scenes(folder, found, manifest, say=say)
+        scene_checks.require_same_scenes(folder, found, manifest, say=say)
     return _cleaned(folder) if (folder / BEGUN).exists() else open_prepared(folder)
 
 
@@ -219,7 +219,7 @@ def _finish(work: _Work) -> Prepared:
     counted = totals(notes)
     tables = [plan.requests(number) for number in range(work.shards) if notes[number]["requests"]]
     requests = with_recordings(pl.concat([pl.read_parquet(path) for path in tables], rechunk=True), work.recordings)
-    with files.replacing(folder / workplace.REQUESTS) as temporary:
+    with files.replacing(folder / staging.REQUESTS) as temporary:
         requests.write_parquet(temporary, row_group_size=ROW_GROUP)
     shards = [
         {
@@ -228,14 +228,14 @@ def _finish(work: _Work) -> Prepared:
         }
         for number, note in enumerate(notes)
     ]
-    places.write(folder, work.parts)
+    scene_paths.write(folder, work.parts)
     files.write_json(folder / MANIFEST, _manifest(work, counted) | {"shards": shards, "requests": _table(folder)})
     return _cleaned(folder)
 
 
 def _table(folder: Path) -> dict[str, Any]:
-    path = folder / workplace.REQUESTS
-    return {"file": workplace.REQUESTS, "bytes": path.stat().st_size, "sha256": files.sha256(path)}
+    path = folder / staging.REQUESTS
+    return {"file": staging.REQUESTS, "bytes": path.stat().st_size, "sha256": files.sha256(path)}
 
 
 def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
@@ -257,5 +257,5 @@ def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
 def _cleaned(folder: Path) -> Prepared:
     """The folder without what was only needed on the way."""
     prepared = open_prepared(folder)
-    workplace.clear(folder, read_manifest(folder))
+    staging.clear(folder, read_manifest(folder))
     return prepared

@@ -6,7 +6,7 @@ import pytest
 
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.motion.maps.map_settings import CHANNELS, MapSettings
-from shiftbench.tracks.motion.prepared.orders import settings
+from shiftbench.tracks.motion.prepared.map_options import settings
 
 
 def test_no_words_are_the_usual_settings():

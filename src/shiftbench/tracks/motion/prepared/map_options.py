@@ -1,4 +1,4 @@
-"""What a user orders of a preparation in words, as `size=400`."""
+"""Settings of maps as words of the command line, such as `size=400`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the scenes of a prepared folder lie: no part of its data, for they may be moved."""
+"""Paths of the scenes of a prepared folder: not part of its data, for they may be moved."""
 
 from __future__ import annotations
 

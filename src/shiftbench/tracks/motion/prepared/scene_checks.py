@@ -1,4 +1,4 @@
-"""Whether scenes are those that a folder was prepared of, and each of them there once; nothing is changed."""
+"""Checks that scenes are those that a folder was prepared from, and each of them there once; nothing is changed."""
 
 from __future__ import annotations
 

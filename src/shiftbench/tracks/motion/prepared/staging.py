@@ -1,4 +1,4 @@
-"""The folder in which a preparation is at work: held by one at a time, begun in one way, cleared when all is done."""
+"""The folder in which a preparation works: held by one at a time, begun in one way, cleared when all is done."""
 
 from __future__ import annotations
 

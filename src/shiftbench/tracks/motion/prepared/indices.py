@@ -1,4 +1,4 @@
-"""Which requests of a store are asked for: by their numbers, or one flag for each."""
+"""Indices of the requests asked for: numbers, or one flag for each."""
 
 from __future__ import annotations
 
