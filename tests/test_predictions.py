@@ -200,6 +200,12 @@ def test_damaged_metadata_is_named_with_what_it_holds(metadata, message, tmp_pat
         predictions.load(written(tmp_path / "p.parquet", metadata))
 
 
+def test_classes_may_be_left_out_of_the_metadata_of_numbers(tmp_path):
+    named = {"format": predictions.FORMAT, "kind": "gaussian", "members": 2}
+    read = predictions.load(written(tmp_path / "p.parquet", {b"shiftbench": json.dumps(named).encode()}))
+    assert isinstance(read.ensemble, Gaussian)
+
+
 @pytest.mark.parametrize("kept", [0, 4, 100, -1])
 def test_a_truncated_file_is_an_error(kept, tmp_path):
     path = Predictions(IDS, GAUSSIAN).save(tmp_path / "p.parquet")

@@ -16,10 +16,10 @@ import polars as pl
 from shiftbench import files, tables
 from shiftbench.errors import SettingsError
 from shiftbench.executor import memory
-from shiftbench.tables.single_file import KEY
 
 Values = npt.NDArray[Any]
 
+KEY = "shiftbench"  # of the metadata of a table
 MADE_BY = "example table"
 ROWS = 20_000
 FEWEST_ROWS = 400

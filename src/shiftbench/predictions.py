@@ -104,34 +104,24 @@ class Predictions:
             PredictionsError: if the name does not end in `.parquet`.
             TableError: if the place cannot be written to.
         """
-        return save(self, path)
-
-
-def save(predictions: Predictions, path: str | os.PathLike[str], *, marks: Mapping[str, str] | None = None) -> Path:
-    """As `Predictions.save`; `marks` are further Parquet metadata, which `load` does not hand on to other files.
-
-    Raises:
-        PredictionsError: if the name does not end in `.parquet`.
-        TableError: if the place cannot be written to.
-    """
-    if Path(path).suffix != ".parquet":
-        raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
-    ensemble = predictions.ensemble
-    kind = "gaussian" if isinstance(ensemble, Gaussian) else "categorical"
-    columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in COLUMNS[kind]}
-    frame = pl.DataFrame({"id": pl.Series(predictions.ids, dtype=pl.String), **columns})
-    if predictions.fingerprints is not None:
-        frame = frame.with_columns(predictions.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
-    layout = {
-        "format": FORMAT,
-        "kind": kind,
-        "members": ensemble.members,
-        "classes": getattr(ensemble, "classes", None),
-    }
-    if (draws := getattr(ensemble, "draws", 1)) > 1:
-        layout["draws"] = draws
-    text = json.dumps({**predictions.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return tables.write_table(frame, path, metadata={KEY: text, **(marks or {})})
+        if Path(path).suffix != ".parquet":
+            raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
+        ensemble = self.ensemble
+        kind = "gaussian" if isinstance(ensemble, Gaussian) else "categorical"
+        columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in COLUMNS[kind]}
+        frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
+        if self.fingerprints is not None:
+            frame = frame.with_columns(self.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
+        layout = {
+            "format": FORMAT,
+            "kind": kind,
+            "members": ensemble.members,
+            "classes": getattr(ensemble, "classes", None),
+        }
+        if (draws := getattr(ensemble, "draws", 1)) > 1:
+            layout["draws"] = draws
+        text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return tables.write_table(frame, path, metadata={KEY: text})
 
 
 def load(path: str | os.PathLike[str]) -> Predictions:
@@ -148,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Predictions:
         frame = tables.read_table(path, retype=False)
     except TableError as error:
         raise PredictionsError(*error.problems) from None
-    kind, members, classes = metadata["kind"], metadata["members"], metadata["classes"]
+    kind, members, classes = metadata["kind"], metadata["members"], metadata.get("classes")
     shape = (members,) if classes is None else (members, len(classes))
     problems = _column_problems(frame, kind, where)
     arrays = {}

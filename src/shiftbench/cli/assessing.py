@@ -279,9 +279,8 @@ def tables(
         raise UnknownNameError("track", track, published.tracks())
     found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
     if out:
-        made_by, parquet = f"tables {track}", out.suffix == ".parquet"
-        with single_file.replacing(out, made_by, overwrite=overwrite):
-            write_table(found, out, metadata={single_file.KEY: made_by} if parquet else None)
+        with single_file.replacing(out, f"tables {track}", overwrite=overwrite):
+            write_table(found, out)
     columns = ["task", "dataset", "subset", "model", "ensemble", "setting", "metric", "value", "std", "unit", "source"]
     _print(found.select(name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()))
 

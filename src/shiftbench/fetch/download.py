@@ -92,9 +92,10 @@ def download(archive: Archive, part: Path, *, patience: Patience, progress: Prog
             if isinstance(broken, _StaleError):
                 forget(part)
             if failures >= patience.tries:
+                kept = f" ({_length(part):,} bytes are kept in {part})" if _length(part) else ""
                 raise FetchError(
                     f"{archive.url}: expected the file within {patience.tries} tries, found {broken}. "
-                    f"Try again later ({_length(part):,} bytes are kept in {part}), or name another address."
+                    f"Try again later{kept}, or name another address."
                 ) from None
             patience.sleep(min(patience.wait_s * 2 ** max(failures - 1, 0), LONGEST_WAIT_S))
 

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +78,7 @@ def fetch(
             f"{archive.name}: expected you to accept its licence, {archive.licence.name} ({archive.licence.url}): "
             f"{archive.licence.asks} Found no acceptance. Read it, then say accept_licence (--accept-licence)."
         )
-    path = folder / archive.file
+    path, new = folder / archive.file, not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with record.locked(folder):
@@ -89,6 +90,10 @@ def fetch(
             f"{path}: expected to write there, found: {error.strerror or error}. Make room or choose another folder; "
             "what has come so far is kept."
         ) from None
+    finally:
+        if new:
+            with suppress(OSError):  # something has come
+                folder.rmdir()
 
 
 def _present(archive: Archive, path: Path, *, verify: bool, progress: Progress) -> Fetched:

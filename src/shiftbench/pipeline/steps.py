@@ -19,7 +19,7 @@ from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
-from shiftbench.predictions import Predictions, save
+from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
@@ -109,7 +109,7 @@ def predict_table(
     """
     with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
         predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
-        save(predicted, path, marks={single_file.MADE_BY: PREDICT})
+        predicted.save(path)
     return predicted
 
 

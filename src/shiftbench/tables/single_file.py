@@ -1,8 +1,8 @@
 """Output that is one file: it takes the place of what the same command wrote, and of nothing else.
 
-A Parquet file says in its metadata what made it. No text can say that of itself, so a hidden file beside it, its note,
-does, which holds its size and its SHA-256. The note is written before the file is moved into place and lists the
-earlier file, too, until the command ends: after a kill either file is known to be ours, and the same command goes on.
+A hidden file beside it, its note, says what made it and holds its size and its SHA-256. The note is written before the
+file is moved into place and lists the earlier file, too, until the command ends: after a kill either file is known to
+be ours, and the same command goes on.
 Parts of files are made in a folder of their own beside it, so that the next command knows what a killed one has left.
 """
 
@@ -16,15 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import aborts, files
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import SettingsError
 from shiftbench.output import staging
 from shiftbench.output.mark import Entry, read_mark
-from shiftbench.tables.reading import read_metadata
 
-KEY = "shiftbench"  # of the metadata of a table
-MADE_BY = "shiftbench_made_by"  # of the metadata of predictions, which have more to say under KEY and are also users'
 FORMAT = "shiftbench output file 1"
-PARQUET = b"PAR1"
 
 
 @aborts.left
@@ -34,7 +30,7 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
     Yields whether it may overwrite what belongs to the file as well: `overwrite`, or this command was killed here.
 
     Args:
-        path: the file. Parquet is to have metadata `KEY` or `MADE_BY` that begins with `made_by`.
+        path: the file.
         made_by: what tells the files of this command from all others.
         overwrite: whether an earlier file of this command may be replaced.
         inputs: what the block reads.
@@ -51,8 +47,7 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
         earlier = Entry.of(path) if path.exists() else None
 
         def announce(made: Path) -> None:
-            if not _is_parquet(made):
-                _Noted(made_by, Entry.of(made), unfinished=True, earlier=earlier).write(note)
+            _Noted(made_by, Entry.of(made), unfinished=True, earlier=earlier).write(note)
 
         try:
             with files.before_move(path, announce):
@@ -122,12 +117,6 @@ def _require_alone(path: Path, inputs: Sequence[Path]) -> None:
 def _is_ours(path: Path, made_by: str) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
-    if _is_parquet(path):
-        try:
-            found = read_metadata(path)
-        except TableError:
-            return False
-        return any(f"{found.get(key, '')} ".startswith(f"{made_by} ") for key in (KEY, MADE_BY))
     noted = _noted(_note(path))
     return noted is not None and noted.made_by == made_by and any(each.holds(path) for each in noted.entries())
 
@@ -138,11 +127,6 @@ def _is_unfinished(path: Path, made_by: str) -> bool:
     if noted is None or not noted.unfinished or not _is_ours(path, made_by):
         return False
     return noted.entry.holds(path) and noted.earlier != noted.entry
-
-
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(PARQUET)) == PARQUET
 
 
 def _note(path: Path) -> Path:
