@@ -21,7 +21,6 @@ import pytest
 import typer
 
 import shiftbench
-from shiftbench import example
 from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
@@ -80,8 +79,11 @@ def name_of(page: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return example.write(tmp_path_factory.mktemp("table") / "table.parquet", rows=1_500, seed=0)
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an example table, as the command leaves it."""
+    folder = tmp_path_factory.mktemp("table")
+    run(Command(["example", "table", "--out", str(folder / "table.parquet")], runs=True), set())
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +108,7 @@ def run(command: Command, seen: set[tuple[str, ...]]) -> None:
 def test_every_block_of_a_page_runs_in_order(page, table, seen, tmp_path, monkeypatch):
     for registry in (METRICS, MEASURES):  # what a page registers is gone afterwards
         monkeypatch.setattr(registry, "_held", dict(registry))
-    for path in table:
-        shutil.copy(path, tmp_path)
+    shutil.copytree(table, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "docs"}
     for number, (language, text) in enumerate(blocks(page), start=1):

@@ -37,6 +37,12 @@ def shortened(message: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], message)
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of a library's message, without its full stop; the rest is often its call stack."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(".")
+
+
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[len(text) - most // 3 :]}"
 

@@ -73,7 +73,7 @@ def test_nothing_is_left_where_the_file_is_read_while_a_folder_is_made(tmp_path,
     assert done.returncode == 2, done.stderr
     assert "error: bad.parquet: expected a readable file, found " in done.stderr
     assert "Traceback" not in done.stderr
-    assert names(tmp_path) == ["bad.parquet", "good.parquet"]
+    assert names(tmp_path) == [".good.parquet.shiftbench.json", "bad.parquet", "good.parquet"]
 
 
 def test_an_abort_of_something_else_stays_one(tmp_path):

@@ -195,7 +195,7 @@ def test_example_data_have_the_name_of_their_track(shiftbench: Shiftbench) -> No
         said = shiftbench("example", track, "--rows", 1_000)
         assert said.code == 0, said.err
         assert f"next: shiftbench run {track} --data {name}" in said.out
-    assert names(Path()) == ["power-example", "weather.parquet"]
+    assert names(Path()) == [".weather.parquet.shiftbench.json", "power-example", "weather.parquet"]
     assert "found an earlier result" in shiftbench("example", "power", "--rows", 1_000).err
     assert shiftbench("example", "power", "--rows", 1_000, "--overwrite").code == 0
 

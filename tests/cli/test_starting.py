@@ -20,6 +20,8 @@ main()
 INTERRUPTED_AT = """
 import os, runpy, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits that it is ignored
+
 class Finder:
     def find_spec(self, name, *_):
         if name == {at!r}:

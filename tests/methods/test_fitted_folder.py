@@ -27,6 +27,16 @@ def test_what_odd_content_causes_names_the_folder(act: Callable[[], object]) -> 
         using(act)
 
 
+def test_a_librarys_call_stack_is_left_out() -> None:
+    def act() -> None:
+        raise RuntimeError(
+            "storage has wrong size\nException raised from load at Module.cpp:1\nframe #0: std::function"
+        )
+
+    with pytest.raises(SettingsError, match=r"\(RuntimeError: storage has wrong size\)\. Fit again"):
+        using(act)
+
+
 @pytest.mark.parametrize("act", [lambda: nothing, lambda: math.nothing, lambda: __import__("nothing_of_this_name")])  # type: ignore[name-defined] # noqa: F821
 def test_bugs_are_not_blamed_on_files(act: Callable[[], object]) -> None:
     with pytest.raises((NameError, AttributeError, ImportError), match="nothing"):

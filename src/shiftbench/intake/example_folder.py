@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shiftbench import files
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 from shiftbench.output import writing
 from shiftbench.tables import problem
 
@@ -33,6 +33,6 @@ def replacing(folder: Path, *, track: str, size: int, what: str) -> Iterator[Pat
             yield place
     except (OSError, *problem.POLARS) as error:
         raise TableError(
-            f"{folder}: expected to write an example of {what}, found: {problem.first_line(error)}. "
+            f"{folder}: expected to write an example of {what}, found: {first_line(error)}. "
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from shiftbench import files, tables
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 from shiftbench.fetch import container
 from shiftbench.tables import problem
 
@@ -230,7 +230,7 @@ def _tar_members(file: Path) -> list[str]:
 
 def _not_whole(file: Path, kind: str, error: BaseException) -> TableError:
     return TableError(
-        f"{file}: expected a whole {kind} archive, found: {problem.first_line(error)}. It may be cut off at "
+        f"{file}: expected a whole {kind} archive, found: {first_line(error)}. It may be cut off at "
         f"{file.stat().st_size:,} bytes: fetch it again."
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 
 from shiftbench import files, output
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import SettingsError, ShiftbenchError, first_line
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"
@@ -137,7 +137,7 @@ def using(folder: str | os.PathLike[str]) -> Iterator[None]:
             raise
         raise SettingsError(
             f"{folder}: expected what a fit wrote there, found files that cannot be used ({type(error).__name__}: "
-            f"{error}). Fit again into a fresh folder."
+            f"{first_line(error)}). Fit again into a fresh folder."
         ) from error
 
 

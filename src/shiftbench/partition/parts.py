@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from shiftbench import files, tables
-from shiftbench.errors import PartitionError, TableError
+from shiftbench.errors import PartitionError, TableError, first_line
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.settings import PARTITIONS
 from shiftbench.tables import problem
@@ -44,7 +44,7 @@ def write_parts(folder: str | os.PathLike[str], partition: Partition, *, table: 
         _stream(records, partition, paths, where)
     except (OSError, *problem.POLARS) as error:
         raise TableError(
-            f"{folder}: expected to write the partitions of {where}, found: {problem.first_line(error)}. "
+            f"{folder}: expected to write the partitions of {where}, found: {first_line(error)}. "
             "Check that the table can be read, and that the folder may be written to and has room."
         ) from None
     return list(paths.values())
@@ -60,11 +60,15 @@ def _stream(records: pl.LazyFrame, partition: Partition, paths: dict[str, Path],
     assignment = partition.assignment.alias(NAME).to_frame().lazy()
     named = pl.concat([records, assignment], how="horizontal")
     with ExitStack() as stack:
-        temporary = {name: stack.enter_context(files.replacing(path)) for name, path in paths.items()}
+        # Open files: given a path, the writer may create the file anew after an error has removed it.
+        temporary = {
+            name: stack.enter_context(stack.enter_context(files.replacing(path)).open("wb"))
+            for name, path in paths.items()
+        }
         pl.collect_all(  # one pass over the file for all five
             [
-                named.filter(pl.col(NAME) == name).drop(NAME).sink_parquet(path, compression="zstd", lazy=True)
-                for name, path in temporary.items()
+                named.filter(pl.col(NAME) == name).drop(NAME).sink_parquet(file, compression="zstd", lazy=True)
+                for name, file in temporary.items()
             ],
             engine="streaming",
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import ShiftbenchWarning, TableError, TableWarning
+from shiftbench.errors import ShiftbenchWarning, TableError, TableWarning, first_line
 from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.layout import Layout, bad_text, layout, may_be_thousands, shows_decimal_comma
 from shiftbench.tables.source import Bytes, require_rows_fit, source
@@ -44,7 +44,7 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
             frame = _parse(data, found, wanted)
     except problem.POLARS as error:
         faults = _faults(file, raw, found)
-        said = f"{file}: expected CSV, found: {problem.first_line(error)}. Check quotes."
+        said = f"{file}: expected CSV, found: {first_line(error)}. Check quotes."
         raise TableError(*(faults.lines or faults.quotes or [said])) from None
     if _has_short_rows(frame, raw, found, complete=wanted is None):
         faults = _faults(file, raw, found)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.source import source
 
@@ -44,7 +44,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except problem.POLARS as error:
-        found = f"{file}: expected JSON lines, found: {problem.first_line(error)}."
+        found = f"{file}: expected JSON lines, found: {first_line(error)}."
         raise TableError(*(_bad_lines(file, data) or _conflicts(file, data) or [found])) from None
     if repeated := _repeated_keys(file, data):
         raise TableError(*repeated)

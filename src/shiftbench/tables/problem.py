@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from shiftbench import aborts, files
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 
 MOST_LISTED = 5
 POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -43,12 +43,6 @@ def reading(file: Path, kind: str) -> Iterator[None]:
             f"{file}: expected a readable {kind} file, found: {first_line(error)}. "
             "It may be cut off or damaged: write or fetch it again."
         ) from None
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says, without its full stop."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0].rstrip(".")
 
 
 def few(problems: list[str]) -> list[str]:

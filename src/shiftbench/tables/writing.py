@@ -10,7 +10,7 @@ from typing import IO, cast
 import polars as pl
 
 from shiftbench import files
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 from shiftbench.tables import problem
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
@@ -37,7 +37,7 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
             write(frame, temporary, suffix, metadata)
     except (OSError, *problem.POLARS) as error:
         raise TableError(
-            f"{target}: expected to write {frame.height:,} rows, found: {problem.first_line(error)}. "
+            f"{target}: expected to write {frame.height:,} rows, found: {first_line(error)}. "
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None
     return target

@@ -14,7 +14,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from shiftbench import files
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, first_line
 from shiftbench.intake.form import Form
 from shiftbench.intake.reading import Progress, Reader
 from shiftbench.intake.sources import Source
@@ -89,7 +89,7 @@ def convert(
             return _checked(reader, temporary, Path(target))
     except OSError as error:
         raise TableError(
-            f"{target}: expected to write {found.label} as Parquet, found: {problem.first_line(error)}. "
+            f"{target}: expected to write {found.label} as Parquet, found: {first_line(error)}. "
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None
 
@@ -118,13 +118,14 @@ def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Clim
 
     types = {"id": pl.Int64() if id_prefix is None else pl.String(), **TYPES}
     try:
-        register_io_source(batches, schema=types).sink_parquet(
-            target, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True
-        )
+        with target.open("wb") as file:  # given a path, the writer may create the file anew after it was removed
+            register_io_source(batches, schema=types).sink_parquet(
+                file, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True
+            )
     except (OSError, *problem.POLARS) as error:
         if failures:
             raise failures[0] from None
-        raise OSError(problem.first_line(error)) from None
+        raise OSError(first_line(error)) from None
 
 
 def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -> Iterator[pl.DataFrame]:

@@ -9,7 +9,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from shiftbench import files
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import SettingsError, TableError, first_line
 from shiftbench.progress import Progress
 from shiftbench.tables import problem
 from shiftbench.tracks.weather import schema
@@ -42,7 +42,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
                 _write_parquet(temporary, told, origin)
     except (OSError, *problem.POLARS) as error:
         raise TableError(
-            f"{target}: expected to write {rows:,} rows, found: {problem.first_line(error)}. "
+            f"{target}: expected to write {rows:,} rows, found: {first_line(error)}. "
             "Check that the folder may be written to and has room; nothing was left behind."
         ) from None
     return target
@@ -69,4 +69,5 @@ def _write_parquet(path: Path, blocks: Iterator[pl.DataFrame], origin: str) -> N
         return blocks
 
     frame = register_io_source(source, schema=schema.TYPES)
-    frame.sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP, metadata={"shiftbench": origin})
+    with path.open("wb") as file:  # given a path, the writer may create the file anew after it was removed
+        frame.sink_parquet(file, compression="zstd", row_group_size=ROW_GROUP, metadata={"shiftbench": origin})
