@@ -287,7 +287,7 @@ def misses(scores: dict[str, dict[str, float]]) -> float:
 
 
 def page() -> str:
-    """The table of docs/statistics.md from results/coverage.json: now, and in brackets as 0.6.0 made them."""
+    """The table of coverages from results/coverage.json; in brackets the intervals of version 0.6.0."""
     shown = ("mean_error", "r_auc", "f1_auc", "rejection_ratio", "shift_ratio", "roc_auc", "r_auc_difference")
     titles = (
         "mean error",
@@ -310,7 +310,9 @@ def page() -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate, or with --page print the table of the docs from what is in results/."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("--page", action="store_true", help="only print the table of docs/statistics.md")
+    parser.add_argument(
+        "--page", action="store_true", help="only print the table of docs/findings/interval-coverage.md"
+    )
     parser.add_argument("--simulations", type=int, default=SIMULATIONS)
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--cores", type=int, default=2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import shlex
@@ -16,6 +17,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import typer
@@ -25,10 +27,13 @@ from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
 from shiftbench.metric import METRICS
+from shiftbench.metrics import classification, motion, regression
 from shiftbench.tracks import TRACKS
+from shiftbench.tracks import track as track_of
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 SHELLS = {"bash", "console"}
@@ -186,8 +191,46 @@ def test_every_link_between_pages_leads_somewhere(page):
 
 
 def test_every_page_is_in_the_navigation():
-    listed = re.findall(r"([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in DOCS)
+
+
+def test_the_start_page_leads_to_every_page():
+    linked = {target.partition("#")[0] for target in LINK.findall((ROOT / "docs/index.md").read_text("utf-8"))}
+    assert linked == {page.relative_to(ROOT / "docs").as_posix() for page in DOCS} - {"index.md"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/findings").glob("*.md")), ids=name_of)
+def test_a_guide_leads_to_every_page_of_findings(page):
+    guides = [guide.read_text("utf-8") for guide in (ROOT / "docs").glob("*.md") if guide.name != "index.md"]
+    assert any(f"(findings/{page.name}" in guide for guide in guides)
+
+
+FETCHABLE = [(name, archive) for name in TRACKS for archive in track_of(name).archives]
+
+
+@pytest.mark.parametrize(("track", "archive"), FETCHABLE, ids=lambda each: getattr(each, "name", each))
+def test_everything_that_can_be_fetched_stands_on_its_page(track, archive):
+    line = f"| {track} | `{archive.name}` | {archive.about} |"
+    assert line in (ROOT / "docs/fetching.md").read_text("utf-8").splitlines(), f"add to docs/fetching.md: {line}"
+
+
+def public_functions(module: ModuleType) -> list[str]:
+    return [name for name, it in vars(module).items() if inspect.isfunction(it) and it.__module__ == module.__name__]
+
+
+METRIC_FUNCTIONS = [
+    (module.__name__, name)
+    for module in (regression, classification, motion)
+    for name in public_functions(module)
+    if not name.startswith("_")
+]
+
+
+@pytest.mark.parametrize(("module", "name"), METRIC_FUNCTIONS)
+def test_every_function_of_the_task_metrics_stands_on_their_page(module, name):
+    section = (ROOT / "docs/measures.md").read_text("utf-8").partition(f"`{module}`")[2].partition("\n## ")[0]
+    assert f"`{name}`" in section, f"add {module}.{name} to docs/measures.md"
 
 
 def test_every_make_target_that_is_shown_exists():

@@ -22,7 +22,7 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.features import Features
 from shiftbench.partition import Rules
 
-PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
+PAGE = Path(__file__).parents[1] / "docs" / "findings" / "public-tables.md"
 
 
 def rows(*errors: tuple[str, str, float]) -> list[scores.Row]:

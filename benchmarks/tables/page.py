@@ -1,4 +1,4 @@
-"""The tables of docs/tables.md, made of what lies in results/: `python -m benchmarks.tables.page` prints them."""
+"""The tables of docs/findings/public-tables.md from results/: `python -m benchmarks.tables.page` prints them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ MEAN_AND_VARIANCE = ("RMSE", "RMSEWithUncertainty")
 
 @dataclass(frozen=True)
 class Settings(BoostingSettings):
-    """Settings of `boosting`; the defaults were chosen on public tables, see docs/tables.md.
+    """Settings of `boosting`; the defaults were chosen on public tables, see docs/findings/public-tables.md.
 
     Attributes:
         feature_share: of the features, drawn anew at each level of each tree: what the level may choose from, but at
