@@ -19,6 +19,7 @@ from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.output import MARK, adding, mark, merge, read_mark, writing
 from shiftbench.tables.single_file import require_file
+from tests.output.killing import kill, killed_later
 from tests.tracks.motion.made_parts import tree
 
 
@@ -245,6 +246,31 @@ def test_what_is_added_while_a_result_is_made_is_not_lost(earlier: Path) -> None
     (Path("n") / "late.txt").unlink()
     make(Path("n"), "more", "b.txt", overwrite=True, resumes=True)
     assert names(Path("n")) == [MARK, "a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("how", ["killed", "broken off"])
+def test_a_file_moved_away_before_a_resumed_result_goes_on_does_not_come_back(earlier: Path, how: str) -> None:
+    write(earlier, "mine", "notes.txt")
+    stop = killed_later(Path()) if how == "killed" else suppress(ZeroDivisionError)
+    with stop, writing(earlier, "assess", resumes=True) as place:
+        write(place, "half", "b.txt")
+        if how == "killed":
+            kill()
+        raise ZeroDivisionError
+    (earlier / "notes.txt").rename("notes.txt")
+    make(earlier, "more", "c.txt", resumes=True)
+    assert "notes.txt" not in names(earlier)
+    assert "notes.txt" not in json.loads((earlier / MARK).read_text())["files"]
+    assert Path("notes.txt").read_text() == "mine"
+    assert names(Path()) == ["notes.txt", "r"]
+
+
+def test_a_file_added_while_a_result_goes_on_stays_the_users(earlier: Path) -> None:
+    with writing(earlier, "assess", resumes=True) as place:
+        write(earlier, "mine", "late.txt")
+        write(place, "new", "b.txt")
+    assert names(earlier) == [MARK, "a.txt", "b.txt", "late.txt"]
+    assert sorted(json.loads((earlier / MARK).read_text())["files"]) == ["a.txt", "b.txt"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])

@@ -98,20 +98,20 @@ class Transaction:
                 f"`shiftbench {state.made_by}` has left in {self.place.told(self.place.making)}. Go on with that, "
                 "choose another --out, or --overwrite."
             )
-        kept = self._kept(overwrite=overwrite, resumes=resumes, goes_on=goes_on) if there else []
+        if there:
+            self._require_replaceable(overwrite=overwrite, resumes=resumes, goes_on=goes_on)
         if not self.place.merges:
             self.place.require_free(self.place.earlier)
         if state.step == steps.IDLE:
             self.place.require_free(self.place.making)
         if goes_on:
-            _tidy(self.place.making, kept)
-            self._take_over(name for name in kept if not os.path.lexists(self.place.making / name))
+            _tidy(self.place.making)
             return
         self._discard()
         if there and resumes and not overwrite:
             self.journal.write(step=steps.TAKING_OVER, made_by=self.made_by, inputs=inputs, earlier=steps.TAKEN_OVER)
             try:
-                self._take_over(name for name, _ in contents(self.place.path, self.place.own))
+                self._take_over(self._earlier_files(foreign=False))
             except BaseException:
                 self._discard()
                 raise
@@ -120,8 +120,8 @@ class Transaction:
             earlier = steps.REPLACED if there else steps.NOTHING
             self.journal.write(step=steps.MAKING, made_by=self.made_by, inputs=inputs, earlier=earlier)
 
-    def _kept(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> list[str]:
-        """Names of files in the folder that the command did not write and that stay; refuse if they cannot."""
+    def _require_replaceable(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> None:
+        """Refuse if the folder is not an earlier result, or holds files of others that cannot stay."""
         self.require_valid_mark()
         given, mark = self.place.given, read_mark(self.place.path)
         if mark is None:
@@ -148,11 +148,18 @@ class Transaction:
                 f"{given}: expected nothing but what `shiftbench {self.made_by}` wrote, as it wrote it, found "
                 f"{named(refused)} in it, added or changed since. {ADVICE}"
             )
-        return foreign
 
     def require_valid_mark(self) -> None:
         """Refuse if the folder has an invalid mark."""
         require_valid(self.place.path, self.place.told(self.place.path))
+
+    def _earlier_files(self, *, foreign: bool) -> list[str]:
+        """Names of the files in the folder that the command wrote, or of those it did not write."""
+        if not self._there():
+            return []
+        mark = read_mark(self.place.path)
+        there = contents(self.place.path, self.place.own)
+        return [name for name, path in there if bool(mark and mark.lists(name, path)) is not foreign]
 
     def _take_over(self, names: Iterable[str]) -> None:
         """Bring files of the earlier result into the new one, as hard links where the file system has them."""
@@ -178,16 +185,16 @@ class Transaction:
             self._discard()
         if not swaps or _empty(place.making):
             return
-        old = read_mark(place.path)
-        there = list(contents(place.path, place.own)) if self._there() else []
-        foreign = [name for name, path in there if not (old and old.lists(name, path))]
+        _tidy(place.making)
+        foreign = self._earlier_files(foreign=True)
+        if self.journal.state.earlier == steps.TAKEN_OVER:  # only now, so that what is moved away meanwhile stays away
+            self._take_over(name for name in foreign if not os.path.lexists(place.making / name))
         kept = {name for name in foreign if same(place.path / name, place.making / name)}
         if lost := [name for name in foreign if name not in kept]:
             raise SettingsError(
                 f"{place.given}: expected nothing but what was there at the beginning, found {named(lost)} in it, "
                 f"added or changed since. {ADVICE}"
             )
-        _tidy(place.making, kept)
         made = listing(place.making, without=kept)
         if place.merges and (blocked := conflicts(place.path, place.making, made)):
             raise SettingsError(f"{place.given}: expected room for the result, found {named(blocked)} in it. {ADVICE}")
@@ -266,7 +273,7 @@ class Transaction:
     def add(self, made_by: str, folder: str, *, prunes: bool) -> None:
         """Move new files into `folder`, a path inside this one ("." for itself)."""
         place, old = self.place, read_mark(self.place.path)
-        _tidy(place.adding, ())
+        _tidy(place.adding)
         new = listing(place.adding)
         if blocked := conflicts(place.path, place.adding, new):
             raise SettingsError(
@@ -300,11 +307,10 @@ def _removed(folder: Path, *, beside: Path) -> list[str]:
     return left
 
 
-def _tidy(folder: Path, kept: Container[str]) -> None:
-    """Remove partial files and empty locks that killed processes left, except those named in `kept`."""
-    for name, path in list(contents(folder)):
-        left = PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size)
-        if left and name not in kept:
+def _tidy(folder: Path) -> None:
+    """Remove partial files and empty locks that killed processes left."""
+    for _, path in list(contents(folder)):
+        if PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size):
             path.unlink()
 
 
