@@ -94,18 +94,18 @@ def test_systems_are_what_planning_makes_of_the_same_scores(rng, members):
     ensemble = Trajectories(
         rng.normal(size=(members, 6, each, 25, 2)), rng.normal(-40, 10, (members, 6, members * each))
     )
-    trajectories, scores = ensemble.plans, np.moveaxis(ensemble.scores, 0, 1)
+    trajectories, scores = ensemble.plans, ensemble.scores
     for system in (*planners("cloning", "BC", members), *every_planner("cloning", "BC", members)):
         chosen, weights, certain = planned(ensemble, system.settings(each))
         count, candidates = system.members, system.members * each
-        of_these = planning.aggregate(scores[:, :count, :candidates], system.aggregation)
-        for row in range(len(scores)):
+        of_these = planning.aggregate(scores[:count, :, :candidates], system.aggregation)
+        for row in range(6):
             order = sorted(range(candidates), key=lambda plan, row=row: (-of_these[row, plan], plan))[:5]
             best = of_these[row, order]
             assert chosen[row].tobytes() == trajectories[row, order].tobytes()
             powers = np.exp(best - best.max())
             assert weights[row] == pytest.approx(powers / powers.sum(), rel=1e-9)
-            again = planning.aggregate(best[:, None], system.aggregation, axis=0)
+            again = planning.aggregate(best[:, None], system.aggregation)
             assert certain[row] == pytest.approx(-again[0], rel=1e-9)
 
 

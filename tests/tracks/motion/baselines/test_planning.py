@@ -23,12 +23,12 @@ from tests.tracks.motion.made_scene import GOLDEN
 def golden():
     inputs, published = np.load(GOLDEN / "inputs_metrics.npz"), np.load(GOLDEN / "metrics.npz")
     # The published arrays have the members last: [N, G, K].
-    return np.moveaxis(inputs["rip_scores"], -1, -2), inputs, published
+    return np.moveaxis(inputs["rip_scores"], -1, 0), inputs, published
 
 
 @pytest.fixture
 def scores(rng):
-    return rng.normal(-40, 10, (6, 5, 20))
+    return rng.normal(-40, 10, (5, 6, 20))
 
 
 @pytest.mark.parametrize("name", AGGREGATIONS)
@@ -55,7 +55,7 @@ def test_the_best_plans_equal_the_published_code(golden):
 @pytest.mark.parametrize("name", ["MA", "LQ", "WCM"])
 def test_results_of_a_data_set_equal_the_published_code(shared, name):
     inputs, published = (np.load(shared / "golden" / path) for path in ("inputs/motion.npz", "motion_metrics.npz"))
-    plans = plan(np.moveaxis(inputs["rip_scores"], -1, -2), Settings(3, 4, name))
+    plans = plan(np.moveaxis(inputs["rip_scores"], -1, 0), Settings(3, 4, name))
     chosen = chosen_trajectories(inputs["rip_plans"], plans)
     found = metrics.scores(chosen, plans.weights, inputs["rip_gt"])
     said = {key: published[f"dataset_results.{name}.{key}"] for key in (
@@ -87,8 +87,8 @@ def slow_plan(scores, name, most):
 @pytest.mark.parametrize("name", AGGREGATIONS)
 def test_plans_equal_a_loop_over_requests_and_plans(scores, name):
     found = plan(scores, Settings(aggregation=name, most=4))
-    for row in range(len(scores)):
-        order, weights, uncertainty = slow_plan(scores[row], name, 4)
+    for row in range(scores.shape[1]):
+        order, weights, uncertainty = slow_plan(scores[:, row], name, 4)
         assert found.chosen[row].tolist() == order
         assert found.weights[row] == pytest.approx(weights, rel=1e-12)
         assert found.uncertainty[row] == pytest.approx(uncertainty, rel=1e-12)
@@ -99,12 +99,12 @@ def test_every_number_of_members_and_every_aggregation_come_from_one_array(score
     assert set(found) == {(members, name) for members in (1, 3, 5) for name in AGGREGATIONS}
     for (members, name), plans in found.items():
         # As if the other members had never been: neither their scores nor their plans.
-        alone = plan(scores[:, :members, : 4 * members], Settings(aggregation=name, most=3))
+        alone = plan(scores[:members, :, : 4 * members], Settings(aggregation=name, most=3))
         assert all(np.array_equal(a, b) for a, b in zip(plans, alone, strict=True))
 
 
 def test_one_request_is_planned_like_many(scores):
-    one, many = plan(scores[2]), plan(scores)
+    one, many = plan(scores[:, 2]), plan(scores)
     assert np.array_equal(one.chosen, many.chosen[2])
     assert np.array_equal(one.weights, many.weights[2])
     assert float(one.uncertainty) == many.uncertainty[2]
@@ -124,7 +124,7 @@ def test_requests_may_be_aggregated_otherwise_than_plans(scores):
 
 
 def test_of_equal_plans_the_first_comes_first():
-    assert plan(np.zeros((1, 2, 8)), Settings(most=3)).chosen.tolist() == [[0, 1, 2]]
+    assert plan(np.zeros((2, 1, 8)), Settings(most=3)).chosen.tolist() == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ def test_settings_are_checked_when_they_are_made():
 
 
 def test_scores_that_are_no_finite_numbers_are_refused(scores):
-    scores[1, 2, 3] = np.nan
-    with pytest.raises(ArrayError, match=r"scores: expected finite numbers, found NaN \(1 of 600, first at index \(1,"):
+    scores[2, 1, 3] = np.nan
+    with pytest.raises(ArrayError, match=r"scores: expected finite numbers, found NaN \(1 of 600, first at index \(2,"):
         plan(scores)
-    with pytest.raises(ArrayError, match=r"expected \[N, K, G\] or \[K, G\], found shape \(1, 6, 5, 20\)"):
-        plan(np.zeros((1, 6, 5, 20)))
+    with pytest.raises(ArrayError, match=r"expected \[K, N, G\] or \[K, G\], found shape \(1, 5, 6, 20\)"):
+        plan(np.zeros((1, 5, 6, 20)))
     with pytest.raises(ArrayError, match="scores: expected numbers"):
         plan([["a"]])
 

@@ -68,7 +68,7 @@ class Prediction:
 def planned(ensemble: Trajectories, settings: planning.Settings) -> tuple[Any, Vector, Vector]:
     """Trajectories [N, D, 25, 2], weights [N, D] and uncertainty [N] that robust imitative planning makes of all
     plans."""
-    plans = planning.plan(np.moveaxis(ensemble.scores, 0, 1), settings)
+    plans = planning.plan(ensemble.scores, settings)
     return planning.chosen_trajectories(ensemble.plans, plans), plans.weights, plans.uncertainty
 
 

@@ -1,6 +1,6 @@
 """Robust imitative planning: which of the plans that K members made are best under all of them, and how sure that is.
 
-Every plan is scored under every member once, as scores [N, K, G] (or [K, G] for one request): log-likelihoods of G
+Every plan is scored under every member once, as scores [K, N, G] (or [K, G] for one request): log-likelihoods of G
 plans under K members. From them every number of members and every aggregation follows without another prediction.
 
 Source: Filos et al. 2020; Malinin et al. 2021, Shifts 1.0, Appendix E.4.
@@ -90,11 +90,11 @@ AGGREGATIONS: Mapping[str, Callable[[Vector, int, int], Vector]] = {
 }  # fmt: skip
 
 
-def aggregate(scores: Any, aggregation: str, *, axis: int = -2, ddof: int = 0) -> Vector:
-    """Scores over one axis into one: [N, K, G] over the members K, the last axis but one, into [N, G].
+def aggregate(scores: Any, aggregation: str, *, axis: int = 0, ddof: int = 0) -> Vector:
+    """Scores over one axis into one: [K, N, G] over the members K, the first axis, into [N, G].
 
     Args:
-        scores: [N, K, G] or [K, G]; other arrays with another `axis`.
+        scores: [K, N, G] or [K, G]; other arrays with another `axis`.
         aggregation: MA (mean), LQ (mean - std), UQ (mean + std), WCM (min) or BCM (max).
         axis: the axis that goes.
         ddof: 0 as the printed results have it; 1 as the published planning agent has it, undefined for one member.
@@ -112,18 +112,18 @@ def aggregate(scores: Any, aggregation: str, *, axis: int = -2, ddof: int = 0) -
 
 
 def plan(scores: Any, settings: Settings | None = None) -> Plans:
-    """The best plans of each request by scores [N, K, G] or [K, G]; of equal plans the first comes first.
+    """The best plans of each request by scores [K, N, G] or [K, G]; of equal plans the first comes first.
 
     Raises:
         ArrayError: as `aggregate`; also other numbers of axes.
         SettingsError: more members or plans asked for than there are.
     """
     settings = settings or Settings()
-    array = _scores(scores, "[N, K, G] or [K, G]", least=2)
+    array = _scores(scores, "[K, N, G] or [K, G]", least=2)
     if array.ndim > 3:
-        raise ArrayError(f"scores: expected [N, K, G] or [K, G], found shape {array.shape}.")
+        raise ArrayError(f"scores: expected [K, N, G] or [K, G], found shape {array.shape}.")
     candidates = _candidates(array, settings)
-    per_plan = AGGREGATIONS[settings.aggregation](candidates, -2, 0)
+    per_plan = AGGREGATIONS[settings.aggregation](candidates, 0, 0)
     chosen = np.argsort(-per_plan, axis=-1, kind="stable")[..., : settings.most]
     best = np.take_along_axis(per_plan, chosen, axis=-1)
     per_request = AGGREGATIONS[settings.request_aggregation or settings.aggregation](best, -1, 0)
@@ -142,7 +142,7 @@ def all_plans(
     Raises:
         ArrayError, SettingsError: as `plan`.
     """
-    array = _scores(scores, "[N, K, G] or [K, G]", least=2)
+    array = _scores(scores, "[K, N, G] or [K, G]", least=2)
     return {
         (count, name): plan(array, Settings(count, plans_per_member, name, most=most))
         for count in members
@@ -171,7 +171,7 @@ def chosen_trajectories(trajectories: Any, plans: Plans) -> npt.NDArray[Any]:
 
 def _candidates(scores: Vector, settings: Settings) -> Vector:
     """The scores of the plans that may be chosen, under the members that take part."""
-    members, plans = scores.shape[-2:]
+    members, plans = scores.shape[0], scores.shape[-1]
     taking_part = settings.members or members
     each = settings.plans_per_member
     candidates = plans if each is None else taking_part * each
@@ -184,7 +184,7 @@ def _candidates(scores: Vector, settings: Settings) -> Vector:
         problems.append(f"most: expected at most the {candidates} plans there are, found {settings.most}.")
     if problems:
         raise SettingsError(*problems)
-    return scores[..., :taking_part, :candidates]
+    return scores[:taking_part, ..., :candidates]
 
 
 def _known(aggregation: str) -> Callable[[Vector, int, int], Vector]:
