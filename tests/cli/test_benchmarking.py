@@ -171,7 +171,7 @@ def test_a_run_is_not_continued_on_other_data(
         assert shiftbench("run", "weather", "--data", first, "--out", folder).code == 130
         said = shiftbench("run", "weather", "--data", second, "--out", folder)
         assert said.code == 2
-        assert "found a run on others" in said.err
+        assert "found a run on other data" in said.err
         assert shiftbench("run", "weather", "--data", second, "--out", folder, "--overwrite").code == 130
 
 

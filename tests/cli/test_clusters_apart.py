@@ -180,7 +180,7 @@ def test_partition_leaves_the_target_and_dropped_columns_out_of_the_search_for_n
         assert "note:" not in told
     told, found = leakage("--shifted-if", "x > 1")
     assert found["compared"] == ["x", "z", "y", "logged"]
-    assert "--target leaves one out" in told
+    assert "--target excludes one" in told
 
 
 def test_columns_that_no_model_sees_make_no_difference_between_equal_records(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_other_settings_or_data_are_refused_in_the_same_folder(
         said = shiftbench("run", "motion", "--data", prepared, "--out", "run", *words)
         assert (said.code, "found a run of BC, DIM, Vector with other methods" in said.err) == (2, True), said.err
     said = shiftbench("run", "motion", "--data", towns, "--out", "run", *VECTOR)
-    assert (said.code, "found a run on others" in said.err) == (2, True), said.err
+    assert (said.code, "found a run on other data" in said.err) == (2, True), said.err
     assert tree(tmp_path / "run") == before
 
 
@@ -348,7 +348,7 @@ def test_an_interrupted_preparation_goes_on_where_it_was(
     with monkeypatch.context() as patch:
         patch.setitem(executor.EXECUTORS, "serial", interrupted)
         said = shiftbench(*words)
-    assert (said.code, "the same command goes on where it stopped" in said.err) == (130, True)
+    assert (said.code, "run the same command again to continue" in said.err) == (130, True)
     assert shiftbench("run", "motion", "--data", "p", "--out", "run").code == 2  # half is not whole
     (first,) = tmp_path.rglob("*.shard")
     made = first.stat().st_mtime_ns

@@ -118,7 +118,7 @@ def test_a_damaged_note_of_a_run_is_named(shiftbench: Shiftbench, tmp_path: Path
         place.mkdir()
         (place / "track.toml").write_text("track = ")
     said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
-    assert (said.code, "expected what an earlier run noted of its data" in said.err) == (2, True), said.err
+    assert (said.code, "expected an earlier run's record of its data" in said.err) == (2, True), said.err
 
 
 def test_a_table_of_ones_own_is_scored_beside_the_tracks(shiftbench: Shiftbench, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_changed_partitions_are_refused(shiftbench: Shiftbench, table: Path, tmp
     assert said.code == 2
     assert "train.parquet: expected SHA-256" in said.err
     said = shiftbench("run", "parts", "--target", "y", "--time", "date", *SMALL)
-    assert (said.code, "expected no rules of partition with a folder of partitions" in said.err) == (2, True)
+    assert (said.code, "expected no partition rules with a folder of existing partitions" in said.err) == (2, True)
 
 
 def test_a_class_that_train_lacks_gets_probability_zero_and_a_note(

@@ -48,7 +48,7 @@ def test_records_of_train_in_a_test_set_are_counted(shiftbench: Shiftbench, tmp_
     assert said.code == 0, said.err
     counts = json.loads((tmp_path / "run" / "partition" / "manifest.json").read_text())["counts"]
     warnings = json.loads((tmp_path / "run" / "report" / "report.json").read_text())["warnings"]
-    assert any(f"test set same: {counts['train']} of 400 records are in train" in warning for warning in warnings)
+    assert any(f"test set same: {counts['train']} of 400 records are also in train" in warning for warning in warnings)
 
 
 def test_a_run_is_repeated_with_its_test_sets_unless_one_has_changed(shiftbench: Shiftbench, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_achieved_gap_is_told_and_a_broken_one_is_an_error(table: pl.DataFra
     unused = [row for row in range(RECORDS) if parts.assignment[row] is None]
     broken = leakage(table, moved(parts, unused[:1], "dev_out"), rules)
     assert [finding.kind for finding in broken.errors] == ["gap"]
-    assert "the rules ask for 10d" in broken.errors[0].what
+    assert "the rules require 10d" in broken.errors[0].what
 
 
 def test_overlapping_windows_are_an_error_unless_written_for_both_sides(table: pl.DataFrame) -> None:

@@ -94,7 +94,7 @@ def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path, file: Path, par
         write_parts(tmp_path / "out", parts, table=tmp_path / "none.parquet")
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2])
-    with pytest.raises(TableError, match="Check that the table can be read"):
+    with pytest.raises(TableError, match="Check that the table is readable"):
         write_parts(tmp_path / "out", parts, table=file)
 
 

@@ -42,7 +42,7 @@ def test_at_one_hundred_columns_every_interval_is_there():
 
 def test_a_narrow_terminal_drops_intervals_and_says_so():
     text = shown(regression(), 50)
-    assert "Intervals left out for want of room" in text
+    assert "Intervals do not fit and are left out" in text
 
 
 def test_long_tables_are_cut_with_a_count_of_their_rows():

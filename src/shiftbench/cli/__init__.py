@@ -1,7 +1,7 @@
-"""The command line: the only door that prints, logs and exits.
+"""The command line: the only package that prints, logs and exits.
 
-Input that is wrong ends in a few lines on stderr and exit code 2; anything else that goes wrong is a bug of ours and
-keeps its traceback. Heavy libraries are imported inside the commands, so that help comes at once.
+Invalid input ends with a few lines on stderr and exit code 2; any other failure is a bug and keeps its traceback.
+Heavy libraries are imported inside the commands, so that help is shown at once.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def shiftbench(
 
 
 def main() -> None:
-    """Run the command line; exit code 2 for input that is wrong, 130 for Ctrl-C."""
+    """Run the command line; exit code 2 for invalid input, 130 for Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign shows a question mark
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks becomes a question mark
             stream.reconfigure(errors="replace")
     with native.held_back(), aborts.answered(complain), warnings.catch_warnings():
         usual = warnings.showwarning
@@ -72,9 +72,9 @@ def _run() -> NoReturn:
         complain(error)
         raise SystemExit(2) from None
     except (KeyboardInterrupt, typer.Abort):
-        note("interrupted; the same command goes on where it stopped")
+        note("interrupted; run the same command again to continue")
         raise SystemExit(INTERRUPTED) from None
-    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+    except BrokenPipeError:  # the reader of the output has closed it, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
     except OSError as error:  # a full disk, a read-only place, a path through a file
@@ -85,7 +85,7 @@ def _run() -> NoReturn:
         complain(ShiftbenchError(f"expected enough memory, found too little ({error}). Use fewer or smaller data."))
         raise SystemExit(2) from None
     except BaseException as error:
-        if native.is_panic(error):  # a value that the library of tables has no answer to
+        if native.is_panic(error):  # a value that polars cannot handle
             found = (str(error).splitlines() or ["a panic"])[0]
             complain(ShiftbenchError(f"expected values that polars can work with, found: {found}. Correct the table."))
             raise SystemExit(2) from None
@@ -93,7 +93,7 @@ def _run() -> NoReturn:
             found = str(error)[:1].lower() + str(error)[1:]
             complain(ShiftbenchError(f"expected paths that lead somewhere, found a {found}. Remove that link."))
             raise SystemExit(2) from None
-        # Wrong words on the command line: the parser's own exceptions know how to show themselves.
+        # Errors in the arguments: the parser's own exceptions know how to show themselves.
         show = getattr(error, "show", None)
         if show is None:
             raise

@@ -1,4 +1,4 @@
-"""Commands of people who have predictions: assess, compare, report; and what the package brings: tables, example."""
+"""Commands for existing predictions: assess, compare, report; and tables, the results printed in the papers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shiftbench.progress import Progress
     from shiftbench.scored_table import Columns, ScoredTable
 
-ASSESS = "assess"  # what makes the folder of a report, of one model or of several
+ASSESS = "assess"  # the command recorded as the writer of a report's folder, for one model or several
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predictions for this track.")]
@@ -26,13 +26,13 @@ TrackData = Annotated[
     Path | None, typer.Option("--data", help="With --track: a prepared folder, or another ground truth.")
 ]
 Truth = Annotated[
-    Path | None, typer.Option("--truth", help="Table with the targets, where FILE is a predictions file.")
+    Path | None, typer.Option("--truth", help="Table with the targets, if FILE is a predictions file.")
 ]
 
 
 @dataclass(frozen=True)
 class Given:
-    """What `assess` and `compare` take beside files."""
+    """The options of `assess` and `compare`."""
 
     id_column: o.IdColumn = None
     error: o.ErrorColumn = None
@@ -59,7 +59,7 @@ class Given:
 
     @property
     def columns(self) -> Columns:
-        """Which columns of the files mean what."""
+        """The roles of the files' columns."""
         from shiftbench.scored_table import Columns
 
         return Columns(
@@ -74,7 +74,7 @@ def assess(
 ) -> None:
     """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns.
 
-    With --track and --data: from predictions for a track, in the form that it reads.
+    With --track and --data: from predictions for a track, in its own format.
     """
     folder = given.out or Path(f"shiftbench-{file.name.split('.')[0]}-report")
     if given.track is not None:
@@ -92,7 +92,7 @@ def compare(
 ) -> None:
     """Paired comparison of models on the same ids: differences with intervals, adjusted p-values, ranks.
 
-    With --track and --data: of predictions for a track, in the form that it reads.
+    With --track and --data: of predictions for a track, in its own format.
     """
     if len(files) < 2:
         raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
@@ -118,7 +118,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
            "--slice": given.slices, "--truth": given.truth, "--unit": given.unit}  # fmt: skip
     if foreign := [word for word, value in own.items() if value]:
-        raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: a track knows them. Drop them.")
+        raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
     if given.data is None:
         raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
     tasks = [entry for entry in chosen.tasks if given.task in (None, entry.name)]
@@ -148,10 +148,10 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
 
 
 def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
-    """A name for each file, as given or after the file.
+    """A name for each file: the given one, or else the file's name.
 
     Raises:
-        SettingsError: if there are more or fewer names than files, or two are the same.
+        SettingsError: if the number of names is not that of the files, or two are equal.
     """
     if names and len(names) != len(files):
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
@@ -162,7 +162,7 @@ def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
 
 
 def _all_names(given: list[str] | None) -> tuple[str, ...]:
-    """The names as given; a name given twice is kept, to be refused."""
+    """The given names, split at commas; duplicates are kept, to be refused later."""
     return tuple(part.strip() for value in given or [] for part in value.split(","))
 
 
@@ -211,7 +211,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
 def _systems(
     files: list[Path], names: tuple[str, ...], columns: Columns, truth: Path | None, progress: Progress
 ) -> list[ScoredTable]:
-    """What the files hold, each under its name."""
+    """The systems in the files, by name."""
     from shiftbench import scored_table
 
     systems = []
@@ -219,14 +219,14 @@ def _systems(
         progress("read", place, len(files))
         name = names[place] if names else _short(file, files)
         systems.append(scored_table.load(file, columns, name=name, truth=truth))
-        if truth is None:  # the first file says how records group; the others need not repeat it
+        if truth is None:  # the first file defines the groups of records; the others need not repeat them
             columns = replace(columns, follows=True)
     progress("read", len(files), len(files))
     return systems
 
 
 def _short(file: Path, files: list[Path]) -> str:
-    """A file's name without its ending, with its folder where two files share it."""
+    """A file's name without its extension, preceded by its folder where two files share the name."""
     stems = [other.name.split(".")[0] for other in files]
     stem = file.name.split(".")[0]
     return stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
@@ -250,14 +250,14 @@ def report(
 
 def tables(
     track: Annotated[str | None, typer.Argument(help="A track; without one, all are listed.")] = None,
-    runs: Annotated[list[Path] | None, typer.Argument(help="Runs of ours to stand beside what is printed.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(help="Runs to show beside the printed results.")] = None,
     task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
     subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write them to this file, too; with runs, tables and figures to this folder."),
+        typer.Option("--out", "-o", help="Also write them to this file; with runs, tables and figures to this folder."),
     ] = None,
     overwrite: o.Overwrite = False,
 ) -> None:
@@ -294,6 +294,6 @@ def _print(frame: object) -> None:
     rows = frame.iter_rows()  # type: ignore[attr-defined]
     table = Table(*frame.columns)  # type: ignore[attr-defined]
     for row in rows:
-        # "method=deep;K=1" cannot be wrapped, and would lose its end.
+        # "method=deep;K=1" cannot be wrapped, and would be truncated.
         table.add_row(*("" if value is None else str(value).replace(";", "; ").replace("=", " ") for value in row))
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(table)

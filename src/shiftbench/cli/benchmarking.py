@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from shiftbench.track import Option, Prepared, Track
 
 MARKER = "track.toml"  # of a run's folder
-NOTED = ("run.toml", "run.json", "settings.json")  # what was chosen for a run, and for a method
+NOTED = ("run.toml", "run.json", "settings.json")  # records of the settings of a run, and of a method
 COSTLESS = (MARKER, *NOTED, *(f"*/{name}" for name in NOTED), "partition/*", "*/partition/*")  # of a run's folder
-TABLE = "table"  # the example that is of no track
+TABLE = "table"  # the example that belongs to no track
 
 
 def example(
@@ -39,9 +39,9 @@ def example(
     seed: o.Seed = None,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Make example data: a table with known truth, or data of the form of a track.
+    """Make example data: a table with known truth, or data in the format of a track.
 
-    `shiftbench example TRACK --help` lists what a track takes.
+    `shiftbench example TRACK --help` lists the options of a track.
     """
     from shiftbench import example as made
     from shiftbench import tracks
@@ -57,23 +57,23 @@ def example(
 
 
 def example_options(track: Track) -> tuple[Option, ...]:
-    """What `example` takes of a track."""
+    """The options of `example` for a track."""
     from shiftbench.track import Option
 
-    rows = Option("rows", int, f"How many {track.example.unit}", default="as the track has them", least=1)
+    rows = Option("rows", int, f"Number of {track.example.unit}", default="that of the track", least=1)
     return (rows, *track.options.get("example", ()))
 
 
 def example_of(
     track: Track, out: o.Out = None, seed: o.Seed = None, overwrite: o.Overwrite = False, **own: Any
 ) -> None:
-    """Make example data of the form of a track."""
+    """Make example data in the format of a track."""
     from shiftbench.tables import single_file
 
     kind, rows = track.example, own.pop("rows", None)
     path = out or Path(kind.name)
     with ExitStack() as stack:
-        if kind.is_folder:  # who writes it refuses those of others
+        if kind.is_folder:  # its writer refuses folders with other files
             _require_new(path, overwrite=overwrite)
         else:
             stack.enter_context(single_file.replacing(path, f"example {track.name}", overwrite=overwrite))
@@ -92,7 +92,7 @@ def _require_new(folder: Path, *, overwrite: bool) -> None:
 
 
 def _require_new_settings(path: Path, *, replaceable: bool, overwrite: bool) -> None:
-    """Refuse settings beside a table of examples that may not be overwritten, or that somebody has edited."""
+    """Refuse to overwrite settings beside an example table without --overwrite, or if somebody has edited them."""
     if path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     if not replaceable:
@@ -103,7 +103,7 @@ def _require_new_settings(path: Path, *, replaceable: bool, overwrite: bool) -> 
 
 
 def run_options(track: Track) -> tuple[Option, ...]:
-    """What `run` takes of a track: its methods and presets by name, and its own options."""
+    """The options of `run` for a track: its methods and presets by name, and its own options."""
     from shiftbench.track import Option
 
     tasks, presets = tuple(task.name for task in track.tasks), tuple(track.presets)
@@ -133,7 +133,7 @@ def run_of(
     overwrite: o.Overwrite = False,
     **own: Any,
 ) -> None:
-    """From a track's data to a report: prepare them if need be, run every task, then fill the paper's tables."""
+    """From a track's data to a report: prepare the data if necessary, run every task, fill the paper's tables."""
     from shiftbench.track import MANIFEST, RunOptions
 
     task, experiment = own.pop("task", None), own.pop("experiment", None)
@@ -187,7 +187,7 @@ def run_of(
 
 
 def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> list[Path]:
-    """Write every report, then the paper's tables; the page of each, and the tables if the track has any."""
+    """Write every report, then the paper's tables; returns the page of each report, and the tables if there are any."""
     stage, pages = "write reports and tables", list[Path]()
     for result in results:
         progress(stage, len(pages), len(results) + 1)
@@ -199,13 +199,13 @@ def _written(track: Track, results: list[Result], folder: Path, progress: Progre
 
 
 def _require_apart(folder: Path, data: Path) -> None:
-    """Refuse a run inside the folder of data that are not prepared: it would be taken for some of them."""
+    """Refuse a run inside a folder of unprepared data, since its files would be taken for data."""
     if data.is_dir() and folder.resolve().is_relative_to(data.resolve()):
         raise SettingsError(f"{folder}: expected --out elsewhere than in the data, found it in {data}. Choose another.")
 
 
 def _require_there(paths: dict[str, Path]) -> None:
-    """Rather now than after an hour of work."""
+    """Refuse missing paths now rather than after an hour of work."""
     from shiftbench import files
 
     missing = [
@@ -219,7 +219,7 @@ def _require_there(paths: dict[str, Path]) -> None:
 
 @aborts.left
 def _nothing_if_refused(folder: Path) -> Iterator[None]:
-    """Leave no folder where all that it would hold is our mark and data that were prepared for this run alone."""
+    """After a refusal, remove the folder if it holds only our mark and data prepared for this run."""
     new = not folder.exists()
     try:
         yield
@@ -231,14 +231,14 @@ def _nothing_if_refused(folder: Path) -> Iterator[None]:
 
 
 def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, progress: Progress) -> Prepared:
-    """The prepared folder that `data` is, or one that is made of it inside the run's folder, once."""
+    """The prepared folder `data`, or else one made from it inside the run's folder, once."""
     from shiftbench.track import MANIFEST, BatchJob
 
     if (data / MANIFEST).is_file():
         if experiment is not None:
             raise SettingsError(
                 f"{data}: expected data that are not divided yet with --experiment, found a prepared folder. "
-                f"Name the experiment to `shiftbench prepare {track.name}`."
+                f"Give --experiment to `shiftbench prepare {track.name}` instead."
             )
         prepared = track.open_prepared(data)
         _mark(folder, track, _hash(data / MANIFEST))
@@ -249,7 +249,7 @@ def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, pr
     if (place / MANIFEST).is_file():
         return track.open_prepared(place)
     made = preparing.prepared_whole(track, data, place, own, progress=progress)
-    assert not isinstance(made, BatchJob)  # no executor is named
+    assert not isinstance(made, BatchJob)  # no executor was chosen
     return made
 
 
@@ -263,12 +263,12 @@ def _mark(folder: Path, track: Track, data: str) -> None:
             found = tomllib.loads(files.read_text(path))
         except (ValueError, RecursionError) as error:
             raise SettingsError(
-                f"{path}: expected what an earlier run noted of its data, found: {error}. Choose another --out, or "
+                f"{path}: expected an earlier run's record of its data, found: {error}. Choose another --out, or "
                 "--overwrite."
             ) from None
         if found != {"track": track.name, "data": data}:
             raise SettingsError(
-                f"{folder}: expected a new folder, or one of a run on the same data, found a run on others. "
+                f"{folder}: expected a new folder, or one of a run on the same data, found a run on other data. "
                 "Choose another --out, or --overwrite."
             )
     files.write_text(path, f'# A run on the data of a track.\ntrack = "{track.name}"\ndata = "{data}"\n')
@@ -286,7 +286,7 @@ def _hash(data: Path) -> str:
 
 
 def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
-    """`shiftbench tables TRACK RUN…`: the paper's tables and figures with the runs beside what is printed."""
+    """`shiftbench tables TRACK RUN…`: the paper's tables and figures, with runs beside the printed results."""
     from rich.console import Console
 
     from shiftbench.report import finding

@@ -1,8 +1,8 @@
-"""Commands built from functions: groups of shared options, and options that one track declares.
+"""Commands built from functions: groups of shared options, and options declared by a track.
 
-A function says once what a command takes. A parameter whose type is a dataclass stands for the options that are its
-fields. A command about a track is built anew for the track that is named: its help and its parser know what this track
-supports, and no other.
+A function declares the options of a command once. A parameter whose type is a dataclass expands to the options that
+are its fields. A command about a track is built for the track that is named: its help and its parser have the options
+of this track only.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Act = Callable[..., None]
 
 
 def flat(function: Act, options: Sequence[Option] = (), first: object = None, **arguments: Any) -> Act:
-    """A function as typer reads it: groups of options taken apart, and `**own` replaced by a track's options.
+    """A function for typer: groups of options are expanded, and `**own` is replaced by a track's options.
 
-    options: those that are given arrive as keyword arguments. first: the first argument, which the command line does
-    not take then. arguments: parameter → its annotation here, in place of its own.
+    options: passed as keyword arguments if given. first: a fixed first argument, which the command line then omits.
+    arguments: parameter → the annotation that replaces its own.
     """
     hints = get_type_hints(function, localns=dict.fromkeys(("Track", "Import"), object), include_extras=True)
     hints |= arguments
@@ -50,7 +50,7 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
     shown[place:place] = [_parameter(option) for option in options]
 
     def act(**given: Any) -> None:
-        importlib.import_module("shiftbench.tracks")  # which bring methods of their own
+        importlib.import_module("shiftbench.tracks")  # tracks register their own methods
         own = {option.name: _checked(option, given.pop(option.name)) for option in options}
         grouped = {
             name: kind(**{each.name: given.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
@@ -92,10 +92,10 @@ def _checked(option: Option, value: Any) -> Any:
 
 
 class TrackCommand(TyperCommand):
-    """A command whose first argument may name a track, and which is then built for that track.
+    """A command whose first argument may name a track, for which the command is then built.
 
-    names: of the tracks. form: what the command does for one of them. is_only: whether it does nothing else. noun: what
-    the names are of. others: first arguments that are no track's name, but as good.
+    names: of the tracks. form: the command for one track. is_only: whether a track is required. noun: the kind of name,
+    for messages. others: further valid first arguments that are not tracks.
     """
 
     names: Callable[[], Sequence[str]]
@@ -105,18 +105,18 @@ class TrackCommand(TyperCommand):
     others: tuple[str, ...] = ()
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Parse the arguments with the command of the track that they name, or with this one if they name none."""
+        """Parse the arguments with the command of the track that they name, or else with this command."""
         command, rest, name = self.chosen(args)
         if command is not self:
             return command.make_context(f"{info_name} {name}", rest, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def chosen(self, args: Sequence[str]) -> tuple[TyperCommand, list[str], str]:
-        """The command that the arguments are for, these without the name that chose it, and this name.
+        """The command for these arguments, the arguments without the track's name, and this name.
 
         Raises:
-            SettingsError: naming options that others support, but not this one.
-            UnknownNameError: if the command is about tracks alone, and the first argument is none.
+            SettingsError: naming options that only other tracks support.
+            UnknownNameError: if a track is required, and the first argument is not one.
         """
         words = [_Word(arg) for arg in args]
         left = _left(self, words)
@@ -142,7 +142,7 @@ class TrackCommand(TyperCommand):
         return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)  # type: ignore[return-value]
 
     def _refuse(self, left: Sequence[str], *, subject: str) -> None:
-        """Refuse options that only others support; those that nobody knows are left to the parser."""
+        """Refuse options that only other tracks support; unknown ones are left to the parser."""
         unknown = dict.fromkeys(word.partition("=")[0] for word in left if word.startswith("-") and word != "-")
         if unknown and (found := [word for word in unknown if word in self._known()]):
             raise SettingsError(self._unsupported(subject, found))
@@ -162,7 +162,7 @@ class TrackCommand(TyperCommand):
 def by_track(
     form: Callable[[str], Act], *, names: Callable[[], Sequence[str]] | None = None, **others: Any
 ) -> type[TrackCommand]:
-    """The class of a command with a form for each track; see `TrackCommand`."""
+    """The class of a command with a version for each track; see `TrackCommand`."""
     return type(
         "ByTrack", (TrackCommand,), {"form": staticmethod(form), "names": staticmethod(names or _tracks), **others}
     )
@@ -175,19 +175,19 @@ def _tracks() -> Sequence[str]:
 
 
 class _Word(str):
-    """A word of the command line; two that are spelt alike are told apart by identity."""
+    """A word of the command line, so that equal words are distinct objects."""
 
 
 def _left(command: TyperCommand, words: Sequence[str]) -> list[str]:
-    """The words that a command's own options do not take: arguments, and options that it does not have."""
+    """The words that a command's own options do not consume: arguments, and options that it does not have."""
     context = command.context_class(command, ignore_unknown_options=True, resilient_parsing=True)
     parser = command.make_parser(context)
-    parser._args = []  # its arguments would be taken out, too
+    parser._args = []  # otherwise its arguments would be consumed, too
     return list(parser.parse_args(args=list(words))[1])
 
 
 def _first(left: Sequence[str], names: Sequence[str]) -> int | None:
-    """The place of the first argument; what follows an unknown option is its value, unless it is one of the names."""
+    """The position of the first argument; a word after an unknown option is its value, unless it is a name."""
     for place, word in enumerate(left):
         if word.startswith("-") and word != "-":
             continue

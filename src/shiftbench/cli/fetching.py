@@ -24,14 +24,14 @@ To = Annotated[
     Path | None, typer.Option("--to", help="Folder for it [$SHIFTBENCH_DATA or the user's cache, then the track].")
 ]
 Accept = Annotated[bool, typer.Option("--accept-licence", help="You have read the licence and accept it.")]
-Url = Annotated[str | None, typer.Option("--url", help="Take the archive from this address.")]
+Url = Annotated[str | None, typer.Option("--url", help="Download the archive from this address.")]
 Listing = Annotated[bool, typer.Option("--list", help="Only list the archives, their addresses and their licence.")]
-Verify = Annotated[bool, typer.Option("--verify", help="Hash a file that is there already again.")]
+Verify = Annotated[bool, typer.Option("--verify", help="Hash an existing file again.")]
 Unpack = Annotated[bool, typer.Option("--unpack", help="Also unpack it into a folder beside it.")]
 
 
 def options(track: Track) -> tuple[Option, ...]:
-    """What `fetch` takes of a track: the names of its archives."""
+    """The options of `fetch` for a track: the names of its archives."""
     from shiftbench.track import Option
 
     known = tuple(archive.name for archive in track.archives)
@@ -48,7 +48,7 @@ def fetch(
     unpack: Unpack = False,
     **own: Any,
 ) -> None:
-    """Download an official archive of a track; goes on where an interrupted download stopped."""
+    """Download an official archive of a track; an interrupted download is resumed."""
     from shiftbench import fetch as fetching
 
     archives = track.archives
@@ -64,7 +64,7 @@ def fetch(
     accepted = accept_licence or fetching.accepted(archive, folder) or _accepts(archive)
     with _bytes_bar() as progress:
         fetched = fetching.fetch(archive, folder, accept_licence=accepted, verify=verify, progress=progress)
-    known = "recorded now; compared with from here on" if fetched.new else "as recorded"
+    known = "recorded now, for later comparison" if fetched.new else "as recorded"
     say(f"file:   {fetched.path}\nsize:   {fetched.size:,} bytes\nsha256: {fetched.sha256} ({known})")
     if unpack:
         place = folder / archive.file.split(".")[0]
@@ -86,7 +86,7 @@ def _terms(archive: Archive) -> str:
 
 
 def _accepts(archive: Archive) -> bool:
-    """Show the licence to whoever sits at the terminal, and ask; no one there accepts nothing."""
+    """Show the licence and ask for acceptance; false if there is no terminal."""
     if not sys.stdin.isatty():
         return False
     note(f"{archive.name}: {archive.about}\n{_terms(archive)}\nIt asks you to {archive.licence.asks}")
@@ -95,7 +95,7 @@ def _accepts(archive: Archive) -> bool:
 
 @contextmanager
 def _bytes_bar() -> Iterator[Progress]:
-    """Bytes, speed and time left on stderr; silent where stderr is no terminal."""
+    """A bar of bytes, speed and remaining time on stderr; silent if stderr is not a terminal."""
     from rich import progress as bar
     from rich.console import Console
 
@@ -108,7 +108,7 @@ def _bytes_bar() -> Iterator[Progress]:
         rows: dict[str, bar.TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
-            if stage not in rows:  # what was here before counts as done, not as fast
+            if stage not in rows:  # bytes downloaded earlier count as done, but not towards the speed
                 rows[stage] = bars.add_task(stage, total=total or None, completed=done)
             bars.update(rows[stage], completed=done, total=total or None)
 

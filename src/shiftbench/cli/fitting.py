@@ -1,4 +1,4 @@
-"""Commands of people who make predictions: run, partition, fit, predict."""
+"""Commands that make predictions: run, partition, fit, predict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shiftbench.output import writing
 
 
 def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
-    """What the command line says of methods, instead of what a settings file says of them."""
+    """The methods given on the command line, which replace those of a settings file."""
     if names and preset:
         raise SettingsError(f"expected --method or --preset, found both ({', '.join(names)}; {preset}). Drop one.")
     if not names and not preset:
@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines.
 
-    `shiftbench run TRACK --help` lists what a track takes.
+    `shiftbench run TRACK --help` lists the options of a track.
     """
     from shiftbench import pipeline, settings
 
@@ -69,10 +69,10 @@ def run(
     }  # fmt: skip
     base = settings.read_checked(config) if config else {}
     if table is not None and base.get("table") != str(table):
-        base.pop("table_sha256", None)  # it belongs to the table the settings name
+        base.pop("table_sha256", None)  # it belongs to the table named in the settings
     chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
     if (method or preset) and (base.get("methods") or base.get("method")):
-        note(f"note: the methods of {config} give way to {'--preset' if preset else '--method'}")
+        note(f"note: {'--preset' if preset else '--method'} replaces the methods of {config}")
     folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
     with writing(
@@ -104,7 +104,7 @@ def partition(
     rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
-    chosen = (rules, target, division.clusters, division.cut_clusters)  # and what the file of settings says
+    chosen = (rules, target, division.clusters, division.cut_clusters)  # combined with the settings file below
     with (
         writing(folder, "partition", overwrite=overwrite, inputs=inputs, settings=chosen, tell=note) as place,
         progress_bar() as progress,
@@ -130,7 +130,7 @@ def partition(
     for warning in made.notes:
         note(f"warning: {warning}")
     if not target:
-        note("note: near-duplicates of train were looked for in every column without a role; --target leaves one out")
+        note("note: near-duplicates of train were searched in every column without a role; --target excludes one")
     say(f"manifest {made.manifest.hash}")
     say(f"written to {folder}")
 
@@ -150,7 +150,7 @@ def fit(
     computing: o.Computing,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Fit a method to the train part of a partitioned table; goes on where an interrupted fit stopped."""
+    """Fit a method to the train part of a partitioned table; an interrupted fit is resumed."""
     from shiftbench import pipeline, settings
 
     given = {
@@ -158,7 +158,7 @@ def fit(
         **learning.settings, "members": members,
     }  # fmt: skip
     base = settings.read_checked(config) if config else {}
-    for name in ("table_sha256", "partition"):  # of the table that the folder was made of
+    for name in ("table_sha256", "partition"):  # of the table that the folder was made from
         base.pop(name, None)
     words = _methods((method,) if method else (), None)
     chosen = settings.from_dict({**settings.merge(base, given), **words})
@@ -193,7 +193,7 @@ def predict(
     cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """Predict every row of a table; writes one Parquet file with what each member says."""
+    """Predict every row of a table; writes one Parquet file with the predictions of each member."""
     from shiftbench import pipeline
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")

@@ -1,4 +1,4 @@
-"""All commands; those about tracks have a form for each track, with the options that it declares."""
+"""All commands; those about tracks are built for each track, with the options that it declares."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TRACK = Annotated[
     str, typer.Argument(metavar="TRACK", help="The track's name; TRACK --help lists its options.", show_default=False)
 ]
 FORMAT = Annotated[
-    str, typer.Argument(metavar="FORMAT", help="Whose data; FORMAT --help lists its options.", show_default=False)
+    str, typer.Argument(metavar="FORMAT", help="Format of the data; FORMAT --help lists options.", show_default=False)
 ]
 
 
 def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
-    """Each command's name, what it does where no track is named, and its class."""
+    """Each command's name, its function without a track, and its class."""
     yield "run", flat(fitting.run), _by_track(benchmarking.run_of, benchmarking.run_options)
     plain: tuple[Any, ...] = (
         assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
@@ -49,7 +49,7 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
 def _by_track(
     act: Act, options: Options, arguments: Callable[[Track], dict[str, Any]] | None = None, **others: Any
 ) -> type[TrackCommand]:
-    """The class of a command that is `act` with these options for each track."""
+    """The class of a command that runs `act`, with these options, for each track."""
 
     def form(name: str) -> Act:
         from shiftbench.tracks import track

@@ -1,4 +1,4 @@
-"""The command that makes data of other benchmarks into data of a track."""
+"""The command that converts data of other benchmarks to a track's format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Source = Annotated[Path, typer.Argument(help="A file, or a folder of many at any
 
 
 def import_data(form: Import, source: Source, out: o.Out = None, overwrite: o.Overwrite = False, **own: Any) -> None:
-    """Make data of another benchmark into data of a track; goes on where it was stopped."""
+    """Convert data of another benchmark to a track's format; an interrupted import is resumed."""
     folder = out or Path(f"shiftbench-{form.name}")
     require_outside(source, folder)
     require_executor(own)
@@ -33,7 +33,7 @@ def import_data(form: Import, source: Source, out: o.Out = None, overwrite: o.Ov
         try:
             lines += form.write(source, place, progress=progress, **own)
         except ShiftbenchError as error:
-            if type(error) is not ShiftbenchError or overwrite:  # else what is whole is there
+            if type(error) is not ShiftbenchError or overwrite:  # otherwise the result is complete
                 raise
             damaged = error
     if damaged:

@@ -1,4 +1,4 @@
-"""What native libraries print on stderr, past Python: passed on at the end, without their crash reports."""
+"""Output of native libraries on stderr that bypasses Python: forwarded at the end, without crash reports."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PANIC = re.compile(rb"^(thread .*panicked at|--- PyO3 is resuming a panic)", re
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Keep what is written to file descriptor 2 by others than Python's `sys.stderr` until the block ends.
+    """Hold back what native code writes to file descriptor 2, bypassing `sys.stderr`, until the block ends.
 
-    A panic inside a library written in Rust reaches Python as an exception, which is answered in a sentence; the
-    report of it that Rust prints, with a stack of the library's own, goes no further. Where `sys.stderr` is not file
-    descriptor 2, as in a notebook, or there is no room for a temporary file anywhere, nothing is done.
+    A panic in a Rust library reaches Python as an exception, which is reported in one sentence; Rust's own report,
+    with the library's call stack, is dropped. If `sys.stderr` is not file descriptor 2, as in a notebook, or no disk
+    has room for a temporary file, nothing is held back.
     """
     stream = sys.stderr
     try:
@@ -55,7 +55,7 @@ def _temporary() -> IO[bytes] | None:
 
 
 def _pass_on(text: bytes) -> None:
-    """All up to the first report of a panic."""
+    """Forward everything up to the first report of a panic."""
     if panic := _PANIC.search(text):
         text = text[: panic.start()]
     if text.strip():
@@ -63,5 +63,5 @@ def _pass_on(text: bytes) -> None:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether an exception is the panic of a library written in Rust, which is no `Exception`."""
+    """Whether an exception is a panic of a Rust library, which is not a subclass of `Exception`."""
     return any(each.__name__ == "PanicException" for each in type(error).__mro__)

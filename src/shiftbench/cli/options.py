@@ -11,11 +11,11 @@ import typer
 
 from shiftbench.errors import SettingsError
 
-JOINED = {"--cluster": "+,"}  # what separates the names of an option where it is not a comma alone
+JOINED = {"--cluster": "+,"}  # separators of names in an option, if not only a comma
 
 
 def _filled(param: typer.CallbackParam, value: Any) -> Any:
-    """The value as given; an empty name, alone or in a list, is refused rather than passed over."""
+    """The given value; an empty name, alone or in a list, is refused rather than ignored."""
     word = max(param.opts, key=len)
     for given in value if isinstance(value, list) else [value]:
         names = [given]
@@ -24,7 +24,7 @@ def _filled(param: typer.CallbackParam, value: Any) -> Any:
         if given is not None and not all(name.strip() for name in names):
             raise SettingsError(
                 f"{word}: expected {'names' if len(names) > 1 else 'a name'}, found {given!r}. "
-                "Name something, or leave the option out."
+                "Give a name, or leave the option out."
             )
     return value
 
@@ -32,44 +32,44 @@ def _filled(param: typer.CallbackParam, value: Any) -> Any:
 named = partial(typer.Option, callback=_filled)  # an option whose value is a name, a list of names or a condition
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; default: shiftbench-… here.")]
-Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options given here win.")]
-Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all there are.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output path; default: shiftbench-… here.")]
+Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options override it.")]
+Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all.")]
 Executor = Annotated[
     str,
     named("--executor", help="Where members are trained: serial, processes, ray, ray=HOST:PORT, ray=local or slurm."),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Members trained at a time [all cores, or what a cluster has].")
+    int | None, typer.Option("--workers", min=1, help="Members trained at a time [all cores, or a cluster's].")
 ]
-Gpus = Annotated[int, typer.Option("--gpus", min=0, help="GPUs that each member has to itself.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Gpus = Annotated[int, typer.Option("--gpus", min=0, help="Number of GPUs reserved for each member.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result of this command.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 Many = list[str] | None
 
 Target = Annotated[str | None, named("--target", "-t", help="Column of the target.")]
 Task = Annotated[
     str | None,
-    named("--task", help="regression or classification; default: as the target's type."),
+    named("--task", help="regression or classification; default: by the target's type."),
 ]
 IdColumn = Annotated[
     str | None,
-    named("--id", help="Column of unique ids [id where there is one, else row numbers from 1]."),
+    named("--id", help="Column of unique ids [the column id, if there is one, else row numbers from 1]."),
 ]
-Time = Annotated[str | None, named("--time", help="Column of dates or times to cut by.")]
+Time = Annotated[str | None, named("--time", help="Column of dates or times to partition by.")]
 Fractions = Annotated[
     str | None,
     named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15]."),
 ]
 Gap = Annotated[
     str | None,
-    named("--gap", help="Least time between in-domain and shifted records, such as 7d."),
+    named("--gap", help="Minimum time between in-domain and shifted records, such as 7d."),
 ]
 Group = Annotated[str | None, named("--group", help="Column of groups, some of them shifted.")]
 Shifted = Annotated[Many, named("--shifted", help="Group values that are the shifted domain (repeat or a,b).")]
 InDomain = Annotated[Many, named("--in-domain", help="Group values that are the training domain.")]
 ShiftedIf = Annotated[str | None, named("--shifted-if", help="Condition of shifted records: 'wind >= 19'.")]
-By = Annotated[str | None, named("--by", help="Column whose groups stay whole when in-domain is sampled.")]
+By = Annotated[str | None, named("--by", help="Column whose groups stay whole when in-domain records are sampled.")]
 Shares = Annotated[
     str | None,
     named("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20]."),
@@ -79,7 +79,7 @@ Cluster = Annotated[
     named("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination."),
 ]
 CutClusters = Annotated[
-    bool, typer.Option("--cut-clusters", help="Let records of a cluster lie in train, dev and eval alike.")
+    bool, typer.Option("--cut-clusters", help="Allow records of a cluster in train, dev and eval alike.")
 ]
 Slice = Annotated[
     Many,
@@ -87,13 +87,13 @@ Slice = Annotated[
         "--slice", help="Column to break scores down by: values, fifths of numbers, months of dates (repeat or a,b)."
     ),
 ]
-Drop = Annotated[Many, named("--drop", help="Columns that are no features: names or globs (repeat or a,b).")]
-Keep = Annotated[Many, named("--keep", help="Columns that are features whatever else is said.")]
+Drop = Annotated[Many, named("--drop", help="Columns that are not features: names or globs (repeat or a,b).")]
+Keep = Annotated[Many, named("--keep", help="Columns that are features in any case.")]
 Threshold = Annotated[
     float | None, typer.Option("--threshold", help="Largest acceptable error (squared error in a regression).")
 ]
 TestSet = Annotated[
-    Many, typer.Option("--test-set", help="Further table to be scored on as a whole: NAME=FILE (repeat).")
+    Many, typer.Option("--test-set", help="Further table that is scored as a whole: NAME=FILE (repeat).")
 ]
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
 Rule = Annotated[str | None, named("--rule", help="published, exact or mixed; see the documentation.")]
@@ -103,7 +103,7 @@ Baseline = Annotated[
     list[str] | None,
     named("--baseline", help="Column that is itself a forecast of the target."),
 ]
-AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Go on where a feature gives the target away.")]
+AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Continue even if a feature reveals the target.")]
 Method = Annotated[str | None, named("--method", help="Method to fit [boosting], or package.module:NAME.")]
 Methods = Annotated[
     Many,
@@ -136,7 +136,7 @@ def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Division:
-    """How a table is divided into partitions."""
+    """Options for dividing a table into partitions."""
 
     time: Time = None
     group: Group = None
@@ -158,7 +158,7 @@ class Division:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The rules by their names in a settings file; None and empty where nothing is given."""
+        """The rules by their names in a settings file; None or empty if not given."""
         return {
             "id": self.id_column, "time": self.time, "fractions": self.fractions, "gap": _number_or_text(self.gap),
             "group": self.group, "shifted": listed(self.shifted), "in_domain": listed(self.in_domain),
@@ -167,7 +167,7 @@ class Division:
 
 
 def _number_or_text(value: str | None) -> str | float | None:
-    """A gap is a duration ("7d"), or a number where time is one."""
+    """A gap: a duration ("7d"), or a number if time is numeric."""
     try:
         return None if value is None else float(value)
     except ValueError:
@@ -176,7 +176,7 @@ def _number_or_text(value: str | None) -> str | float | None:
 
 @dataclass(frozen=True)
 class Computing:
-    """What a command computes with."""
+    """Options for cores and executors."""
 
     cores: Cores = 0
     executor: Executor = "processes"
@@ -186,7 +186,7 @@ class Computing:
 
 @dataclass(frozen=True)
 class Learning:
-    """Which columns a model may see."""
+    """Options for the columns that a model may see."""
 
     drop: Drop = None
     keep: Keep = None
@@ -194,13 +194,13 @@ class Learning:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """These by their names in a settings file."""
+        """These options by their names in a settings file."""
         return {"drop": listed(self.drop), "keep": listed(self.keep), "allow_leaks": self.allow_leaks or None}
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """How predictions are scored."""
+    """Options for scoring predictions."""
 
     rule: Rule = None
     replicates: Replicates = None
@@ -209,7 +209,7 @@ class Scoring:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """These by their names in a settings file, without the seed."""
+        """These options by their names in a settings file, without the seed."""
         return {"rule": self.rule, "replicates": self.replicates, "kind": self.intervals}
 
 
@@ -217,7 +217,7 @@ def test_sets(values: list[str] | None) -> dict[str, str]:
     """Test sets by name, from NAME=FILE.
 
     Raises:
-        SettingsError: naming each value of another form, and names that come twice.
+        SettingsError: naming each value in another form, and duplicate names.
     """
     pairs = [value.partition("=") for value in values or ()]
     wrong = [

@@ -1,4 +1,4 @@
-"""The command that checks a track's data and divides them; and what `run` needs of it."""
+"""The command that checks a track's data and divides them; also used by `run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shiftbench.progress import Progress
     from shiftbench.track import BatchJob, Option, Prepared, Track
 
-SLURM = "slurm"  # the executor whose work this process does not wait for
+SLURM = "slurm"  # the executor whose jobs this process does not wait for
 
 Source = Annotated[
     Path, typer.Argument(help="What was downloaded or made: an archive, a folder or a file.", show_default=False)
@@ -26,7 +26,7 @@ Source = Annotated[
 
 
 def options(track: Track) -> tuple[Option, ...]:
-    """What `prepare` takes of a track."""
+    """The options of `prepare` for a track."""
     return (*experiment(track), *track.options.get("prepare", ()), *spreading(track, "prepare"))
 
 
@@ -39,7 +39,7 @@ def experiment(track: Track) -> tuple[Option, ...]:
 
 
 def spreading(track: Track, command: str) -> tuple[Option, ...]:
-    """The options of a command whose work can be spread over processes or machines."""
+    """The options of a command whose work can be distributed over processes or machines."""
     from shiftbench.track import Option
 
     if command not in track.spreads:
@@ -52,7 +52,7 @@ def spreading(track: Track, command: str) -> tuple[Option, ...]:
 
 
 def require_executor(own: Mapping[str, Any]) -> None:
-    """Refuse an unknown executor before anything is done.
+    """Refuse an unknown executor before any work.
 
     Raises:
         UnknownNameError, SettingsError: as `shiftbench.executor.Executor.of`.
@@ -64,7 +64,7 @@ def require_executor(own: Mapping[str, Any]) -> None:
 
 
 def prepare(track: Track, source: Source, out: o.Out = None, overwrite: o.Overwrite = False, **own: Any) -> None:
-    """Check a track's data, convert them to what is read quickly, and divide them into partitions."""
+    """Check a track's data, convert them to a fast format, and divide them into partitions."""
     from shiftbench.track import MANIFEST, BatchJob
 
     folder = out or Path(f"shiftbench-{track.name}-data")
@@ -84,10 +84,10 @@ def prepare(track: Track, source: Source, out: o.Out = None, overwrite: o.Overwr
 
 
 def _made_before(track: Track, source: Path, folder: Path, own: Mapping[str, Any]) -> Prepared:
-    """What an earlier preparation of the same data in the same way has made; nothing is made anew.
+    """The result of an earlier preparation of the same data with the same options, if there is one.
 
     Raises:
-        SettingsError: if the data or the way were others.
+        SettingsError: if the data or the options were different.
     """
     from shiftbench.track import BatchJob
 
@@ -106,10 +106,9 @@ def _made_before(track: Track, source: Path, folder: Path, own: Mapping[str, Any
 def prepared_whole(
     track: Track, source: Path, folder: Path, own: Mapping[str, Any], *, progress: Progress, overwrite: bool = False
 ) -> Prepared | BatchJob:
-    """Prepare data aside; only when all is done they take the place of what is in the folder.
+    """Prepare data in a temporary folder, which replaces `folder` on success.
 
-    Work that can be spread goes on from what a preparation that was cut off has left there; of other work nothing
-    stays.
+    Distributed work resumes from what an interrupted preparation left; other work starts anew.
 
     Raises:
         SettingsError: as `shiftbench.output.writing`.
@@ -129,7 +128,7 @@ def prepared_whole(
 
 
 def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Mapping[str, Any]) -> None:
-    """Say what to do with the script of a Slurm array."""
+    """Print what to do with the script of a Slurm array."""
     from shiftbench.executor import slurm
     from shiftbench.track import MANIFEST
 
@@ -138,8 +137,8 @@ def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Ma
         if option.name in own and option.name not in ("executor", "workers"):
             values = own[option.name] if option.repeatable else [own[option.name]]
             then += [word for value in values for word in (option.word, str(value))]
-    if job.script is None:  # a kill came between the last piece of work and the move
-        say("all is made already; only this is left:")
+    if job.script is None:  # killed between the last piece of work and the move
+        say("all parts are complete; only this is left:")
     else:
         if not slurm.found():
             note("note: the command sbatch is not on PATH here: submit the script on a machine of the cluster")
@@ -148,7 +147,7 @@ def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Ma
 
 
 def _say_prepared(name: str, prepared: Prepared) -> None:
-    """Say what was prepared, and what to do with it."""
+    """Print what was prepared, and the next command."""
     for entry in prepared.notes:
         note(f"note: {entry}")
     for part, count in prepared.counts.items():
@@ -159,4 +158,4 @@ def _say_prepared(name: str, prepared: Prepared) -> None:
     if all(prepared.counts.get(part) for part in ("train", "dev_in")):
         say(f"next: shiftbench run {name} --data {prepared.folder}")
     else:
-        note("note: there is nothing to train on, or nothing to stop a training by: a run needs train and dev_in")
+        note("note: train or dev_in is missing: a run needs records for training and for early stopping")

@@ -19,12 +19,12 @@ Source = Annotated[Path, typer.Argument(metavar="FILE", help="A file of the trac
 
 
 def options(track: Track) -> tuple[Option, ...]:
-    """What `show` takes of a track."""
+    """The options of `show` for a track."""
     return track.options.get("show", ())
 
 
 def arguments(track: Track) -> dict[str, Any]:
-    """What the argument of `show` is called for a track."""
+    """The name of the argument of `show` for a track."""
     if track.show is None:
         return {}
     told = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)

@@ -1,4 +1,4 @@
-"""What the command line says: results on stdout, progress, warnings and errors on stderr."""
+"""Output of the command line: results on stdout, progress, warnings and errors on stderr."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from shiftbench.report.picture import Picture
 
 INTERRUPTED = 130  # the exit code of Ctrl-C
-SILENT_S = 30.0  # of a log without a word
-MOST_PROBLEMS = 40  # that are printed
+SILENT_S = 30.0  # between lines of progress in a log
+MOST_PROBLEMS = 40  # printed at most
 
 
 def say(text: str = "") -> None:
@@ -37,7 +37,7 @@ def note(text: str) -> None:
 
 
 def complain(error: ShiftbenchError) -> None:
-    """Print the problems of an error, a line each, and how many more there are."""
+    """Print the problems of an error, one per line, and how many more there are."""
     problems = error.problems or (str(error),)
     for problem in problems[:MOST_PROBLEMS]:
         note(f"error: {problem}")
@@ -46,17 +46,17 @@ def complain(error: ShiftbenchError) -> None:
 
 
 def cores_or_all(cores: int) -> int:
-    """The cores asked for; 0 stands for those this process may use."""
+    """The number of cores; 0 stands for all that this process may use."""
     return cores or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores or os.cpu_count() or 1
 
 
 @contextmanager
 def computing(how: Computing, *folders: Path) -> Iterator[int]:
-    """Let members be trained where the command line says, which must see these folders; the cores of this process.
+    """Train members in the chosen executor, whose workers must see these folders; yields the cores of this process.
 
     Raises:
-        UnknownNameError, SettingsError, MissingExtraError: for an executor that is unknown or not there, and workers
-            that lack a folder or this package; nothing has been begun then.
+        UnknownNameError, SettingsError, MissingExtraError: for an unknown or unavailable executor, and workers that
+            lack a folder or this package; raised before any work.
     """
     from shiftbench import executor
 
@@ -69,9 +69,9 @@ def computing(how: Computing, *folders: Path) -> Iterator[int]:
 
 @aborts.left
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr, a line a stage. Where stderr is no terminal, a line every half minute, so that a log
-    tells that work goes on. Our warnings become lines above it; those of libraries are for developers, who ask for them
-    with `python -W`.
+    """A progress bar on stderr, one line per stage. If stderr is not a terminal, a line every half minute shows in a
+    log that work continues. Our warnings become lines above it; those of libraries are for developers, who can enable
+    them with `python -W`.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -93,7 +93,7 @@ def progress_bar() -> Iterator[Progress]:
                 last = time.monotonic()
                 note(f"{stage}: {done:,} of {total:,}")
             if stage not in rows:
-                for row in rows.values():  # what came before is done
+                for row in rows.values():  # earlier stages are done
                     bars.update(row, completed=bars.tasks[row].total)
                 rows[stage] = bars.add_task(stage, total=total)
             bars.update(rows[stage], completed=done, total=total)

@@ -1,4 +1,4 @@
-"""Output folders: made aside, moved whole, marked with what they hold; what the mark does not list is never touched."""
+"""Output folders: built in a temporary place, moved whole, with a list of their files; no other file is touched."""
 
 from shiftbench.output.folder import adding, require_outside, writing
 from shiftbench.output.lock import alone

@@ -17,12 +17,12 @@ from shiftbench.output import lock
 FORMAT = "shiftbench output folder in the making 1"
 SIZE = 512  # bytes, written by one call over the old content: after a kill the file holds the old or the new state
 
-# Nothing is under way; the earlier result is being taken over; the new one is being made; it is whole, and takes the
-# place of the earlier one; it has done so, and the earlier one is being removed. Or: a single file is being written.
+# In this order: no step is pending; the earlier result is being taken over; the new one is being made; it is complete
+# and replaces the earlier one; the earlier one is being removed. Or: a single file is being written.
 IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING = "idle", "taking over", "making", "swapping", "removing"
 ONE_FILE = "one file"
 STEPS = (IDLE, TAKING_OVER, MAKING, SWAPPING, REMOVING, ONE_FILE)
-# What may stand there instead: a link, which is not followed, a folder, a socket, a named pipe or a device.
+# Other kinds of file in its place: a link, which is not followed, a folder, a socket, a named pipe or a device.
 NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EEXIST)
 NOTHING, TAKEN_OVER, REPLACED = "nothing", "taken over", "replaced"
 
@@ -59,13 +59,13 @@ class Journal:
             os.ftruncate(self.file.fileno(), SIZE)
             self.file.seek(0)
             self.file.write(json.dumps({"format": FORMAT, **asdict(state)}).ljust(SIZE - 1).encode() + b"\n")
-        except OSError as error:  # which names no file where the disk is full
+        except OSError as error:  # a full disk gives an error without a file name
             error.filename = str(self.path)
             raise
         self.state = state
 
     def end(self) -> None:
-        """Let the file go when it is closed. It is not written: a kill before leaves the last step on record."""
+        """Remove the file when it is closed. It is not written: a kill before that leaves the last step on record."""
         self.state = State()
 
     def clear(self) -> None:
@@ -112,7 +112,7 @@ def journal(path: Path, given: Path, *, of: str = "folder") -> Iterator[Journal]
 
 def _read(file: IO[bytes], path: Path) -> State:
     content = file.read(SIZE + 1).strip(b"\0")
-    if not content:  # new, or its writer was killed before the first word
+    if not content:  # new, or its writer was killed before the first write
         return State()
     try:
         value = json.loads(content)

@@ -13,7 +13,7 @@ from typing import IO
 
 from shiftbench.errors import TableError
 
-LOCK = ".fetch.lock"  # in a folder that a process works in
+LOCK = ".fetch.lock"  # in a folder that a process is using
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _FAR = 1 << 30  # the byte that Windows locks: it may not be read while it is
 
@@ -29,14 +29,14 @@ def locked(path: Path) -> Iterator[IO[bytes]]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         with os.fdopen(handle, "r+b", buffering=0) as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):  # reading it might never end
-                raise OSError(errno.EEXIST, "something that is no file is in the place of a lock", str(path))
+                raise OSError(errno.EEXIST, "expected a lock file, found something that is not a file", str(path))
             try:
                 _lock(handle)
             except OSError as error:
                 if error.errno not in BUSY:
                     raise
                 raise BlockingIOError(errno.EAGAIN, "another process holds the lock", str(path)) from None
-            if _same(handle, path):  # else its last holder has removed it since it was opened
+            if _same(handle, path):  # otherwise its last holder removed it after it was opened
                 yield file
                 return
 
@@ -81,7 +81,7 @@ def alone(folder: Path) -> Iterator[None]:
         ) from None
     finally:
         if new:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # not empty
                 folder.rmdir()
 
 

@@ -30,18 +30,18 @@ _HASHED: dict[tuple[int, ...], str] = {}
 
 @dataclass(frozen=True)
 class Entry:
-    """A file as it was written, or (without a hash) an empty folder."""
+    """Size and hash of a file when it was written, or (without a hash) an empty folder."""
 
     size: int
     sha256: str
 
     @classmethod
     def of(cls, path: Path) -> Entry:
-        """A file or an empty folder as it is now."""
+        """The entry of an existing file or empty folder."""
         return cls(0, "") if path.is_dir() else cls(path.stat().st_size, _sha256(path))
 
     def holds(self, path: Path) -> bool:
-        """Whether a file or an empty folder is still as it was written; a link and a device never are."""
+        """Whether a file or an empty folder is unchanged since it was written; always false for links and devices."""
         found = path.lstat()
         if stat.S_ISDIR(found.st_mode):
             return not self.sha256 and not any(path.iterdir())
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Mark:
-    """What an output folder holds, by path in it.
+    """The files of an output folder, by path relative to it.
 
     made_by: the command. coming: files that are being replaced, as they will be.
     """
@@ -67,13 +67,13 @@ class Mark:
         files.write_text(folder / MARK, json.dumps(content, indent=1, sort_keys=True) + "\n")  # ASCII: names may be odd
 
     def lists(self, name: str, path: Path) -> bool:
-        """Whether a file is one that the command wrote, as it wrote it."""
+        """Whether the command wrote a file, and it is unchanged."""
         if path.name == LOCK and not path.lstat().st_size:
             return True
         return any(name in each and each[name].holds(path) for each in (self.files, self.coming))
 
     def foreign(self, folder: Path, own: Container[str] = ()) -> list[str]:
-        """What in the folder the command did not write, or not as it is now; `own` as for `contents`."""
+        """Names of files in the folder that the command did not write, or that were changed; `own`: see `contents`."""
         return [name for name, path in contents(folder, own) if not self.lists(name, path)]
 
 
@@ -114,7 +114,7 @@ def is_inside(name: str) -> bool:
 
 
 def listing(folder: Path, *, without: Container[str] = ()) -> dict[str, Entry]:
-    """Every file and empty folder in a folder as it is now, but for some."""
+    """Entries of every existing file and empty folder in a folder, except those in `without`."""
     return {
         name: Entry.of(path)
         for name, path in contents(folder)
@@ -139,13 +139,13 @@ def contents(folder: Path, own: Container[str] = ()) -> Iterator[tuple[str, Path
 
 
 def first(folder: Path, own: Container[str] = ()) -> list[os.DirEntry[str]]:
-    """What lies directly in a folder, by name, without its mark and `own`: see `Place.own`."""
+    """Direct children of a folder, by name, without its mark and `own`: see `Place.own`."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     return [entry for entry in entries if entry.name != MARK and entry.name not in own]
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether two paths are the same file, link or empty folder, or equal ones: nothing is lost if either goes."""
+    """Whether two paths are the same or equal files, links or empty folders: nothing is lost if either is removed."""
     try:
         kinds = {stat.S_IFMT(path.lstat().st_mode) for path in (one, other)}
         if len(kinds) > 1:

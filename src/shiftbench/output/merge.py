@@ -51,7 +51,7 @@ def move(folder: Path, source: Path, new: Mapping[str, Entry], *, made_by: str, 
 
 
 def _write(mark: Mark, folder: Path, *, aside: Path) -> None:
-    """Write a mark by way of another folder: what a kill leaves of it is not taken for a file of the user's."""
+    """Write a mark through another folder, so that what a kill leaves is not mistaken for one of the user's files."""
     with files.staged(folder, aside):
         mark.write(folder)
 
@@ -67,7 +67,7 @@ def remove(folder: Path, name: str) -> None:
     path = folder / name
     path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     for above in Path(name).parents[:-1]:
-        with suppress(OSError):  # it is not empty
+        with suppress(OSError):  # not empty
             (folder / above).rmdir()
 
 

@@ -32,7 +32,7 @@ class Place:
 
     @classmethod
     def of(cls, folder: Path) -> Place:
-        """The place of a folder that is there or not.
+        """The place of a folder, which need not exist.
 
         Raises:
             SettingsError: if it is a file.
@@ -73,7 +73,7 @@ class Place:
         return tuple(path.name for path in neighbours)
 
     def told(self, path: Path) -> Path:
-        """A path in the form in which the user gave the folder: absolute or relative."""
+        """A path in the user's notation for the folder: absolute or relative."""
         return path if self.given.is_absolute() else Path(os.path.relpath(path))
 
     def require_free(self, path: Path) -> None:
@@ -86,7 +86,7 @@ class Place:
 
 
 def named(names: Iterable[str]) -> str:
-    """The first few names of many, for messages."""
+    """The first few names, for messages."""
     found = sorted(names)
     more = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
     return ", ".join(map(repr, found[:MOST_NAMED])) + more
@@ -101,7 +101,7 @@ def parents(path: Path) -> Iterator[None]:
         yield
     finally:
         for above in missing:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # not empty
                 above.rmdir()
 
 
@@ -128,7 +128,7 @@ def final(path: Path) -> Path:
 
 
 def folder_of(path: Path) -> Path:
-    """The parent folder of a file or folder, of a temporary one that of its final place."""
+    """The parent folder of a file or folder; for a temporary one, that of its final place."""
     place = _AT_WORK.get(path.resolve())
     named = place.given if place else path
     return (named.resolve() if named.name in ("", "..") else named).parent

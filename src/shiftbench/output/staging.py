@@ -1,4 +1,4 @@
-"""The folder beside an output file in which its temporary files are made: what a kill leaves is known, and removed.
+"""A folder beside an output file for its temporary files, so that what a kill leaves can be identified and removed.
 
 While a file `t.csv` is written, its parent holds `.t.csv.shiftbench` (lock and journal) and `.t.csv.making`. As with
 output folders, nothing with these names is touched unless the journal records it.
@@ -20,11 +20,11 @@ from shiftbench.output.place import ADVICE, Place, named, parents
 
 @contextmanager
 def staging(path: Path) -> Iterator[None]:
-    """While the block runs, `files.replacing` makes what ends beside `path` in a folder that nobody else writes to.
+    """While the block runs, `files.replacing` writes temporary files of `path` in a folder of their own.
 
     Raises:
         SettingsError: if another process is writing the file, an interrupted command has begun a folder of that name,
-            or there is something that is not ours under the names of the folder or its lock.
+            or the names of the folder or its lock are taken by something else.
     """
     place = Place(path, path.parent.resolve() / path.name)
     with parents(place.path), steps.journal(place.journal, path, of="file") as journal:
@@ -48,7 +48,7 @@ def discard(place: Place, journal: Journal) -> None:
     """Remove the temporary files of a command that writes a single file, if the journal records one.
 
     Raises:
-        SettingsError: naming what is no temporary file of ours, which stays.
+        SettingsError: naming files that are not temporary files of ours, which are kept.
     """
     if journal.state.step != steps.ONE_FILE:
         return

@@ -40,8 +40,8 @@ class Transaction:
         """Complete or undo the step that a killed command was in; work that can be resumed is kept.
 
         Returns:
-            Whether what is there now is the result of this very command, on these inputs, which was killed before it
-            could end.
+            Whether the folder now holds the result of this very command, on these inputs, which was killed before it
+            could finish.
         """
         before = self.journal.state
         self._end_step()
@@ -162,7 +162,7 @@ class Transaction:
         return [name for name, path in there if bool(mark and mark.lists(name, path)) is not foreign]
 
     def _take_over(self, names: Iterable[str]) -> None:
-        """Bring files of the earlier result into the new one, as hard links where the file system has them."""
+        """Bring files of the earlier result into the new one, as hard links if the file system supports them."""
         for name in names:
             source, target = self.place.path / name, self.place.making / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +234,7 @@ class Transaction:
         try:
             left = _removed(earlier, beside=self.place.path) if earlier.is_dir() and not earlier.is_symlink() else []
         except OSError as error:
-            self.journal.write(made="")  # this command ends all the same
+            self.journal.write(made="")  # this command succeeds anyway
             self.tell(f"note: the earlier result could not be removed from {earlier}: {error}; the next run goes on")
             return
         if left:

@@ -1,4 +1,4 @@
-"""The partition engine: rules over columns, the partitions they make, their manifest and what leaks between them."""
+"""The partition engine: rules over columns, the partitions they define, their manifest, and leakage between them."""
 
 from shiftbench.partition.engine import Partition, partition
 from shiftbench.partition.leakage import Leakage, leakage

@@ -1,6 +1,6 @@
-"""What each axis of the rules (time, group, condition) says of each record: which populations it fits, as bits.
+"""For each axis of the rules (time, group, condition), the populations that each record fits, as bits.
 
-Bit 1 is in_domain, 2 dev_out, 4 eval_out. A record belongs to a population if every axis agrees: bitwise and.
+Bit 1 is in_domain, 2 dev_out, 4 eval_out. A record belongs to a population if all axes agree: bitwise and.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BIT = {name: np.uint8(1 << place) for place, name in enumerate(POPULATIONS)}
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: the populations each record fits [N], and the shifted partitions that have a rule of it."""
+    """One axis: the populations each record fits [N], and the shifted partitions with a rule on it."""
 
     name: str
     bits: Bits
@@ -40,7 +40,7 @@ def axes(frame: pl.DataFrame, rules: Rules) -> tuple[list[Axis], windows.Edges]:
     """The axes that have rules, in the order time, group, condition, and the windows of time.
 
     Raises:
-        PartitionError: naming everything that is wrong on any axis.
+        PartitionError: listing the problems of all axes.
     """
     found: list[Axis] = []
     edges: windows.Edges = {}
@@ -81,7 +81,7 @@ def _group(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
     listed = sorted({value for own in named for value in own})
     _check_known(values, listed)
     ruled = frozenset(name for name, own in zip(SHIFTED, (dev, evaluation), strict=True) if own)
-    known: frozenset[str | None] = frozenset((None, *listed))  # None stands for all values that no rule lists
+    known: frozenset[str | None] = frozenset((None, *listed))  # None stands for all values not listed in a rule
     if not ruled:
         ruled, dev, evaluation = frozenset(SHIFTED), known - in_domain, known - in_domain
     accepted = (
@@ -101,11 +101,11 @@ def _check_known(values: pl.Series, listed: Sequence[str]) -> None:
 
 
 def _looked_up(values: pl.Series, bits: Mapping[str | None, int]) -> Bits:
-    """The bits of each of N values; those of None for a value that is not listed."""
+    """The bits of each of N values; an unlisted value has those of None."""
     others, listed = bits[None], {value: own for value, own in bits.items() if value is not None}
     if len(listed) > MOST_COMPARED:
         return values.replace_strict(listed, default=others, return_dtype=pl.UInt8).to_numpy()
-    # Comparing with a few values, one after the other, is faster than looking each value up.
+    # Comparing with a few values one by one is faster than looking up each value.
     chosen = pl.lit(others, pl.UInt8)
     for value, own in listed.items():
         chosen = pl.when(pl.col(values.name) == value).then(pl.lit(own, pl.UInt8)).otherwise(chosen)
@@ -118,7 +118,7 @@ def _condition(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
         return []
     ruled = frozenset(fits) & frozenset(SHIFTED)
     if "in_domain" not in fits:
-        # Not known to be shifted is not enough: a record whose condition is open fits neither side.
+        # A record whose condition is null fits neither side: in-domain records must be known not to be shifted.
         fits["in_domain"] = pl.all_horizontal([~fits[name] for name in sorted(ruled)])
     found = evaluated(frame, fits)
     bits = np.zeros(frame.height, np.uint8)
@@ -128,10 +128,10 @@ def _condition(frame: pl.DataFrame, rules: Rules) -> list[Axis]:
 
 
 def conditions(frame: pl.DataFrame, keys: Mapping[str, Sequence[str]], rules: Rules) -> dict[str, pl.Expr]:
-    """For each name, its `where` and `ranges` under the given keys as one open condition; names without are left out.
+    """For each name, its `where` and `ranges` under the given keys as one condition; names without any are left out.
 
     Raises:
-        PartitionError: naming everything that is wrong in any of them.
+        PartitionError: listing the problems of all of them.
     """
     found: dict[str, pl.Expr] = {}
     problems: list[str] = []
@@ -163,7 +163,7 @@ def _range(column: str, pair: Range) -> str:
 
 
 def evaluated(frame: pl.DataFrame, fits: Mapping[str, pl.Expr]) -> dict[str, npt.NDArray[np.bool_]]:
-    """Open conditions over the table, as bool [N] each; what is open is false."""
+    """Conditions evaluated over the table, as bool [N] each; null counts as false."""
     try:
         found = frame.select(expr.fill_null(value=False).alias(name) for name, expr in fits.items())
     except pl.exceptions.PolarsError as error:

@@ -1,9 +1,9 @@
 """Keeps clusters on one side: all records of a cluster go to train, or to dev (dev_in, dev_out), or to eval.
 
 A cluster with in-domain records goes to the side drawn for these, so that the shares hold; of its shifted records only
-those that fit this side are used. A cluster of shifted records only goes to dev or eval, with probabilities by how
-many of its records fit each. Clusters are laid out along a line as in `sampling.whole_groups`; those with in-domain
-records only, with both, and with shifted records only have a line each, so that the shares hold for each kind.
+those that fit this side are used. A cluster with only shifted records goes to dev or eval, with probabilities
+proportional to the records that fit each. Clusters are laid out along a line as in `sampling.whole_groups`, with one
+line each for clusters of in-domain, of mixed, and of shifted records, so that the shares hold for each kind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Flags = npt.NDArray[np.bool_]
 class Sided:
     """The partition of the records of whole clusters.
 
-    drawn: the partitions. left: how many records fit a partition of another side than their cluster's, by reason.
+    drawn: the partitions. left: the number of records that fit only another side than their cluster's, by reason.
     """
 
     drawn: Draw
@@ -44,11 +44,11 @@ class Sided:
 def one_side(frame: pl.DataFrame, rules: Rules, fits: Bits, own: Mapping[str, Flags]) -> Sided:
     """Divide the records of a table [N] so that every cluster of `rules.apart` lies on one side.
 
-    fits: the populations that each record fits. own: in-domain partition → the in-domain records [N] that its own
-    condition claims; the others are sampled into the partitions that have none.
+    fits: the populations that each record fits. own: in-domain partition → the in-domain records [N] that meet its
+    own condition; the others are sampled into the partitions without one.
 
     Raises:
-        PartitionError: if the groups of `by` and the clusters cut each other.
+        PartitionError: if the groups of `by` and the clusters overlap without one containing the other.
     """
     values = _units(frame, rules)
     eligible = _eligible(rules, fits, own)
@@ -87,13 +87,13 @@ def _units(frame: pl.DataFrame, rules: Rules) -> pl.Series:
         return groups.alias("cluster")
     raise PartitionError(
         f"by={rules.by!r}, apart={rules.apart!r}: expected the groups of one to lie within those of the other, found "
-        "some that cut each other, so that both cannot stay whole. Drop --by, or allow clusters on both sides with "
+        "some that cut each other, so both cannot stay whole. Drop --by, or allow clusters on both sides with "
         "--cut-clusters."
     )
 
 
 def _eligible(rules: Rules, fits: Bits, own: Mapping[str, Flags]) -> dict[str, Flags]:
-    """Partition → the records [N] that may be in it, if their cluster is on its side."""
+    """Partition → the records [N] that may be in it if their cluster is on its side."""
     in_domain = (fits & BIT["in_domain"]).view(np.bool_)
     free = in_domain & ~np.logical_or.reduce([*own.values(), np.zeros(len(fits), np.bool_)])
     total = sum(rules.shares[name] for name in IN_DOMAIN if name not in own)
@@ -115,7 +115,7 @@ def _counts(values: pl.Series, eligible: Mapping[str, Flags]) -> pl.DataFrame:
 
 
 def _sides(counts: pl.DataFrame, rules: Rules) -> npt.NDArray[np.int8]:
-    """The side of each cluster, as its place in `SIDES`, [C]."""
+    """The side of each cluster as an index into `SIDES`, [C]."""
     inside, outside = (np.zeros((len(counts), len(SIDES))) for _ in range(2))
     for name in counts.columns[1:]:
         weights, shifted = _weights(int(name), rules)

@@ -1,4 +1,4 @@
-"""Counting in long columns: a slice at a time, which the processor's cache holds, and without a sort of all."""
+"""Order statistics of long columns: by slices that fit into the processor's cache, without sorting everything."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ ROWS_AT_ONCE = 2**16
 CELL_BITS = 12
 
 Numbers = npt.NDArray[Any]
-Place = tuple[Any, int, int]  # the value at a place, how many of all are less, how many less or equal
+Place = tuple[Any, int, int]  # the value at a position, the number of values below it, and at most equal to it
 
 
 def slices(records: int) -> Iterator[slice]:
-    """The rows 0 … N - 1, so many at once as the cache holds."""
+    """The rows 0 … N - 1 in slices that fit into the cache."""
     for first in range(0, records, ROWS_AT_ONCE):
         yield slice(first, first + ROWS_AT_ONCE)
 
 
 def parts(values: pl.Series) -> Iterator[tuple[slice, Numbers]]:
-    """A column of numbers [N] as slices of rows and the values there, without a copy."""
+    """A column of numbers [N] as slices of rows with their values, without a copy."""
     before = 0
     for chunk in values.get_chunks():
         numbers = chunk.to_numpy()
@@ -34,9 +34,9 @@ def parts(values: pl.Series) -> Iterator[tuple[slice, Numbers]]:
 
 
 def standing_at(values: pl.Series, places: Sequence[int]) -> list[Place]:
-    """What a sort of numbers [N], none missing, would put at each of the places 0 … N - 1, and its ranks.
+    """The values that sorting numbers [N] (without nulls) would put at the positions `places`, with their ranks.
 
-    Whole numbers are counted into cells by their highest bits; only a cell that holds a place is sorted.
+    Whole numbers are counted into cells by their highest bits; only cells that contain a position are sorted.
     """
     if values.dtype.is_float():
         numbers = values.to_numpy()
@@ -57,11 +57,11 @@ def standing_at(values: pl.Series, places: Sequence[int]) -> list[Place]:
 
 
 def _celled(values: pl.Series) -> Iterator[tuple[Numbers, Numbers]]:
-    """Slices of whole numbers [N], and the cell of each: the highest bits of its distance from the least of all."""
+    """Slices of whole numbers [N], and the cell of each: the highest bits of its distance from the minimum."""
     low, high = (int(edge) for edge in (values.min(), values.max()))  # type: ignore[arg-type]
     shift = max(0, (high - low).bit_length() - CELL_BITS)
     for _, part in parts(values):
-        distance = (part - part.dtype.type(low)).view(f"u{part.dtype.itemsize}")  # wraps around where it must
+        distance = (part - part.dtype.type(low)).view(f"u{part.dtype.itemsize}")  # overflow wraps correctly
         yield part, distance >> distance.dtype.type(shift)
 
 

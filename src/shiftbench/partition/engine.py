@@ -1,4 +1,4 @@
-"""From a table and rules to its partitions: train, dev_in, dev_out, eval_in and eval_out, and what belongs to none."""
+"""Assigns the records of a table by rules to train, dev_in, dev_out, eval_in and eval_out, or to no partition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shiftbench.partition.sampling import Draw, Sampler
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
 from shiftbench.tables.rows import native_ids
 
-DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes what is left
+DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes the rest
 FEW = 30
 FAR = 0.05
 UNUSED = np.uint8(255)
@@ -31,14 +31,14 @@ NAMES = pl.Enum(PARTITIONS)
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A table's records and where they belong.
+    """A table's records and their partitions.
 
-    table: the records [N], as they were given.
-    ids: [N] unique: Int64 where they are whole numbers, as row numbers are, text where not.
-    assignment: [N] name of the partition, or null for unused; held as an Enum of the five names.
-    unused: how many records belong to none, by reason.
+    table: the records [N], unchanged.
+    ids: [N] unique: Int64 if they are whole numbers, such as row numbers, else text.
+    assignment: [N] name of the partition, or null for unused; an Enum of the five names.
+    unused: the number of records in no partition, by reason.
     windows: population → (start, end) of its window of time, start included, end not, None for open.
-    warnings: what to know about the partitions; nothing here makes them wrong.
+    warnings: notes on the partitions; none of them makes the partitions invalid.
     """
 
     table: pl.DataFrame
@@ -53,7 +53,7 @@ class Partition:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Records of each partition, all five."""
+        """The number of records of each of the five partitions."""
         return {name: int((self.assignment == name).sum()) for name in PARTITIONS}
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -70,19 +70,19 @@ class Partition:
 def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None) -> Partition:
     """Assign every record of a table [N] to one partition or to none.
 
-    ids: [N], instead of those that the rules name: the row numbers of a table of which rows have been dropped.
+    ids: [N], instead of the column named in the rules: row numbers of a table from which rows have been dropped.
 
-    Each axis of the rules (time, group, condition) says which of the populations in-domain, dev_out and eval_out a
-    record fits; it belongs to those that every axis agrees on. In-domain records are then drawn into train, dev_in
-    and eval_in by the hash of their ids, or by clusters where these stay on one side (`apart`). The partitions are
-    disjoint: a record has one of five names or none, an axis without in-domain rule lets in only what its shift rules
-    leave, and records that written rules claim for both sides are an error. Neither the order of rows nor any other
-    column moves a record.
+    Each axis of the rules (time, group, condition) determines which of the populations in-domain, dev_out and eval_out
+    a record fits; it belongs to those on which all axes agree. In-domain records are then drawn into train, dev_in
+    and eval_in by the hash of their ids, or by clusters if these stay on one side (`apart`). The partitions are
+    disjoint: a record has one of five names or none, an axis without an in-domain rule accepts only what its shift
+    rules leave, and records that explicit rules assign to both sides are an error. Neither the order of rows nor any
+    other column affects a record's partition.
 
     Raises:
-        TableError: if ids are missing, empty or used twice.
-        PartitionError: naming all that is wrong: columns that are absent, missing values of time or group, misspelt
-            group values, overlapping rules, and every empty partition with what emptied it.
+        TableError: if ids are missing, empty or not unique.
+        PartitionError: listing all problems: absent columns, missing values of time or group, misspelt group values,
+            overlapping rules, and every empty partition with the cause.
     """
     _check_columns(frame, rules)
     ids = native_ids(frame, rules.id, where="the table") if ids is None else ids
@@ -132,7 +132,7 @@ def _missing(column: pl.Series) -> int:
 
 
 def _agreed(found: list[Axis], records: int) -> Bits:
-    """The populations that all axes agree on, [N]."""
+    """The populations on which all axes agree, [N]."""
     fits = np.full(records, _ruled(found))
     for axis in found:
         fits &= axis.bits
@@ -140,7 +140,7 @@ def _agreed(found: list[Axis], records: int) -> Bits:
 
 
 def _ruled(found: list[Axis]) -> np.uint8:
-    """The populations that records can belong to: in_domain, and what any axis has a rule of."""
+    """The populations that records can belong to: in_domain, and those with a rule on any axis."""
     everything = BIT["in_domain"]
     for name in SHIFTED:
         if any(name in axis.ruled for axis in found):
@@ -159,7 +159,7 @@ def _check_overlap(fits: Bits, ids: pl.Series) -> None:
 
 
 def _own(frame: pl.DataFrame, rules: Rules, fits: Bits) -> dict[str, Flags]:
-    """In-domain partition → the in-domain records [N] that its own condition claims; those without one are left out."""
+    """In-domain partition → the in-domain records [N] that meet its own condition; those without one are left out."""
     own = evaluated(frame, conditions(frame, {name: (name,) for name in IN_DOMAIN}, rules))
     own = {name: member & (fits & BIT["in_domain"] > 0) for name, member in own.items()}
     if twice := int(np.count_nonzero(sum(own.values()) > 1)):
@@ -170,7 +170,7 @@ def _own(frame: pl.DataFrame, rules: Rules, fits: Bits) -> dict[str, Flags]:
 
 
 def _in_domain(rules: Rules, fits: Bits, own: dict[str, Flags], sampler: Sampler) -> Draw:
-    """Records with a condition of their own first; the rest sampled into the partitions that have none."""
+    """Records of partitions with a condition first; the rest is sampled into the partitions without one."""
     left = fits & BIT["in_domain"] > 0
     drawn: Draw = {name: np.flatnonzero(member) for name, member in own.items()}
     for rows in drawn.values():
@@ -195,9 +195,9 @@ def _sizes(rules: Rules, names: list[str], records: int) -> dict[str, int]:
 
 
 def _exact_sizes(rules: Rules, names: list[str], records: int) -> dict[str, int]:
-    """The shares of so many records, rounded down; the last of train, dev_in, eval_in with a share takes what is left.
+    """The sizes of shares, rounded down; the last of train, dev_in, eval_in with a share takes the rest.
 
-    A share is meant as it was written: the fraction nearest to it with a denominator up to 10^9.
+    A share stands for the fraction nearest to it with a denominator up to 10^9, so that 0.1 means one tenth.
     """
     shares = {name: Fraction(rules.shares[name]).limit_denominator(10**9) for name in names if rules.shares[name]}
     sizes = {name: int(share / sum(shares.values()) * records) for name, share in shares.items()}
@@ -217,7 +217,7 @@ def _shifted(rules: Rules, fits: Bits, sampler: Sampler) -> Draw:
 
 
 def _to_train(drawn: Draw, rules: Rules, sampler: Sampler) -> Draw:
-    """What dev_in and eval_in have over their `at_most` goes to train, if shares and no conditions made all of them."""
+    """Records of dev_in and eval_in beyond their `at_most` go to train, unless a condition made any of these."""
     sampled = [name for name in IN_DOMAIN if name not in {*rules.where, *rules.ranges}]
     over = [name for name in sampled if len(drawn[name]) > rules.at_most.get(name, len(drawn[name]))]
     if "train" not in sampled:
@@ -232,7 +232,7 @@ def _to_train(drawn: Draw, rules: Rules, sampler: Sampler) -> Draw:
 
 
 def _cut(drawn: Draw, rules: Rules, sampler: Sampler) -> tuple[Draw, dict[str, int]]:
-    """Partitions brought down to their `sizes` and `at_most`, and how many records that left over."""
+    """Partitions reduced to their `sizes` and `at_most`, and the number of records left over."""
     problems = []
     kept, surplus = {}, {}
     for name, rows in drawn.items():
@@ -259,7 +259,7 @@ def _asked(rules: Rules, found: list[Axis]) -> set[str]:
 
 
 def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: Rules) -> list[str]:
-    """A problem for every partition that was asked for and is empty: what removed its records."""
+    """A problem for every required partition that is empty, with what removed its records."""
     problems = []
     for name in PARTITIONS:
         if name in asked and not len(drawn[name]):
@@ -270,8 +270,8 @@ def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: R
             elif rules.apart is not None:
                 reason = (
                     f"{fitting:,} records fit its rules, but each {rules.apart} is kept on one side of train, dev and "
-                    "eval, and none of those fell to it. Name smaller clusters, raise its share, or let clusters lie "
-                    "on both sides with --cut-clusters"
+                    "eval, and no cluster was assigned to it. Name smaller clusters, raise its share, or allow "
+                    "clusters on both sides with --cut-clusters"
                 )
             else:
                 reason = (
@@ -292,7 +292,7 @@ def _removals(found: list[Axis], bit: np.uint8, records: int) -> str:
 
 
 def _unused(codes: Bits, fits: Bits, found: list[Axis], surplus: Mapping[str, int]) -> dict[str, int]:
-    """Records in no partition by reason; the counts sum to all of them."""
+    """The number of records in no partition, by reason."""
     reasons = {reason: count for reason, count in surplus.items() if count}
     alone = int(np.count_nonzero((codes == UNUSED) & (fits > 0))) - sum(reasons.values())
     if alone:
@@ -331,7 +331,7 @@ def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
             if abs(share - wanted) > FAR:
                 warned.append(f"{name}: its window holds {share:.1%} of the records, not {wanted:.1%}: equal times.")
     if found and not any(len(drawn[name]) for name in SHIFTED):
-        warned.append("no record is shifted: dev_out and eval_out are empty, so nothing can be said about a shift.")
+        warned.append("no record is shifted: dev_out and eval_out are empty, so a shift cannot be assessed.")
     if whole := rules.by or rules.apart:
         records = sum(len(drawn[name]) for name in IN_DOMAIN)
         for name in IN_DOMAIN:

@@ -1,4 +1,4 @@
-"""A keyed 64-bit hash of ids, fully specified here, so that a draw is the same everywhere and for ever.
+"""A keyed 64-bit hash of ids, fully specified here so that draws are the same everywhere and in every version.
 
 With all arithmetic modulo 2^64,
 
@@ -9,9 +9,9 @@ the hash of a text of B bytes in UTF-8 under a seed is h after
 
     h = step(0, seed);  h = step(h, w) for each word w;  h = step(h, B)
 
-where the words are the bytes taken 8 at a time, least significant byte first, the last word filled with zeros.
-A whole number has the hash of its decimal text ("7", "-12"), so that it matters not in which form ids are kept.
-`mix` is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014). The hash spreads ids evenly; it keeps no secrets.
+where the words are the bytes taken 8 at a time, least significant byte first, the last word padded with zeros.
+A whole number has the hash of its decimal text ("7", "-12"), so the column type of ids does not matter.
+`mix` is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014). The hash is uniform, but not cryptographic.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Positions = npt.NDArray[np.intp]
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 TAILS = np.array([2 ** (8 * kept) - 1 for kept in range(9)], np.uint64)  # keeps the first 0 … 8 bytes of a word
 ROWS_AT_ONCE = 2**16
-MOST = 10**19 - 1  # the largest number whose digits are reckoned; 2^63 - 1 is below it
+MOST = 10**19 - 1  # the largest number whose digits are computed; 2^63 - 1 is below it
 FOUR_DIGITS = np.array([int.from_bytes(b"%04d" % number, "little") for number in range(10_000)], np.uint64)
 
 
 def keyed_hash(ids: pl.Series, *, seed: int) -> Hashes:
-    """The hash of each of N texts or whole numbers (none missing) under `seed`, uint64 [N].
+    """The hash of each of N texts or whole numbers (without nulls) under `seed`, uint64 [N].
 
     Raises:
         PartitionError: if the seed is not a whole number of 0 … 2^64 - 1.
@@ -44,7 +44,7 @@ def keyed_hash(ids: pl.Series, *, seed: int) -> Hashes:
     start = step(np.zeros(1, np.uint64), np.array([seed], np.uint64))
     hashed = _hashed_numbers if ids.dtype.is_integer() else _hashed
     hashes = np.empty(len(ids), np.uint64)
-    # Slices that fit into the cache; a single joined text of everything would not.
+    # In slices that fit into the cache; one joined text would not.
     for first in range(0, len(ids), ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
         hashes[rows] = hashed(ids[rows], start)
@@ -52,13 +52,13 @@ def keyed_hash(ids: pl.Series, *, seed: int) -> Hashes:
 
 
 def smallest(hashes: Hashes, ids: pl.Series, size: int, *, rows: Positions | None = None) -> Flags:
-    """Which of N hashes are the `size` smallest, bool [N]; equal hashes count in the order of their ids as text.
+    """Whether each of N hashes is among the `size` smallest, bool [N]; ties are ordered by the ids as text.
 
-    rows: where the N records stand in `ids`; as they come if None.
+    rows: positions of the N records in `ids`; None means all in order.
     """
     if size >= len(hashes) or size == 0:
         return np.full(len(hashes), size > 0)
-    # Hashes are spread evenly, so that nearly always those below this edge are enough to look through.
+    # Hashes are uniform, so those below this bound nearly always suffice.
     near = hashes[below(hashes, (size + 10 * size**0.5) / len(hashes))]
     candidates = near if len(near) >= size else hashes
     last = np.partition(candidates, size - 1)[size - 1]
@@ -70,7 +70,7 @@ def smallest(hashes: Hashes, ids: pl.Series, size: int, *, rows: Positions | Non
 
 
 def below(hashes: Hashes, share: float) -> Flags:
-    """Which of N hashes lie in the first `share` (0 … 1) of their range, bool [N]."""
+    """Whether each of N hashes lies in the first `share` (0 … 1) of their range, bool [N]."""
     edge = int(share * 2**64)
     return np.ones(len(hashes), np.bool_) if edge >= 2**64 else hashes < np.uint64(edge)
 
@@ -79,7 +79,7 @@ def _hashed(texts: pl.Series, start: Hashes) -> Hashes:
     lengths = texts.str.len_bytes().to_numpy().astype(np.int64)
     joined: bytes = texts.str.join("").cast(pl.Binary)[0]
     data = joined + bytes(8)
-    # A word may start at any byte: the view's step is one byte.
+    # A word may start at any byte: the view has a stride of one byte.
     words = np.ndarray((len(joined) + 1,), "<u8", data, strides=(1,))
     starts = np.cumsum(lengths) - lengths
     hashes = np.repeat(start, len(texts))
@@ -96,7 +96,7 @@ def _hashed(texts: pl.Series, start: Hashes) -> Hashes:
 
 
 def _hashed_numbers(numbers: pl.Series, start: Hashes) -> Hashes:
-    """As `_hashed` of the decimal texts, by arithmetic."""
+    """The same as `_hashed` of the decimal texts, by arithmetic."""
     values = numbers.to_numpy()
     low, high = int(values.min()), int(values.max())
     if low < 0 or high > MOST:
@@ -107,7 +107,7 @@ def _hashed_numbers(numbers: pl.Series, start: Hashes) -> Hashes:
         return _of_digits(values, shortest, start)
     hashes = np.empty(len(values), np.uint64)
     for digits in range(shortest, longest + 1):
-        # The least of `digits` digits; that of one digit is 0, not 1.
+        # The smallest number with `digits` digits; for one digit it is 0, not 1.
         least = np.uint64(10 ** (digits - 1) if digits > 1 else 0)
         rows = np.flatnonzero((values >= least) & (values < np.uint64(10**digits)))
         hashes[rows] = _of_digits(values[rows], digits, start)
@@ -115,7 +115,7 @@ def _hashed_numbers(numbers: pl.Series, start: Hashes) -> Hashes:
 
 
 def _of_digits(values: Hashes, digits: int, start: Hashes) -> Hashes:
-    """The hashes of numbers [N] that all have so many digits; a word holds eight of them, from the left."""
+    """Hashes of numbers [N] that all have this number of digits; a word holds eight digits, from the left."""
     hashes = start
     for left in range(digits, 0, -8):
         held = min(8, left)
@@ -127,13 +127,13 @@ def _of_digits(values: Hashes, digits: int, start: Hashes) -> Hashes:
 
 
 def _parted(values: Hashes, unit: int) -> tuple[Hashes, Hashes]:
-    """How many whole units numbers [N] hold, and what is left; numpy's own remainder is much slower."""
+    """Quotient and remainder of numbers [N]; numpy's own remainder is much slower."""
     whole = values // np.uint64(unit)
     return whole, values - whole * np.uint64(unit)
 
 
 def step(hashes: Hashes, words: Hashes) -> Hashes:
-    """Take one more word into each of N hashes, as defined above."""
+    """Add one word to each of N hashes, as defined above."""
     mixed = (hashes ^ words) + GAMMA
     mixed ^= mixed >> np.uint64(30)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)

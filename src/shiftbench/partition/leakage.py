@@ -1,4 +1,4 @@
-"""What the partitions share that they should not: ids, clusters, days, near-duplicate rows, too short a gap in time."""
+"""Leakage between partitions: shared ids, clusters and days, near-duplicate rows, too short a gap in time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED
 
 MOST_EXAMPLES = 3
-NOTABLE = 0.01  # of an evaluation partition's records near-duplicated in train
+NOTABLE = 0.01  # share of an evaluation partition's records with a near-duplicate in train
 
 Severity = Literal["information", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("information", "warning", "error")
@@ -27,7 +27,7 @@ SEVERITIES: tuple[Severity, ...] = ("information", "warning", "error")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found: how bad, what kind, a sentence, how much of it where, and a few examples."""
+    """One finding: severity, kind, a sentence, counts by partition, and a few examples."""
 
     severity: Severity
     kind: str  # "ids", "clusters", "days", "duplicates", "gap", "note"
@@ -41,14 +41,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Leakage:
-    """All findings, the worst first, and the columns in which near-duplicates were looked for."""
+    """All findings, the worst first, and the columns in which near-duplicates were searched."""
 
     findings: tuple[Finding, ...]
     compared: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that make the partition unfit for use."""
+        """The findings that make the partition unusable."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Leakage:
         return {"findings": [asdict(finding) for finding in self.findings], "compared": list(self.compared)}
 
     def text(self) -> str:
-        """One line a finding, the worst first."""
+        """One line per finding, the worst first."""
         return "\n".join(f"{finding.severity}: {finding}" for finding in self.findings) or "no leakage found"
 
 
@@ -68,23 +68,23 @@ def leakage(
     clusters: Sequence[str] = (),
     features: Sequence[str] = (),
 ) -> Leakage:
-    """What the train partition of a table [N] shares with each of the others.
+    """Leakage from the train partition of a table [N] to each of the others.
 
     clusters: columns (or "a+b", combinations) whose values (station, patient) should perhaps not be on both sides.
-    features: columns that make two rows near-duplicates if they agree in all of them: numbers to a hundredth of the
-        column's standard deviation, anything else exactly. Default: every column but those with a role in the rules.
+    features: two rows are near-duplicates if they agree in all of these columns: numbers to a hundredth of the
+        column's standard deviation, anything else exactly. Default: every column without a role in the rules.
 
-    An error is an id on both sides, a group of `by` or a cluster of `apart` that was cut, or a gap in
-    time shorter than the rules say.
-    All near-duplicates are found and nothing else is called one (see `near_duplicates`), unless so many records are
-    similar that a finding says that not all were compared.
+    Errors are ids on both sides, groups of `by` or clusters of `apart` that were cut, and a gap in time shorter
+    than the rules require.
+    Exactly the near-duplicates are found (see `near_duplicates`), unless so many records are similar that a finding
+    states that not all pairs were compared.
 
     Raises:
         UnknownNameError: for a cluster or feature column that is not in the table.
         PartitionError: if the table is not the one that was partitioned.
     """
     joined = [part for name in clusters for part in keys.parts(name, frame.columns)]
-    schema = frame.schema  # made anew at each look
+    schema = frame.schema  # the property is computed at each access
     for name in (*joined, *features):
         if name not in schema:
             raise UnknownNameError("column", name, frame.columns)
@@ -125,7 +125,7 @@ def _ids(partition: Partition) -> list[Finding]:
 
 
 def _shared(values: pl.Series, partition: Partition) -> dict[str, pl.Series]:
-    """For each other partition, those of its distinct values that train has too."""
+    """For each other partition, its distinct values that train has, too."""
     train = values.filter(partition.assignment == "train").unique()
     own = {name: values.filter(partition.assignment == name).unique() for name in _others(partition)}
     shared = {name: unique.filter(unique.is_in(train.implode())).drop_nulls().sort() for name, unique in own.items()}
@@ -133,7 +133,7 @@ def _shared(values: pl.Series, partition: Partition) -> dict[str, pl.Series]:
 
 
 def _clusters(values: pl.Series, partition: Partition, rules: Rules) -> list[Finding]:
-    """In-domain scores are too good with clusters on both sides; shifted ones are meant to differ otherwise."""
+    """Clusters on both sides make in-domain scores too good; shifted partitions differ in other ways."""
     found = []
     shared = _shared(values, partition)
     apart = values.name == rules.apart
@@ -164,10 +164,10 @@ def _days(times: pl.Series, partition: Partition) -> list[Finding]:
 
 
 def _gap(times: pl.Series, partition: Partition, rules: Rules) -> list[Finding]:
-    """The distance in time between in-domain and shifted records; an error where it is shorter than the rules say."""
+    """The distance in time between in-domain and shifted records; an error if shorter than the rules require."""
     in_domain = times.filter(partition.assignment.is_in(IN_DOMAIN))
     wanted = 0.0 if rules.gap is None else windows.duration(rules.gap, times.dtype)
-    # Windows written out for both sides may overlap, if another axis keeps the records apart.
+    # Explicit windows of both sides may overlap if another axis separates the records.
     apart = rules.fractions is not None or "in_domain" not in rules.windows or rules.gap is not None
     found = []
     for name in SHIFTED:
@@ -178,7 +178,7 @@ def _gap(times: pl.Series, partition: Partition, rules: Rules) -> list[Finding]:
         distance = max((other.min() - own.max()).item(), (own.min() - other.max()).item())
         broken = apart and (distance <= 0 or distance < wanted)
         what = f"{name} and the in-domain records are {_span(distance, times.dtype)} apart in time"
-        what += f", but the rules ask for {rules.gap or 'separate windows'}." if broken else "."
+        what += f", but the rules require {rules.gap or 'separate windows'}." if broken else "."
         found.append(Finding("error" if broken else "information", "gap", what, {name: len(shifted)}))
     return found
 
@@ -192,7 +192,7 @@ def _span(distance: float, dtype: DataType) -> str:
 
 
 def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
-    """Rows of another partition that equal a row of train in every feature, exactly or nearly."""
+    """Rows of other partitions that equal a row of train in every feature, exactly or nearly."""
     train = (partition.assignment == "train").arg_true().to_numpy().astype(np.intp)
     others = (partition.assignment != "train").arg_true().to_numpy().astype(np.intp)
     if not features.width or not len(train) or not len(others):

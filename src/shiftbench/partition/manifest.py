@@ -1,7 +1,7 @@
-"""The manifest: which records each partition holds and the rules that made it, with a hash that every score carries.
+"""The manifest: the records of each partition and the rules behind them, with a hash that accompanies every score.
 
-A folder holds `manifest.json`, `assignment.parquet` (id, partition), `leakage.json` and, if asked, one Parquet file
-for each partition. The manifest is written last: where there is one, the rest is whole.
+A folder holds `manifest.json`, `assignment.parquet` (id, partition), `leakage.json` and optionally one Parquet file
+for each partition. The manifest is written last: if it exists, the rest is complete.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ MANIFEST, ASSIGNMENT, LEAKAGE = "manifest.json", "assignment.parquet", "leakage.
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a partition is. Only `rules`, `digests` and `source` make its hash.
+    """The description of a partition. Its hash depends only on `rules`, `digests` and `source`.
 
     rules: the settings of the rules, with the seed.
     counts: records of each partition. unused: records outside all partitions, by reason.
     windows: population → [start, end) of its window of time.
     digests: partition → SHA-256 of its sorted ids, see `digest`.
-    source: SHA-256 of the table's file, or None if the table came from no file.
+    source: SHA-256 of the table's file, or None without a file.
     files: name → SHA-256 of each file beside the manifest.
     """
 
@@ -54,7 +54,7 @@ class Manifest:
 
     @classmethod
     def of(cls, partition: Partition, rules: Rules, *, source: str | os.PathLike[str] | None = None) -> Manifest:
-        """The manifest of the partition that `rules` made; `source` is the file its table was read from."""
+        """The manifest of a partition by `rules`; `source` is the file its table was read from."""
         return cls(
             rules=rules.to_settings(),
             counts=partition.counts,
@@ -69,14 +69,14 @@ class Manifest:
     def hash(self) -> str:
         """SHA-256 of rules, digests and source in canonical JSON (sorted keys, no spaces, ASCII).
 
-        File bytes, versions and times have no part in it, so equal partitions have equal hashes everywhere.
+        It does not depend on file bytes, versions and times, so equal partitions have equal hashes everywhere.
         """
         content = {"rules": self.rules, "digests": self.digests, "source": self.source}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, the hash among them."""
+        """Plain JSON values, including the hash."""
         return {"format": FORMAT, "hash": self.hash, **dataclasses.asdict(self)}
 
     @classmethod
@@ -84,7 +84,7 @@ class Manifest:
         """The manifest that `to_json` wrote.
 
         Raises:
-            PartitionError: if the value is no manifest, is damaged, or was changed after it was written.
+            PartitionError: if the value is not a manifest, is damaged, or was changed after it was written.
         """
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             found = value.get("format") if isinstance(value, dict) else type(value).__name__
@@ -95,23 +95,23 @@ class Manifest:
             name for name in names if name not in value or (name in mappings) != isinstance(value[name], dict)
         ]:
             raise PartitionError(
-                f"{where}: expected whole entries, found {', '.join(damaged)} damaged. Write it again."
+                f"{where}: expected valid entries, found {', '.join(damaged)} damaged. Write it again."
             )
         try:
             manifest = cls(**{name: value[name] for name in names})
             found = manifest.hash
         except (TypeError, ValueError) as error:
-            raise PartitionError(f"{where}: expected a whole manifest, found: {error}. Write it again.") from None
+            raise PartitionError(f"{where}: expected a complete manifest, found: {error}. Write it again.") from None
         if value.get("hash") != found:
             raise PartitionError(f"{where}: expected the hash {found}, found {value.get('hash')}: it was changed.")
         return manifest
 
 
 def digest(ids: pl.Series) -> str:
-    """SHA-256 of a set of ids, text or whole numbers; all 64-bit numbers in it least significant byte first.
+    """SHA-256 of a set of ids, text or whole numbers; 64-bit numbers are hashed least significant byte first.
 
-    Text: the lengths in bytes of all ids (64 bits each), then their UTF-8, the ids sorted by their bytes. With the
-    lengths no two sets read alike. Whole numbers: -1, which is no length, then the ids (64 bits each), sorted.
+    Text: the lengths in bytes of all ids (64 bits each), then their UTF-8, the ids sorted by their bytes. The lengths
+    make the encoding unique. Whole numbers: -1, which cannot be a length, then the ids (64 bits each), sorted.
     """
     ordered = ids.sort()
     if ids.dtype.is_integer():
@@ -136,9 +136,9 @@ def write_manifest(
 ) -> Manifest:
     """Write a partition's folder, the manifest last, and return the manifest.
 
-    frames: whether to write the records of each partition too; a Parquet file or a lazy table is what they are taken
-        from in a stream, see `write_parts`.
-    written: files of the folder that are there already and belong to it; the manifest names them too.
+    frames: whether to write the records of each partition, too; a Parquet file or a lazy table is a source from which
+        they are streamed, see `write_parts`.
+    written: existing files that belong to the folder; the manifest lists them, too.
 
     Raises:
         TableError: if the folder cannot be written.
@@ -164,7 +164,7 @@ def write_manifest(
 
 
 def _clear(folder: Path, kept: Collection[str]) -> None:
-    """Take an older manifest away first, then its files: never a manifest beside files of another partition."""
+    """Remove an older manifest before its files, so that no manifest is ever beside files of another partition."""
     if not (folder / MANIFEST).exists():
         return
     for name in (MANIFEST, ASSIGNMENT, LEAKAGE, *FILES.values()):
@@ -189,9 +189,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
 
 
 def verify(folder: str | os.PathLike[str]) -> tuple[str, ...]:
-    """What is wrong with a folder: the manifest, every file that is gone or differs, ids that do not match it.
+    """Problems of a folder: an invalid manifest, missing or changed files, ids that do not match the manifest.
 
-    An empty tuple means that all is as it was written.
+    An empty tuple means that the folder is unchanged.
     """
     try:
         manifest = read_manifest(folder)

@@ -1,14 +1,14 @@
 """Finds every record that has a near-duplicate in train, without comparing all pairs.
 
 Two records are near-duplicates if each number of one differs from that of the other by at most TOLERANCE standard
-deviations of its column, and everything else (text, dates, booleans, missing and infinite values) is equal. The
+deviations of its column, and all other values (text, dates, booleans, missing and infinite values) are equal. The
 distance is thus the largest difference in any column, in units of that column's standard deviation over the finite
 values of the partitioned records. A column whose standard deviation is zero or lost in rounding is compared exactly.
 
 The search is a grid join (Böhm, Braunmüller, Krebs and Kriegel, "Epsilon grid order", SIGMOD 2001). A column is divided
 into cells wider than the tolerance, so that a near-duplicate of a value lies in the same cell or, if the value is near
 an edge, in the adjacent one; such a record is entered in both. Column by column, the most selective first, records
-whose cell holds no record of the other side are dropped, until few pairs are left; these are compared in full.
+whose cell contains no record of the other side are dropped, until few pairs are left; these are compared in full.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from shiftbench.check import Flags, Vector
 from shiftbench.partition.hashing import Hashes, Positions, step
 
 TOLERANCE = 0.01  # standard deviations
-WIDE, NARROW = 20.0, 3.0  # widths of cells in tolerances: wide ones double few records, narrow ones part dense data
-OFFSET = 0.382  # of a cell: zero and other round numbers, of which there are many, lie inside cells
-SAMPLED = 2_000  # records by which columns are ranked
+WIDE, NARROW = 20.0, 3.0  # cell widths in tolerances: wide ones duplicate few records, narrow ones split dense data
+OFFSET = 0.382  # of a cell, so that zero and other frequent round numbers lie inside cells
+SAMPLED = 2_000  # records used to rank columns
 PAIRS_AT_ONCE = 1_000_000
-FEW_PAIRS = 4  # pairs a record that are compared without looking for further columns to drop them by
+FEW_PAIRS = 4  # pairs per record that are compared at once instead of narrowing them down by further columns
 MOST_PAIRS = 2_000_000_000
 ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True)
 class Twins:
-    """Which records have a twin: their rows [K], ascending, and for each the row of a twin in train.
+    """Records with a twin in train: their rows [K], ascending, and for each the row of one twin.
 
     complete: whether all pairs that could be twins were compared.
     """
@@ -48,7 +48,7 @@ class Twins:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column [N] of the table, and how far two of its values may lie apart; 0 if they must be equal."""
+    """A column [N] of the table, and the tolerance between two of its values; 0 if they must be equal."""
 
     values: pl.Series
     tolerance: float
@@ -75,7 +75,7 @@ class _Column:
         return _words(np.floor(self._places(rows, width)))
 
     def near_cells(self, rows: Positions, width: float) -> tuple[Hashes, Hashes]:
-        """The first and the last cell that values within the tolerance of each value may lie in."""
+        """The first and the last cell that can contain values within the tolerance of each value."""
         if not self.tolerance:
             words = self.words(rows)
             return words, words
@@ -93,7 +93,7 @@ class _Column:
             return same
         here, there = self.numbers(one), self.numbers(other)
         equal = (here == there) | (np.isnan(here) & np.isnan(there))
-        with np.errstate(invalid="ignore"):  # infinity less infinity
+        with np.errstate(invalid="ignore"):  # infinity minus infinity
             near: Flags = equal | (np.abs(here - there) <= self.tolerance)
         return near
 
@@ -112,7 +112,7 @@ def equal(features: pl.DataFrame, train: Positions, others: Positions) -> Twins:
 def near(features: pl.DataFrame, train: Positions, others: Positions, *, known: Twins) -> Twins:
     """The rows among `others` [Q] that have a near-duplicate in `train` [T].
 
-    known: those that have an equal one, which is near enough.
+    known: those that have an equal row, which need no search.
     """
     columns = _columns(features, np.concatenate([train, others]))
     left = others[~np.isin(others, known.rows)]
@@ -120,7 +120,7 @@ def near(features: pl.DataFrame, train: Positions, others: Positions, *, known: 
     join.narrow_down(columns, WIDE)
     found = [known]
     if not join.is_small:
-        # Records that share a narrow cell in every column are within the tolerance: in dense data, most of them.
+        # Records that share a narrow cell in every column are within the tolerance; in dense data most do.
         found.append(join.in_one_cell(columns))
         join.drop(found[-1].rows)
         join.narrow_down([column for column in columns if column.tolerance], NARROW)
@@ -156,7 +156,7 @@ def _tolerance(values: pl.Series) -> float:
 
 
 def _matched(train_keys: Hashes, train: Positions, keys: Hashes, rows: Positions) -> Twins:
-    """The rows whose key some row of train has, each once, and the first such row of train."""
+    """The rows that share a key with a row of train, each once, and the first such row of train."""
     met = pl.Series(keys).is_in(pl.Series(train_keys).implode()).to_numpy()
     frame = pl.DataFrame({"key": keys[met], "row": rows[met]}).unique("row", maintain_order=True)
     known = pl.Series(train_keys).is_in(frame["key"].implode()).to_numpy()
@@ -166,7 +166,7 @@ def _matched(train_keys: Hashes, train: Positions, keys: Hashes, rows: Positions
 
 
 class _Join:
-    """The candidates left on both sides: their rows, and a key of the cells they are in so far."""
+    """The remaining candidates on both sides: their rows, and a key of their cells so far."""
 
     def __init__(self, train: Positions, others: Positions) -> None:
         self.train, self.others = train, others
@@ -175,7 +175,7 @@ class _Join:
 
     @property
     def is_small(self) -> bool:
-        """Whether comparing the pairs costs no more than looking at another column."""
+        """Whether comparing the pairs costs no more than processing another column."""
         return self.pairs <= FEW_PAIRS * (len(self.train) + len(self.others)) + PAIRS_AT_ONCE // 10
 
     def narrow_down(self, columns: list[_Column], width: float) -> None:
@@ -195,7 +195,7 @@ class _Join:
         self.others = np.concatenate([self.others, self.others[double]])
 
     def _keep_met(self) -> None:
-        """Drop records whose key the other side lacks, and count the pairs that share one."""
+        """Drop records whose key the other side lacks, and count the pairs that share a key."""
         met = pl.Series(self.keys).is_in(pl.Series(self.train_keys).implode()).to_numpy()
         self.keys, self.others = self.keys[met], self.others[met]
         met = pl.Series(self.train_keys).is_in(pl.Series(self.keys).implode()).to_numpy()
@@ -208,7 +208,7 @@ class _Join:
         return (self.keys, "others"), (self.train_keys, "train")
 
     def in_one_cell(self, columns: list[_Column]) -> Twins:
-        """Records that share a cell one tolerance wide in every column with one of train."""
+        """Records that share a cell one tolerance wide in every column with a record of train."""
         keys = []
         for rows in (self.train, self.others):
             own = np.zeros(len(rows), np.uint64)
@@ -226,7 +226,7 @@ class _Join:
         self._keep_met()
 
     def compared(self, columns: list[_Column]) -> tuple[Twins, bool]:
-        """The records that are close in every column to one with the same key, and whether all pairs were compared."""
+        """Records that are close in every column to one with the same key, and whether all pairs were compared."""
         most = len(self.train) if self.pairs <= MOST_PAIRS else MOST_PAIRS // len(self.others)
         rows, twins = [], []
         for own, other in self._chunks(most):
@@ -241,7 +241,7 @@ class _Join:
         return found, self.pairs <= MOST_PAIRS
 
     def _chunks(self, most: int) -> Iterator[tuple[Positions, Positions]]:
-        """The pairs of rows that share a key, at most so many for a record, in pieces that fit into memory."""
+        """Pairs of rows that share a key, at most `most` per record, in chunks that fit into memory."""
         order = np.argsort(self.train_keys, kind="stable")
         keys, train = self.train_keys[order], self.train[order]
         first = np.searchsorted(keys, self.keys, side="left")

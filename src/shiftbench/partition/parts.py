@@ -15,28 +15,28 @@ from shiftbench.partition.settings import PARTITIONS
 from shiftbench.tables import problem
 
 FILES = {name: f"{name}.parquet" for name in PARTITIONS}
-NAME = "shiftbench.partition"  # of a column that is there only while the rows are told apart
+NAME = "shiftbench.partition"  # of a temporary column
 
 
 Table = str | os.PathLike[str] | pl.LazyFrame
 
 
 def write_parts(folder: str | os.PathLike[str], partition: Partition, *, table: Table | None = None) -> list[Path]:
-    """Write the records of each partition [N of the partitioned table] in their order: whole files, or none.
+    """Write the records of each partition [N of the partitioned table] in their order: all files completely, or none.
 
-    table: these N records with any columns, as a Parquet file or a lazy table. They are read once, in a stream, so
-        that they need not fit into memory; the partition may have been made from a few of the columns. If None, the
-        partition's own table.
+    table: these N records with any columns, as a Parquet file or a lazy table. They are streamed once, so they need
+        not fit into memory, and the partition may have been made from a few of the columns. If None, the partition's
+        own table.
 
     Raises:
-        PartitionError: if the table holds another number of records.
+        PartitionError: if the table has another number of records.
         TableError: if it cannot be read, or the folder cannot be written to.
     """
     paths = {name: Path(folder) / file for name, file in FILES.items()}
     if table is None:
         return [tables.write_table(partition.frame(name), path) for name, path in paths.items()]
     where = "the table" if isinstance(table, pl.LazyFrame) else str(table)
-    # A folder called "year=2020" above a file must not add a column.
+    # A parent folder called "year=2020" must not add a column.
     records = (
         table if isinstance(table, pl.LazyFrame) else pl.scan_parquet(Path(table), glob=False, hive_partitioning=False)
     )
@@ -45,7 +45,7 @@ def write_parts(folder: str | os.PathLike[str], partition: Partition, *, table: 
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{folder}: expected to write the partitions of {where}, found: {first_line(error)}. "
-            "Check that the table can be read, and that the folder may be written to and has room."
+            "Check that the table is readable, and that the folder is writable and has enough space."
         ) from None
     return list(paths.values())
 
@@ -60,7 +60,7 @@ def _stream(records: pl.LazyFrame, partition: Partition, paths: dict[str, Path],
     assignment = partition.assignment.alias(NAME).to_frame().lazy()
     named = pl.concat([records, assignment], how="horizontal")
     with ExitStack() as stack:
-        # Open files: given a path, the writer may create the file anew after an error has removed it.
+        # Open files, since with a path the writer may recreate a file after an error has removed it.
         temporary = {
             name: stack.enter_context(stack.enter_context(files.replacing(path)).open("wb"))
             for name, path in paths.items()

@@ -1,4 +1,4 @@
-"""Rules over columns: what decides which partition a record falls into, as plain settings that can be written down."""
+"""Rules over columns that assign records to partitions, as plain settings that can be stored in a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SHARES = {"train": 0.7, "dev_in": 0.1, "eval_in": 0.2}
 
 @dataclass(frozen=True)
 class Rules:
-    """What makes the five partitions. Every axis that is given must agree: time, group and condition together.
+    """The definition of the five partitions. All given axes must agree: time, group and condition.
 
-    A partition without any rule of its own axis accepts every record there. Without an in-domain rule on an axis,
+    On an axis without a rule, a partition accepts every record. Without an in-domain rule on an axis,
     in-domain is what no shift rule of that axis claims (in time: what lies before the first shifted window), so it
-    cannot overlap them. In-domain rules written out may overlap; the records are then counted and refused.
-    Records that satisfy both shifted partitions (no windows between them) are divided by the hash of their id.
+    cannot overlap them. Explicit in-domain rules may overlap; such records are counted and refused.
+    Records that satisfy both shifted partitions (if no windows separate them) are divided by the hash of their id.
 
-    id: column of unique ids; None takes the row number.
+    id: column of unique ids; None uses the row number.
     seed: key of the hash, 0 … 2^64 - 1.
     time: column of dates, times or numbers. Without windows it is cut by `fractions`.
     fractions: of all records sorted by time: the in-domain window, a gap, the window of dev_out, that of eval_out
@@ -32,25 +32,25 @@ class Rules:
     eval_first: eval_out lies before dev_out in time, as in the published weather split.
     windows: instead of fractions: "in_domain", "dev_out", "eval_out" → (start, end), start included, end not,
         None (in files "") for open.
-    gap: least distance in time between in-domain and shifted records: "7d", "36h", "90m", "30s", "2w", or a number
-        where time is a number; shifted records that are nearer are left out.
+    gap: minimum distance in time between in-domain and shifted records: "7d", "36h", "90m", "30s", "2w", or a number
+        if time is a number; shifted records that are nearer are left out.
     group: column of group names, with the values that are `in_domain` (default: all that are not shifted) and those
         that are `shifted` (default: all that are not in-domain), or `shifted_dev` and `shifted_eval` for each.
     ranges: partition → column → (low, high): low <= value < high, None (in files "") for open.
     where: partition → condition, see `shiftbench.expression`. Both take the five partitions, "in_domain" and
         "shifted" (dev_out and eval_out). A condition of train, dev_in or eval_in itself replaces its sampling.
-    shares: of the in-domain records: the chance of an id to fall into each (also "70/10/20"). Every id is drawn
-        alone, so adding records moves none of the old ones.
+    shares: of the in-domain records: the probability of an id to fall into each (also "70/10/20"). Ids are drawn
+        independently, so adding records moves none of the old ones.
     exact: meet the shares exactly: of n in-domain records a partition gets its share of n rounded down, and the last
-        of train, dev_in, eval_in that has a share gets what is left. The records with the smallest hashes go to
-        dev_in, the next to eval_in, the others to train; so records that are added may move old ones. What is then
-        over `at_most` of dev_in or eval_in goes to train. Not together with `sizes` or `by`.
+        of train, dev_in, eval_in with a share gets the rest. The records with the smallest hashes go to dev_in, the
+        next to eval_in, the others to train; so adding records may move old ones. Records beyond `at_most` of dev_in
+        or eval_in then go to train. Not together with `sizes` or `by`.
     sizes: exact number of records of a partition, smallest hashes first. An in-domain partition without a size then
-        gets its share rounded, and train without a size all that is left.
-    at_most: partitions cut down to so many records, smallest hashes first.
+        gets its share rounded, and train without a size the rest.
+    at_most: maximum number of records of partitions, smallest hashes first.
     by: column (or "a+b", a combination) whose groups (cities, patients) stay whole when sampling; shares are then
         approximate.
-    dev_share: chance of a record that satisfies both shifted partitions to fall into dev_out.
+    dev_share: probability that a record that satisfies both shifted partitions falls into dev_out.
     apart: column (or "a+b", a combination) of clusters whose records are all on one side of train, dev (dev_in and
         dev_out) and eval (eval_in and eval_out); shares are then approximate, see `shiftbench.partition.clusters`.
         Shifted records whose cluster is on another side are left out. Not together with `exact`, or `sizes` in-domain.
@@ -97,8 +97,8 @@ class Rules:
         """Rules from plain values, as a TOML or JSON file holds them.
 
         Raises:
-            UnknownNameError: for a key that is no rule; the nearest one is named.
-            PartitionError: naming every value that is not what it should be.
+            UnknownNameError: for an unknown key; the message suggests the closest rule.
+            PartitionError: listing every invalid value.
         """
         known = [entry.name for entry in dataclasses.fields(cls)]
         for name in values:
@@ -107,10 +107,9 @@ class Rules:
         return cls(**values)
 
     def to_settings(self) -> dict[str, Any]:
-        """Plain values for TOML or JSON, defaults written out; `from_settings` gives equal rules back.
+        """Plain values for TOML or JSON, with defaults; `from_settings` restores equal rules.
 
-        `exact` and `apart` are written only where they are on, so that manifests from before there were such rules
-        keep their hash.
+        `exact` and `apart` are written only if set, so that manifests older than these rules keep their hash.
         """
         values = {entry.name: _plain(getattr(self, entry.name)) for entry in dataclasses.fields(self)}
         if not self.exact:
@@ -118,7 +117,7 @@ class Rules:
         return {name: value for name, value in values.items() if value not in ("", [], {})}
 
     def columns(self) -> list[str]:
-        """The columns named by role (id, time, group, by, apart), each once."""
+        """The columns with a role (id, time, group, by, apart), each once."""
         named = (self.id, self.time, self.group, self.by, self.apart)
         return list(dict.fromkeys(name for name in named if name))
 
@@ -132,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 
 def _disagreements(rules: Rules) -> list[str]:
-    """What is wrong between rules that are right one by one."""
+    """Contradictions between rules that are valid one by one."""
     problems = []
     timed = [name for name in ("fractions", "windows", "gap") if getattr(rules, name) not in (None, {})]
     if timed and rules.time is None:
@@ -156,6 +155,6 @@ def _disagreements(rules: Rules) -> list[str]:
     if rules.apart and counted:
         problems.append(
             f"{', '.join(counted)}: would cut the clusters of {rules.apart!r}, which stay on one side of train, dev "
-            "and eval. Use shares, or let clusters lie on both sides with --cut-clusters."
+            "and eval. Use shares, or allow clusters on both sides with --cut-clusters."
         )
     return problems

@@ -17,7 +17,7 @@ Draw = dict[str, Positions]  # partition → positions [K] in the table, ascendi
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws from given rows of a table [N], by the ids [N] and, where groups [N] stay whole, by those."""
+    """Draws from given rows of a table [N], by the ids [N] or, if groups [N] stay whole, by groups."""
 
     ids: pl.Series
     groups: pl.Series | None
@@ -32,7 +32,7 @@ class Sampler:
         return {name: rows[part] for name, part in parts.items()}
 
     def to_sizes(self, rows: Positions, sizes: Mapping[str, int]) -> Draw:
-        """Give each name in turn its number of those rows left that have the smallest hashes.
+        """Give each name in turn its number of the remaining rows, those with the smallest hashes.
 
         Raises:
             PartitionError: if there are too few rows.
@@ -63,13 +63,13 @@ class Sampler:
             return keyed_hash(self.ids.gather(rows), seed=self.seed)
         numbers = self.ids.to_numpy()
         hashes = np.empty(len(rows), np.uint64)
-        for part in counting.slices(len(rows)):  # so that no long column is made only to be hashed
+        for part in counting.slices(len(rows)):  # without materialising a long column for hashing
             hashes[part] = keyed_hash(pl.Series(numbers[rows[part]]), seed=self.seed)
         return hashes
 
 
 def divided(hashes: Hashes, shares: Mapping[str, float]) -> Draw:
-    """Divide N records: each name takes the next part of the range of the hash, as long as its share."""
+    """Divide N records: each name takes the next part of the hash range, in proportion to its share."""
     drawn: Draw = {}
     *names, last = shares
     taken, reached = np.zeros(len(hashes), np.bool_), 0.0
@@ -85,8 +85,8 @@ def divided(hashes: Hashes, shares: Mapping[str, float]) -> Draw:
 def whole_groups(groups: pl.Series, shares: Mapping[str, float], *, seed: int) -> Draw:
     """Divide N records so that no group is cut.
 
-    The groups, in the order of their hashes, are laid out on a line, each as long as it has records; a group goes
-    to the name in whose stretch of the line its middle lies. So shares are met as nearly as the groups allow.
+    The groups, ordered by their hashes, are laid out on a line, each with a length of its number of records; a group
+    goes to the name whose section of the line contains its middle. So shares are met as closely as the groups allow.
     """
     counted = groups.alias("group").value_counts(name="records")
     ordered = counted.with_columns(hash=keyed_hash(counted["group"], seed=seed)).sort("hash", "group")

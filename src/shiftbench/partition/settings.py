@@ -1,4 +1,4 @@
-"""Single settings of the rules, each checked and brought into one form; messages begin with the setting's name."""
+"""Single settings of the rules, each validated and normalised; messages begin with the setting's name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ IN_DOMAIN = ("train", "dev_in", "eval_in")
 SHIFTED = ("dev_out", "eval_out")
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 """Split → its partitions, the shifted one last."""
-POPULATIONS = ("in_domain", *SHIFTED)  # what the rules carve out; in_domain is then sampled
+POPULATIONS = ("in_domain", *SHIFTED)  # the populations that rules define; in_domain is then sampled
 
-Moment = str | float | None  # an ISO date or time, a number where the time column holds numbers, or open
+Moment = str | float | None  # an ISO date or time, a number if the time column is numeric, or None for open
 Window = tuple[Moment, Moment]
 Range = tuple[float | None, float | None]
 
@@ -31,7 +31,7 @@ def text(name: str, value: Any) -> str | None:
 
 
 def number(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
-    """A number of `low` … `high`; NaN is none."""
+    """A number of `low` … `high`; NaN is refused."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
         raise PartitionError(f"{name}: expected a number of {low:g} … {high:g}, found {value!r}.")
     return value
@@ -72,7 +72,7 @@ def fractions(name: str, value: Any) -> tuple[float, ...] | None:
 
 
 def shares(name: str, value: Any) -> dict[str, float]:
-    """The share of each in-domain partition; one that is left out has none."""
+    """The share of each in-domain partition; omitted ones have 0."""
     if isinstance(value, Mapping):
         entries = mapping(name, value, IN_DOMAIN)
         value = [entries.get(partition, 0.0) for partition in IN_DOMAIN]
@@ -80,7 +80,7 @@ def shares(name: str, value: Any) -> dict[str, float]:
 
 
 def mapping(name: str, value: Any, known: Iterable[str]) -> dict[str, Any]:
-    """Partition names with values, all names among the `known`."""
+    """Partition names with values; all names must be `known`."""
     if not isinstance(value, Mapping):
         raise PartitionError(f"{name}: expected partition names with values, found {value!r}.")
     problems = [str(UnknownNameError(f"partition in {name}", key, known)) for key in value if key not in known]
@@ -132,7 +132,7 @@ def gap(name: str, value: Any) -> str | float | None:
 
 
 def values(name: str, value: Any) -> tuple[str, ...]:
-    """Values of the group column, as text; a single one may stand alone."""
+    """Values of the group column, as text; a single value need not be a list."""
     if isinstance(value, (str, bool, int, float)):
         value = [value]
     if not isinstance(value, Iterable) or isinstance(value, Mapping):
@@ -174,7 +174,7 @@ FORMS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def value_problems(rules: Any) -> list[str]:
-    """What is wrong with the values of single rules; whether they agree with each other is for `Rules` to say."""
+    """Problems of the values of single rules; `Rules` checks whether they agree with each other."""
     problems: list[str] = []
     for name, value in rules.items() if isinstance(rules, Mapping) else ():
         try:

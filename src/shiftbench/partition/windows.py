@@ -1,4 +1,4 @@
-"""Windows of time: where fractions of the sorted records cut, and which records lie in which window."""
+"""Windows of time: cuts at fractions of the sorted records, and the records in each window."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def physical(times: pl.Series) -> Times:
 
 
 def _first_foreign(times: pl.Series) -> tuple[int, object]:
-    """The first value that kept a column from being one of dates, and its row, counted from 1."""
+    """The first value that is not a date, and its row, counted from 1."""
     if times.dtype != pl.String:
         return 1, times[0]
     foreign = times.str.to_datetime("%Y-%m-%d", strict=False).is_null()
@@ -55,7 +55,7 @@ def _first_foreign(times: pl.Series) -> tuple[int, object]:
 
 
 def shown(edge: float, dtype: DataType) -> Moment:
-    """A number of `physical` as it stands in the column: ISO text for dates and times, None for open."""
+    """A number of `physical` in the notation of the column: ISO text for dates and times, None for open."""
     if math.isinf(edge):
         return None
     if not isinstance(dtype, (pl.Date, pl.Datetime)):
@@ -66,8 +66,8 @@ def shown(edge: float, dtype: DataType) -> Moment:
 def cuts(times: Times, fractions: Sequence[float]) -> list[float]:
     """The times at which N records sorted by time are cut into the fractions; K fractions give K - 1 cuts.
 
-    A cut is a time: records before it lie on one side, records at it and after it on the other, so that equal times
-    never come apart. Of all such cuts it is the one nearest to the fraction in records, the earlier of two.
+    A cut is a time: records before it lie on one side, records at or after it on the other, so that equal times are
+    never separated. Of all such cuts it is the one closest to the fraction of records; ties take the earlier one.
     """
     ranks = np.cumsum(fractions)[:-1] * len(times)
     places = np.minimum(ranks.astype(np.intp), len(times) - 1).tolist()
@@ -127,7 +127,7 @@ def _number(edge: Moment, dtype: DataType, when_open: float) -> float:
 
 def _contradictions(found: Edges) -> list[str]:
     problems = [
-        f"windows.{name}: expected a start before the end, found none between them. Exchange them?"
+        f"windows.{name}: expected a start before the end, found an empty window. Exchange them?"
         for name, (start, end) in found.items()
         if start >= end
     ]
@@ -139,10 +139,10 @@ def _contradictions(found: Edges) -> list[str]:
 
 
 def duration(gap: str | float, dtype: DataType) -> float:
-    """A gap such as "7d" or "36h" in the unit of `physical`; a number where the column holds numbers.
+    """A gap such as "7d" or "36h" in the unit of `physical`; a number if the column is numeric.
 
     Raises:
-        PartitionError: if it is no duration, or not of the column's kind.
+        PartitionError: if it is not a duration, or does not fit the column's type.
     """
     if not isinstance(dtype, (pl.Date, pl.Datetime)):
         if isinstance(gap, str):
@@ -156,9 +156,9 @@ def duration(gap: str | float, dtype: DataType) -> float:
 
 
 def inside(times: Times, windows: Mapping[str, tuple[float, float]], gap: float) -> npt.NDArray[np.uint8]:
-    """Which populations the time of each record fits, as bits 1, 2, 4 (in_domain, dev_out, eval_out), [N].
+    """The populations that the time of each record fits, as bits 1, 2, 4 (in_domain, dev_out, eval_out), [N].
 
-    Shifted records that are nearer than `gap` to the in-domain records in time fit none.
+    Shifted records closer than `gap` to the in-domain records in time fit none.
     """
     spans = [windows.get(name, (-math.inf, math.inf)) for name in POPULATIONS]
     edges = sorted({edge for span in spans for edge in span if not math.isinf(edge)})

@@ -1,7 +1,7 @@
-"""The main job: data are partitioned, methods learn from their train part, and a report says how they do elsewhere.
+"""The main job: partition data, fit methods to the train part, and report how they do elsewhere.
 
-`study` is the pipeline of every kind of data; `table_study` runs it on tables. Every step can be had alone (`divide`,
-`fit_parts`, `predict_table`).
+`study` is the pipeline for every kind of data; `table_study` runs it on tables. Every step is also available on its
+own (`divide`, `fit_parts`, `predict_table`).
 """
 
 from shiftbench.pipeline.partitioning import divide, kept_apart, own_ids, rules_of

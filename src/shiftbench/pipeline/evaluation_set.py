@@ -1,4 +1,4 @@
-"""Records of tables that systems are scored on: the evaluated partitions, and tables named as test sets."""
+"""Records of tables that systems are scored on: the evaluated partitions, and further test sets."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ EVALUATED = [name for names in SPLITS.values() for name in names]
 
 FEATURES = ("numeric", "categorical", "dates")
 BLOCK = 250_000  # records of a test set that are predicted at a time
-MOST_DRAWN = 500_000  # records for which every draw of a model is kept; of more, each model's are merged into one
+MOST_DRAWN = 500_000  # records up to which all draws of a model are kept; beyond, each model's are merged into one
 
 
 @dataclass(frozen=True)
 class TableSystem:
-    """What a fitted method predicts for the records of an evaluation set.
+    """The predictions of a fitted method for the records of an evaluation set.
 
-    answered: [N] which of these records it has an answer for; None where for all.
+    answered: [N] whether a record has an answer; None if all have.
     """
 
     fitted: Fitted
@@ -47,7 +47,7 @@ class TableSystem:
 
     @property
     def name(self) -> str:
-        """What it is called in the report."""
+        """The name of the system in the report."""
         return self.fitted.planned.name
 
     @property
@@ -60,8 +60,8 @@ class TableSystem:
 class TableRecords(EvaluationSet[TableSystem]):
     """Records with their ids, the partition of each and the fingerprints of their targets, all [N].
 
-    name: of a test set, or empty for the run's own table. id_column: of the ids; None where they are row numbers.
-    clusters, slicing: how records are grouped in reports.
+    name: of a test set, or empty for the run's own table. id_column: of the ids; None if they are row numbers.
+    clusters, slicing: groups of records in reports.
     manifest: the hash of the partition that methods were fitted to.
     splits: the splits with any record, and the partitions that each is made of.
     """
@@ -92,7 +92,7 @@ class TableRecords(EvaluationSet[TableSystem]):
         object.__setattr__(self, "splits", {self.name: (self.name,)} if self.name else found)
 
     def predicted(self, module: Method, place: Path, *, cores: int) -> Gaussian | Categorical:
-        """What the method fitted into `place` predicts for all records.
+        """The predictions of the method fitted into `place` for all records.
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
         """
@@ -106,12 +106,12 @@ class TableRecords(EvaluationSet[TableSystem]):
     def score(
         self, systems: Sequence[TableSystem], split: str, tasks: Sequence[str]
     ) -> Mapping[str, tuple[Records, list[Scored]]]:
-        """Errors and uncertainty of systems on a split; a table is scored by the one error of its target."""
+        """Errors and uncertainty of systems on a split; a table has one error, that of its target."""
         found = self.records(split), [self._scored(system, split) for system in systems]
         return dict.fromkeys(tasks, found)
 
     def records(self, split: str) -> Records:
-        """What all systems share on a split; a test set has the clusters and slices whose columns it has."""
+        """What all systems share on a split; a test set has only clusters and slices for which it has the columns."""
         rows = self.frame.filter(self._within(split))
         clusters = self.clusters
         shifted = None
@@ -150,10 +150,10 @@ class TableRecords(EvaluationSet[TableSystem]):
 def test_sets(
     settings: Settings, train: pl.DataFrame, chosen: Features, opened: Opened
 ) -> tuple[list[TableRecords], list[str]]:
-    """The test sets that the settings name, and a note for each that lost rows because they have no target.
+    """The test sets named in the settings, with notes such as the number of rows without a target.
 
     Raises:
-        TableError: naming everything that is wrong with any of them.
+        TableError: listing all problems of all test sets.
     """
     found, notes, problems = [], [], []
     for name, path in settings.test_sets.items():
@@ -167,8 +167,8 @@ def test_sets(
         notes += [f"test set {name}: {note}" for note in (*opened.table(Path(path))[1], *told)]
         if seen := _seen(records.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
             notes.append(
-                f"test set {name}: {seen:,} of {records.frame.height:,} records are in train, with the same features "
-                "and target, so that its scores are too good"
+                f"test set {name}: {seen:,} of {records.frame.height:,} records are also in train, with the same "
+                "features and target, so its scores are too good"
             )
         if lost:
             notes.append(f"test set {name}: {lost:,} rows have no {settings.target!r} and were left out")
@@ -196,21 +196,21 @@ def _read(name: str, path: Path, settings: Settings, chosen: Features, opened: O
 
 
 def _seen(frame: pl.DataFrame, train: pl.DataFrame, columns: list[str]) -> int:
-    """How many records of a table equal one of train in all these columns."""
+    """The number of records of a table that equal one of train in all these columns."""
     known = train.select(columns).unique()
     try:
         return frame.select(columns).join(known, on=columns, how="semi", nulls_equal=True).height
-    except pl.exceptions.PolarsError:  # columns of other types hold other values
+    except pl.exceptions.PolarsError:  # columns of different types cannot be equal
         return 0
 
 
 def _unlike(frame: pl.DataFrame, chosen: Features, where: str) -> list[str]:
-    """What of the features no model could take; found out before hours of training rather than after them."""
+    """Problems of features that no model could accept; found before hours of training rather than after."""
     problems = []
     for kind in FEATURES:
         for name in getattr(chosen, kind):
             try:
-                features.matrix(frame, _only(kind, name))  # all at once need much memory
+                features.matrix(frame, _only(kind, name))  # one by one, since all at once need much memory
             except TableError as error:
                 problems += [f"{where}: {problem}" for problem in error.problems]
     return problems
@@ -222,11 +222,11 @@ def _only(kind: str, name: str) -> Features:
 
 
 def hashes(settings: Settings, opened: Opened) -> Mapping[str, str]:
-    """The SHA-256 of every test set, which must be what the settings say if they say any.
+    """The SHA-256 of every test set, compared with those in the settings, if any.
 
     Raises:
-        TableError: if one is not there.
-        SettingsError: if one is another than the settings were written for.
+        TableError: if one is missing.
+        SettingsError: if one is not the file that the settings were written for.
     """
     found, problems = {}, []
     for name, path in settings.test_sets.items():

@@ -1,4 +1,4 @@
-"""A folder of partitions that were made before (by `shiftbench partition`, or by whoever prepared the data)."""
+"""Reads a folder of existing partitions (from `shiftbench partition`, or from whoever prepared the data)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from shiftbench import keys, tables
 from shiftbench.errors import PartitionError, TableError
 from shiftbench.partition import PARTITIONS, Manifest, read_manifest, verify
 
-ROLES = ("id", "time", "group", "by", "apart")  # rules that name columns, which are no features
+ROLES = ("id", "time", "group", "by", "apart")  # rules that name columns, which are not features
 
 
 @dataclass(frozen=True)
 class Given:
-    """Partitions as they were found: the id and the partition of each record, and their manifest."""
+    """Existing partitions: the id and the partition of each record, and their manifest."""
 
     ids: pl.Series
     assignment: pl.Series
     manifest: Manifest
 
     def filter(self, kept: pl.Series) -> Given:
-        """The records of a mask [N]."""
+        """The records selected by a mask [N]."""
         return Given(self.ids.filter(kept), self.assignment.filter(kept), self.manifest)
 
 
 def read(folder: Path) -> tuple[pl.DataFrame, Given]:
-    """The records of all partitions, one after the other, and where each belongs.
+    """The records of all partitions, concatenated, and the partition of each.
 
     Raises:
-        PartitionError: no manifest, or files that differ from it, all of them.
+        PartitionError: no manifest, or files that differ from it; lists all of them.
         TableError: partitions without files of their own, or with different columns.
     """
     if problems := verify(folder):

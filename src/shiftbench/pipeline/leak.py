@@ -30,23 +30,23 @@ from shiftbench.settings import Settings
 
 NOTABLE = 0.01  # of the in-domain records of a split
 RECORDS = 5_000  # that the quick trees see at most
-CLUSTERS = 200  # of which at least so many are looked at, if there are
+CLUSTERS = 200  # the least number of clusters examined, if there are so many
 FEWEST_CLUSTERS = 10
 FOLDS = 3
-KNOWN = 0.7  # of a cluster's records, when it is not held out
-TREES = 200  # of a regression; a tree of C classes costs as much as C of these, so that there are fewer
+KNOWN = 0.7  # share of a cluster's records in training if the cluster is not held out
+TREES = 200  # for a regression; with C classes a tree costs as much as C of these, so there are fewer
 FEWEST_TREES = 40
-PACE = 20  # learning rate times trees
-FEATURES = 16  # that are drawn at each level of a tree
-EARLY_STOPPING = ("use_best_model", "od_type")  # of CatBoost's own, which would need further records
-STAGES = 10  # with and without the cluster, the best of so many numbers of trees is taken, as early stopping does
+PACE = 20  # learning rate times number of trees
+FEATURES = 16  # drawn at each level of a tree
+EARLY_STOPPING = ("use_best_model", "od_type")  # CatBoost's own, which would need further records
+STAGES = 10  # numbers of trees tried; the best is used, with and without the cluster, in place of early stopping
 REPLICATES = 1000
 
 Rows = npt.NDArray[np.intp]
 
 
 def leaks(parts: Partition, clusters: Sequence[str], chosen: Features, settings: Settings) -> tuple[Leak, ...]:
-    """A leak for each split in which a notable share of the in-domain records have their cluster in train as well."""
+    """A leak for each split in which a notable share of the in-domain records also have their cluster in train."""
     if not clusters:
         return ()
     named = parts.table.select(clusters)
@@ -84,9 +84,9 @@ Factor = tuple[float | None, float | None, float | None]
 def _factor(
     parts: Partition, clusters: pl.Series, rows: Rows, chosen: Features, settings: Settings
 ) -> tuple[Factor, str]:
-    """The ratio of the losses without and with the cluster and its 95 % interval over clusters; or why there is none.
+    """The ratio of the losses without and with the cluster and its 95 % interval over clusters; or why it is missing.
 
-    clusters: [N] of the whole table. rows: the records of train that are used.
+    clusters: [N] of the whole table. rows: the records of train to use.
     """
     if (count := clusters.gather(rows).n_unique()) < FEWEST_CLUSTERS:
         return (None, None, None), f"train has only {count} of them"
@@ -111,14 +111,14 @@ def _factor(
     except MissingExtraError as error:
         return (None, None, None), str(error).rstrip(".")
     if not folds:
-        return (None, None, None), "too few records of train share theirs"
+        return (None, None, None), "too few records of train share a cluster"
     losses = np.concatenate(folds, axis=-1)
     best = losses.sum(axis=-1).argmin(axis=-1)
     return _ratio(losses[[0, 1], best], regression=regression, seed=settings.seed)
 
 
 def _whole_clusters(ids: pl.Series, clusters: pl.Series, seed: int) -> Rows:
-    """The records [K] of as many whole clusters as are enough, thinned where these are very large, by id hash."""
+    """Records [K] of sufficiently many whole clusters, thinned by a hash of the id if these are very large."""
     counted = clusters.alias("cluster").value_counts(name="records")
     ordered = counted.with_columns(hash=keyed_hash(counted["cluster"], seed=seed)).sort("hash", "cluster")
     reached = ordered["records"].cum_sum()
@@ -134,7 +134,7 @@ def _whole_clusters(ids: pl.Series, clusters: pl.Series, seed: int) -> Rows:
 def _losses(sample: _Sample) -> Iterator[Vector]:
     """For each fold [2, S, C]: the losses of held-out clusters, with their cluster and without, after each stage."""
     folds = whole_groups(sample.clusters, {str(fold): 1 / FOLDS for fold in range(FOLDS)}, seed=sample.seed)
-    known = below(keyed_hash(sample.ids.cast(pl.String) + "?", seed=sample.seed), KNOWN)  # another draw than the parts'
+    known = below(keyed_hash(sample.ids.cast(pl.String) + "?", seed=sample.seed), KNOWN)  # independent of the partition
     for fold in folds.values():
         held = np.zeros(len(known), np.bool_)
         held[fold] = True
@@ -194,7 +194,7 @@ def _ratio(losses: Vector, *, regression: bool, seed: int) -> tuple[Factor, str]
     """The ratio of two rows of losses [2, C], of their roots in a regression, with its interval over the clusters."""
     with_mates, without = losses
     if not with_mates.sum() > 0:
-        return (None, None, None), "quick boosted trees make no error where the cluster is known"
+        return (None, None, None), "quick boosted trees make no errors on known clusters"
     rng = np.random.default_rng([seed, len(with_mates)])
     drawn = rng.multinomial(len(with_mates), np.full(len(with_mates), 1 / len(with_mates)), size=REPLICATES)
     below_line = np.maximum(drawn @ with_mates, np.finfo(np.float64).tiny)

@@ -22,25 +22,25 @@ MOST_LISTED = 3
 
 
 def rules_of(values: Mapping[str, Any]) -> Rules:
-    """Partition rules from plain values, empty ones left out."""
+    """Partition rules from plain values, without empty ones."""
     return Rules.from_settings({name: value for name, value in values.items() if value not in (None, (), {}, [])})
 
 
 def kept_apart(rules: Rules, *, clusters: Sequence[str], cut: bool) -> Rules:
-    """The rules with named clusters kept on one side of train, dev and eval, unless these may be cut."""
+    """The rules, with named clusters kept on one side of train, dev and eval unless these may be cut."""
     if cut:
         return replace(rules, apart=None)
     return replace(rules, apart="+".join(clusters)) if clusters else rules
 
 
 def own_ids(rules: Rules, frame: pl.DataFrame) -> Rules:
-    """The rules with the column of ids that the table has, where they name none."""
+    """The rules, with the table's column of ids if they name none."""
     return replace(rules, id=tables.id_column(frame, rules.id))
 
 
 @dataclass(frozen=True)
 class Divided:
-    """A partition with its manifest, and what is to be known about it."""
+    """A partition with its manifest and notes."""
 
     parts: Partition
     manifest: Manifest
@@ -58,10 +58,10 @@ def divide(
     unseen: Sequence[str] = (),
     write_parts: bool = False,
 ) -> Divided:
-    """Partition the rows, and write manifest, leakage report and, if asked, the partitions' own tables.
+    """Partition the rows, and write manifest, leakage report and, if requested, the partitions' own tables.
 
-    ids: [N]; where they are row numbers, the partitions' tables have them in a first column `id`.
-    unseen: columns that no model sees, such as the target; they make no difference between near-duplicates.
+    ids: [N]; if they are row numbers, the partitions' tables get them in a first column `id`.
+    unseen: columns that no model sees, such as the target; near-duplicates may differ in them.
     """
     _require_uniform(frame, rules, clusters, where=Path(source).name)
     parts = partition(frame, rules, ids=ids)
@@ -88,7 +88,7 @@ def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str],
 
 
 def _empty(parts: Partition) -> list[str]:
-    """A sentence for each partition without which there is nothing to learn, to stop at or to report."""
+    """A sentence for each empty partition that training, early stopping or the report needs."""
     needed = [*IN_DOMAIN, *(["eval_out"] if parts.counts["dev_out"] else [])]
     return [
         f"{name}: expected records, found none, since its share is 0. Give it a share or a condition."
@@ -100,21 +100,21 @@ def _empty(parts: Partition) -> list[str]:
 def _numbered(frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     if why := tables.unusable_id(frame, None):
         raise PartitionError(
-            "expected ids for the tables of the partitions: a column named with --id, or a name `id` that is free for "
-            f"row numbers, found neither: {why} Name a column, or rename `id`."
+            "expected ids for the tables of the partitions: a column given with --id, or no column `id`, so that row "
+            f"numbers can have that name, found neither: {why} Name a column, or rename `id`."
         )
     return ids.alias("id").to_frame().hstack(frame)
 
 
 def adopt(frame: pl.DataFrame, made: Given, folder: Path) -> Divided:
-    """Partitions as they were given; their manifest is kept beside the run."""
+    """Use existing partitions; their manifest is copied into the run."""
     parts = Partition(frame, made.ids, made.assignment, dict(made.manifest.unused))
     files.write_json(folder / "manifest.json", made.manifest.to_json())
     return Divided(parts, made.manifest, ())
 
 
 def infinite(frame: pl.DataFrame, ids: pl.Series, within: pl.Series, chosen: Features) -> list[str]:
-    """A sentence for each feature that is not finite in single precision for records [N] within the mask [N]."""
+    """A sentence for each feature that is not finite in single precision for the records in the mask [N]."""
     problems = []
     for name in chosen.numeric:
         values = frame[name]
@@ -132,16 +132,16 @@ def infinite(frame: pl.DataFrame, ids: pl.Series, within: pl.Series, chosen: Fea
 
 
 def _beyond(values: pl.Series) -> bool:
-    low, high = values.min(), values.max()  # NaN is neither
+    low, high = values.min(), values.max()  # ignores NaN
     return low is not None and high is not None and (float(low) < -MOST or float(high) > MOST)  # type: ignore[arg-type]
 
 
 def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str]) -> tuple[Features, tuple[str, ...]]:
-    """The columns a model may see; refuses ones that give the target away unless the settings allow them."""
+    """The columns a model may see; columns that reveal the target are refused unless the settings allow them."""
     named = [part for name in roles for part in keys.parts(name, train.columns)] + list(settings.clusters)
     chosen = features.choose(train, target=settings.target, exclude=named, drop=settings.drop, keep=settings.keep)
     task = settings.task or "regression"
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers so large are refused by `infinite`
+    with np.errstate(over="ignore", invalid="ignore"):  # such large numbers are refused by `infinite`
         found = features.leaks(train, target=settings.target, features=chosen, task=task)
     messages = tuple(
         f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "
@@ -154,15 +154,16 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
 
 
 def shared(train: pl.DataFrame, evaluated: pl.DataFrame, clusters: Sequence[str]) -> int:
-    """How many of the records evaluated have a cluster that occurs in train."""
+    """The number of evaluated records whose cluster occurs in train."""
     known, own = (keys.combined(frame, clusters).cast(pl.String) for frame in (train, evaluated))
     return int(own.is_in(known.unique().implode()).sum())
 
 
 def kept_whole(train: pl.DataFrame, eval_in: pl.DataFrame, clusters: Sequence[str]) -> tuple[str, ...]:
-    """The columns of clusters that folds of train must not cut: these, or none if the partition itself cuts them.
+    """The cluster columns that folds of train must keep whole: these, or none if the partition itself cuts them.
 
-    Folds are to train what eval_in is: where most of its records meet their clusters in train, so do those of a fold.
+    A fold should differ from the rest of train as eval_in does: where most records of eval_in have their cluster in
+    train, those of a fold may, too.
     """
     cut = bool(clusters) and 2 * shared(train, eval_in, clusters) > eval_in.height
     return () if cut else tuple(clusters)

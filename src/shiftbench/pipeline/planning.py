@@ -1,4 +1,4 @@
-"""The methods of a run on a table: which are fitted, in which order, with which settings."""
+"""The methods of a run on a table: their order and settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
 
 def plan(settings: Settings) -> list[Planned]:
-    """The methods in their order, then the constant baseline, then every column that is a forecast by itself.
+    """The methods in order, then the constant baseline, then every column that is a forecast.
 
     Raises:
-        SettingsError: if a method is made of others that do not come before it.
+        SettingsError: if a method is composed of others that do not precede it.
     """
     planned: list[Planned] = []
     for entry in chosen_methods(settings):
@@ -32,14 +32,14 @@ def plan(settings: Settings) -> list[Planned]:
 
 
 def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
-    """The methods that the settings list, or those of their preset, or the default one, with the members said."""
+    """The methods listed in the settings, or those of the preset, or the default one, with the number of members."""
     entries = settings.methods or ({"name": DEFAULT_METHOD},)
     if settings.preset:
         entries = presets.preset(settings.preset, task=settings.task or "regression")
     if settings.members is None:
         return entries
     known = [methods.method(str(entry.get("name", DEFAULT_METHOD))) for entry in entries]
-    # Where no method is an ensemble of single models, members are whatever a method calls so.
+    # Without an ensemble of single models, `members` means whatever each method calls members.
     counted = any(method.role == "ensemble" for method in known)
     return tuple(
         {**entry, "members": settings.members} if method.role == "ensemble" or not counted else entry
@@ -66,7 +66,7 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
 
 
 def own_settings(planned: Planned, settings: Settings, clusters: Sequence[str] = ()) -> Any:
-    """The settings of a system's method, checked; its folds keep `clusters` whole unless it names its own."""
+    """The validated settings of a system's method; its folds keep `clusters` whole unless it names its own."""
     module = methods.method(planned.method)
     own: dict[str, Any] = {"task": settings.task}
     own |= {"classes": settings.classes} if settings.classes else {}
@@ -75,13 +75,13 @@ def own_settings(planned: Planned, settings: Settings, clusters: Sequence[str] =
 
 
 def written_out(settings: Settings) -> Settings:
-    """The settings with every default of the methods in them, so that a later version repeats the run."""
+    """The settings with every default of the methods written out, so that a later version can repeat the run."""
     entries = []
     for planned, entry in zip(plan(settings), chosen_methods(settings), strict=False):
         own = own_settings(planned, settings).to_dict()
         if "of" in own:
             own["of"] = entry["of"]
-        left = {"task", "classes", *({"clusters"} - planned.settings.keys())}  # these follow from the partition
+        left = {"task", "classes", *({"clusters"} - planned.settings.keys())}  # derived from the partition
         values = {name: value for name, value in own.items() if name not in left}
         entries.append({"name": planned.method, "title": planned.name, **values})
     return replace(settings, preset="", members=None, methods=tuple(entries))

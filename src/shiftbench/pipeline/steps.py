@@ -1,4 +1,4 @@
-"""Steps of a run that can be had alone: fit a partitioned table, predict any table."""
+"""Single steps of a run: fit a partitioned table, predict any table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shiftbench.progress import Progress, silent
 from shiftbench.settings import Settings
 from shiftbench.tables import single_file
 
-PREDICT = "predict"  # the command, as it marks its files
+PREDICT = "predict"  # the command, as recorded in the marks of its files
 
 
 def fit_parts(
@@ -35,10 +35,10 @@ def fit_parts(
     cores: int,
     progress: Progress | None = None,
 ) -> None:
-    """Fit the settings' method to the train part of a folder that `divide` wrote with its parts; dev_in stops it.
+    """Fit a method to the train part of a folder that `divide` wrote with its parts; dev_in is for early stopping.
 
     Raises:
-        ShiftbenchError: no such folder, rows that all lack a target, columns that give it away, wrong settings.
+        ShiftbenchError: no such folder, no row with a target, columns that reveal it, invalid settings.
     """
     say = progress or silent
     manifest = read_manifest(folder)
@@ -84,7 +84,7 @@ def _kept_whole(train: pl.DataFrame, folder: Path, clusters: Sequence[str]) -> t
 
 
 def _ids(frame: pl.DataFrame, column: str | None, file: Path) -> pl.Series:
-    """The ids of a partition's own table, which holds them where `shiftbench partition` wrote it."""
+    """The ids of a partition's own table, if `shiftbench partition` wrote them into it."""
     named = column if column in frame.columns else None
     return tables.ids(frame, tables.id_column(frame, named), where=str(file))
 
@@ -101,11 +101,11 @@ def predict_table(
 ) -> Predictions:
     """Predict every row of a table with a fitted method, and write the predictions file.
 
-    Ids are those of `id_column`, else of a column `id` with a value of its own in each row, else the row numbers of the
-    table. If the table has the target, the predictions carry fingerprints of it.
+    Ids are those of `id_column`, else of a column `id` with unique values in all rows, else the row numbers of the
+    table. If the table has the target, the predictions contain fingerprints of it.
 
     Raises:
-        ShiftbenchError: no fitted method in `model`, columns it needs are missing, ids that repeat, a file in the way.
+        ShiftbenchError: no fitted method in `model`, missing columns, repeated ids, or an existing output file.
     """
     with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
         predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)

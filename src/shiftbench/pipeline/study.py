@@ -1,7 +1,7 @@
 """One pipeline for every kind of data: fit, predict, make systems, score, report.
 
-A `Study` says how its kind of data does each step. A data set is opened once, a method fitted and asked once; every
-task (error) is scored from the same systems.
+A `Study` defines each step for its kind of data. A data set is opened once, and a method is fitted once and predicts
+once; every task (error) is scored from the same systems.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from shiftbench.report.picture import Picture
 from shiftbench.score import Role
 from shiftbench.scored import Records, Scored
 
-MODELS = "model"  # the folder of what methods learn
+MODELS = "model"  # the folder of fitted models
 CLAIM = "run.json"
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A method to be fitted: what its system is called, its role in the report, its name and its own settings."""
+    """A method to be fitted: the name of its system and its role in the report, its own name and its settings."""
 
     name: str
     method: str
@@ -38,13 +38,13 @@ class Planned:
 
     @property
     def place(self) -> str:
-        """The name as that of a file or folder."""
+        """The name in a form suitable for a file or folder."""
         return files.name_of(self.name)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted method: its complete settings and the folder of what it learnt.
+    """A fitted method: its complete settings and the folder of its models.
 
     about: a sentence for the report. caution: a sentence if its training makes its scores doubtful.
     """
@@ -57,20 +57,20 @@ class Fitted:
 
 
 class System(Protocol):
-    """A prediction turned into answers and uncertainty on one evaluation set; one method can give many systems."""
+    """Answers and uncertainty made from a prediction on one evaluation set; one method can give many systems."""
 
     @property
     def name(self) -> str:
-        """What it is called in the report."""
+        """The name of the system in the report."""
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """How it was made."""
+        """The settings it was made with."""
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A system that is an ensemble as a method predicts it."""
+    """A system that is a method's predicted ensemble itself."""
 
     name: str
     recipe: Mapping[str, Any]
@@ -96,7 +96,7 @@ class EvaluationSet(ABC, Generic[SystemKind]):
 
     @abstractmethod
     def write(self, system: SystemKind, folder: Path) -> None:
-        """Write what a system predicts below the folder of the run, in the form that others read."""
+        """Write a system's predictions below the folder of the run, in the format of the track."""
 
 
 SetKind = TypeVar("SetKind", bound=EvaluationSet[Any])
@@ -104,10 +104,10 @@ SetKind = TypeVar("SetKind", bound=EvaluationSet[Any])
 
 @dataclass(frozen=True)
 class Selection:
-    """Which systems a report holds.
+    """The systems of a report.
 
-    name: added to that of the report. compared: whether systems are compared in pairs; very many are assessed one by
-    one.
+    name: suffix of the report's name. compared: whether systems are compared in pairs; a large number of systems is
+    assessed one by one.
     """
 
     name: str = ""
@@ -116,9 +116,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Result:
-    """A report that a run made, the name of its folder inside the run's, and pictures that only the track can draw.
+    """A report of a run, the name of its folder inside the run's, and pictures that only the track can draw.
 
-    printed: whether it belongs on a terminal; one of very many systems does not.
+    printed: whether it is shown in the terminal; a report of very many systems is not.
     """
 
     name: str
@@ -128,9 +128,9 @@ class Result:
 
 
 class Study(ABC, Generic[SystemKind, SetKind]):
-    """A data set that is open, the methods that learn from it, and the tasks that their systems are judged by.
+    """An open data set, the methods that learn from it, and the tasks by which their systems are scored.
 
-    tasks: names with their titles. planned: the methods in the order of fitting; one may be made of earlier ones.
+    tasks: titles by name. planned: the methods in the order of fitting; a method may be composed of earlier ones.
     evaluation_sets: the records that systems are scored on. selections: the reports of each task.
     """
 
@@ -140,10 +140,10 @@ class Study(ABC, Generic[SystemKind, SetKind]):
     selections: Sequence[Selection] = (Selection(),)
 
     def claim(self, folder: Path) -> None:
-        """Note in the run's folder which methods are run, in `run.json`; refuse the folder of a run with others.
+        """Record the run's methods in its folder, in `run.json`; refuse the folder of a run with other methods.
 
         Raises:
-            SettingsError: if reports and models of another run are there.
+            SettingsError: if it holds reports and models of another run.
         """
         path = folder / CLAIM
         own = json.loads(json.dumps([{"title": e.name, "name": e.method, **e.settings} for e in self.planned]))
@@ -157,39 +157,39 @@ class Study(ABC, Generic[SystemKind, SetKind]):
 
     @abstractmethod
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
-        """Fit a method into `folder`, or find it fitted there."""
+        """Fit a method into `folder`, or load it if it is already fitted there."""
 
     @abstractmethod
     def systems(
         self, fitted: Sequence[Fitted], records: SetKind, selection: Selection, *, folder: Path, cores: int,
         progress: Progress,
     ) -> Iterator[SystemKind]:  # fmt: skip
-        """The systems made of what each method predicts; predictions kept in `folder` are not made again."""
+        """The systems made from the methods' predictions; predictions stored in `folder` are reused."""
 
     @abstractmethod
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
-        """How the report of a task is made, with its recipe; `recipes` are those of its systems."""
+        """Options of the report of a task, with its recipe; `recipes` are those of its systems."""
 
     def pictures(
         self, _systems: Sequence[SystemKind], _scored: Sequence[Scored], _records: SetKind, _task: str
     ) -> tuple[list[Picture], list[str]]:
-        """Pictures of records to look at, and notes on why there are none."""
+        """Pictures of records worth looking at, and notes on why there are none."""
         return [], []
 
     def finished(self, report: Report, _task: str) -> Report:
-        """The report with what only the data set knows, such as notes and leaks."""
+        """The report with additions that only the data set knows, such as notes and leaks."""
         return report
 
 
 def run(
     study: Study[SystemKind, SetKind], folder: Path, *, cores: int = 1, progress: Progress | None = None
 ) -> list[Result]:
-    """Fit every method, predict every evaluation set, and report on every task; all is written below `folder`.
+    """Fit every method, predict every evaluation set, and report on every task; output goes below `folder`.
 
     An interrupted run continues where it stopped.
 
     Raises:
-        ShiftbenchError: whatever is wrong with data or settings.
+        ShiftbenchError: for invalid data or settings.
     """
     say = progress or silent
     study.claim(folder)
@@ -254,7 +254,7 @@ class _Reports(Generic[SystemKind, SetKind]):
         return results
 
     def one_by_one(self, selection: Selection) -> dict[str, Result]:
-        """A report for each task of systems that are not compared, each dropped once it is assessed."""
+        """A report for each task of systems that are not compared; each system is released once assessed."""
         parts: dict[str, list[Report]] = {task: [] for task in self.study.tasks}
         recipes: dict[str, Any] = {}
         for own in self.study.evaluation_sets:
@@ -277,7 +277,7 @@ class _Reports(Generic[SystemKind, SetKind]):
 
 
 def together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
-    """Reports of single systems as one, without what is drawn of each."""
+    """One report from reports of single systems, without their curves."""
     first = parts[0]
     named = {system.name: system for part in parts for system in part.systems}
     return replace(

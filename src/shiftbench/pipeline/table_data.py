@@ -1,4 +1,4 @@
-"""The table of a run: read once, its task settled, rows without a target dropped and counted."""
+"""The table of a run: read once, its task determined, rows without a target dropped and counted."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from shiftbench.settings import Settings
 from shiftbench.tables import problem
 
 LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
-LABELS = ("group", "by", "apart")  # rules whose columns are only compared with each other
-MOST_CLASSES = 50  # more are no classes unless each has five rows or more
+LABELS = ("group", "by", "apart")  # rules whose columns are only tested for equality
+MOST_CLASSES = 50  # more different values are classes only if there are five rows for each
 
 
 @dataclass(frozen=True)
 class Data:
-    """The rows of a table that have a target, with their ids, and the settings with task, rules and table hash settled.
+    """The rows of a table that have a target, with their ids, and the settings completed by task, rules and table hash.
 
     ids: [N]; without a column of ids the row numbers of the whole table, from 1.
-    rules: of the partition, with their column of ids; or `given`, the partitions as they were made before.
+    rules: of the partition, with their column of ids; or else `given`, existing partitions.
     """
 
     frame: pl.DataFrame
@@ -45,7 +45,7 @@ class Data:
 
 
 class Opened:
-    """Tables and folders of partitions, each read and hashed once, whatever the number of tasks."""
+    """A cache of tables and folders of partitions, so that each is read and hashed once for all tasks."""
 
     def __init__(self) -> None:
         self._tables: dict[Path, tuple[pl.DataFrame, tuple[str, ...]]] = {}
@@ -65,7 +65,7 @@ class Opened:
         return self._tables[path]
 
     def partitions(self, folder: Path) -> tuple[pl.DataFrame, Given]:
-        """The records of a folder of partitions, and where each belongs.
+        """The records of a folder of partitions, and the partition of each.
 
         Raises:
             PartitionError, TableError: as `existing_partition.read`.
@@ -82,9 +82,9 @@ class Opened:
 
 
 def prepare(settings: Settings, opened: Opened) -> Data:
-    """Read the table or the partitions, settle ids and task, drop and count the rows without a target.
+    """Read the table or the partitions, determine ids and task, drop and count the rows without a target.
 
-    Invalid values are reported here, while rows still have the numbers that they have in the file.
+    Invalid values are reported here, while rows still have their numbers in the file.
     """
     where = Path(settings.table).name
     frame, made, digest, read = _read(settings, opened)
@@ -124,14 +124,14 @@ def _rules(settings: Settings, frame: pl.DataFrame) -> Rules:
 
 
 def _check_values(frame: pl.DataFrame, forecasts: Sequence[str], rules: Rules | None, *, where: str) -> None:
-    """Raise TableError or PartitionError for values of forecasts and times that are no such."""
+    """Raise TableError or PartitionError for invalid values of forecasts and times."""
     tables.number_columns(frame, forecasts, where=where)
     if rules is not None and rules.time in frame.columns:
         windows.physical(frame[rules.time])
 
 
 def _read(settings: Settings, opened: Opened) -> tuple[pl.DataFrame, Given | None, str, tuple[str, ...]]:
-    """The records, where each belongs if the table is a folder of partitions, the hash of either, and notes."""
+    """The records, their partitions if the table is a folder of partitions, the hash of either, and notes."""
     folder = Path(settings.table)
     if not folder.is_dir():
         digest = _expected(settings, _table_hash(folder, opened))
@@ -139,7 +139,7 @@ def _read(settings: Settings, opened: Opened) -> tuple[pl.DataFrame, Given | Non
         return frame, None, digest, notes
     if said := [name for name, value in settings.partition.items() if value not in (None, (), {}, [])]:
         raise SettingsError(
-            f"{folder}: expected no rules of partition with a folder of partitions, found {', '.join(said)}. "
+            f"{folder}: expected no partition rules with a folder of existing partitions, found {', '.join(said)}. "
             "Drop these, or name the whole table."
         )
     frame, made = opened.partitions(folder)
@@ -147,16 +147,16 @@ def _read(settings: Settings, opened: Opened) -> tuple[pl.DataFrame, Given | Non
 
 
 def _folder_hash(manifest: Manifest) -> str:
-    """Of the rules, the ids and the records themselves: `read` has found the files to be those of the manifest."""
+    """A hash of rules, ids and records: `read` has verified the files against the manifest."""
     parts = {name: manifest.files.get(f"{name}.parquet") for name in PARTITIONS}
     return hashlib.sha256(json.dumps([manifest.hash, parts], sort_keys=True).encode()).hexdigest()
 
 
 def task_of(target: pl.Series, settings: Settings) -> str:
-    """The task that the settings name, or else what the target's type says.
+    """The task given in the settings, or else by the type of the target.
 
     Raises:
-        TableError: numbers with a few words among them, or classes that are nearly as many as the rows.
+        TableError: for numbers with a few words among them, or nearly as many classes as rows.
     """
     if settings.task == "regression" or (settings.task is None and target.dtype.is_numeric()):
         return "regression"
@@ -167,19 +167,19 @@ def task_of(target: pl.Series, settings: Settings) -> str:
             odd = int(np.argmin((target.is_null() | target.cast(pl.Float64, strict=False).is_not_null()).to_numpy()))
             raise TableError(
                 f"column {target.name!r}: expected numbers, as in {number.sum():,} of {len(present):,} rows, found "
-                f"{target[odd]!r} in row {odd + 1}. Mend it, or say --task classification."
+                f"{target[odd]!r} in row {odd + 1}. Correct it, or use --task classification."
             )
     different = present.n_unique()
     if different > max(MOST_CLASSES, len(present) // 5):
         raise TableError(
             f"column {target.name!r}: expected classes, found {different:,} different values in {len(present):,} rows. "
-            "For numbers say --task regression; otherwise choose another target."
+            "For numbers use --task regression; otherwise choose another target."
         )
     return "classification"
 
 
 def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> tuple[pl.DataFrame, pl.Series]:
-    """The rows that have a target, classes as text, and which rows of `frame` [N] these are."""
+    """The rows that have a target, with classes as text, and the mask [N] of these rows in `frame`."""
     if task == "regression":
         known = pl.Series(~np.isnan(tables.numbers(frame, target, where=where)))
     else:
@@ -189,9 +189,9 @@ def with_target(frame: pl.DataFrame, target: str, task: str, *, where: str) -> t
 
 
 def infinite_target(frame: pl.DataFrame, target: str, *, where: str, ids: pl.Series | None = None) -> list[str]:
-    """A sentence if a regression's target [N] holds infinity, or numbers whose squared errors could not be added up.
+    """A sentence if a regression's target [N] contains infinity, or numbers whose squared errors would overflow.
 
-    It names rows, or the ids [N] of records where the rows are not those of one file.
+    It names rows, or ids [N] if the rows are not those of a single file.
     """
     values = tables.numbers(frame, target, where=where)
     bad = pl.Series(np.isinf(values))
@@ -230,7 +230,7 @@ def _require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> 
     """Check that no column with a role, and no possible feature, is text that is mostly numbers or dates.
 
     Raises:
-        TableError: naming every such column, with rows counted from 1 and what to do.
+        TableError: naming every such column, with row numbers from 1 and advice.
     """
     rules = settings.partition
     labels = _there(frame, [*settings.clusters, *(str(rules[role]) for role in LABELS if rules.get(role))])
@@ -256,5 +256,5 @@ def _require_uniform(frame: pl.DataFrame, settings: Settings, *, where: str) -> 
 
 
 def _there(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
-    """The existing columns behind names such as `city` or `city+state`; missing ones are reported elsewhere."""
+    """The existing columns of names such as `city` or `city+state`; missing ones are reported elsewhere."""
     return [part for name in names for part in keys.parts(name, frame.columns) if part in frame.columns]

@@ -27,12 +27,12 @@ from shiftbench.report.content import Report
 from shiftbench.settings import Settings
 from shiftbench.slicing import Slicing
 
-RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings of the report alone
+RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left behind: its folder, its report, and the settings that repeat it."""
+    """The result of a run: its folder, its report, and the settings that repeat it."""
 
     folder: Path
     report: Report
@@ -43,10 +43,10 @@ def run(
     settings: Settings, folder: str | Path, *, cores: int = 1, progress: Progress | None = None,
     opened: Opened | None = None,
 ) -> Outcome:  # fmt: skip
-    """Partition, fit, predict and assess; everything is written below `folder`.
+    """Partition, fit, predict and assess; all output is written below `folder`.
 
     An interrupted run continues where it stopped; the same settings give the same numbers on any number of cores.
-    opened: tables that other tasks of the same run have read.
+    opened: tables already read by other tasks of the same run.
 
     Raises:
         ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
@@ -72,7 +72,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
 
     @classmethod
     def open(cls, settings: Settings, folder: Path, opened: Opened, *, say: Progress) -> TableStudy:
-        """Read and partition the table, and check everything that can be wrong before anything is fitted.
+        """Read and partition the table, and run all checks before anything is fitted.
 
         Raises:
             ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
@@ -86,7 +86,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
         try:
             return cls._divided(settings, data, folder, opened)
         except ShiftbenchError:
-            if new:  # a refused run leaves nothing behind
+            if new:  # a refused run leaves no files
                 shutil.rmtree(folder)
             raise
 
@@ -107,14 +107,14 @@ class TableStudy(Study[TableSystem, TableRecords]):
             for each in (own, *further)
         ]
         told = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
-        tasks = {settings.task or "": ""}  # one, whose title would say nothing new
+        tasks = {settings.task or "": ""}  # a single task needs no title
         return cls(settings, data, divided, features, slicing, told, tasks, plan(settings), evaluated)
 
     def claim(self, folder: Path) -> None:
-        """Nothing: `open` has noted all settings in `run.toml` before the table was partitioned."""
+        """Do nothing: `open` wrote all settings to `run.toml` before the table was partitioned."""
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
-        """Fit a method to train, stopped by dev_in."""
+        """Fit a method to train, with early stopping on dev_in."""
         module, parts = methods.method(planned.method), self.divided.parts
         train = parts.frame("train")
         own = own_settings(planned, self.settings, kept_whole(train, parts.frame("eval_in"), self.settings.clusters))
@@ -135,7 +135,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
         self, fitted: Sequence[Fitted], records: TableRecords, _selection: Selection, *, folder: Path, cores: int,
         progress: Progress,
     ) -> Iterator[TableSystem]:  # fmt: skip
-        """One system of each method; one that is made of others takes their predictions."""
+        """One system per method; a method composed of others uses their predictions."""
         known: dict[str, Any] = {}
         for each in fitted:
             progress(f"predict {each.planned.name}", 0, 1)
@@ -162,7 +162,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
         )
 
     def finished(self, report: Report, _task: str) -> Report:
-        """The report with its notes, and with what clusters in train and evaluation alike make of its scores."""
+        """The report with its notes, and with the effect on its scores of clusters shared by train and evaluation."""
         notes = (*self.notes, *self.slicing.notes, *self.slicing.only_in(self.divided.parts.frame("train")))
         found = leaks(self.divided.parts, self.settings.clusters, self.features, self.settings)
         return replace(report, warnings=(*notes, *report.warnings), leaks=found)
@@ -193,7 +193,7 @@ class TableStudy(Study[TableSystem, TableRecords]):
 
 
 def claim(settings: Settings, folder: Path) -> None:
-    """Write the settings into the folder; refuse one that holds another run, whose files would be mixed with these."""
+    """Write the settings into the folder; refuse one that holds another run, so that files are not mixed."""
     path = folder / "run.toml"
     if not path.exists():
         if folder.exists() and any(folder.iterdir()):
@@ -210,7 +210,7 @@ def claim(settings: Settings, folder: Path) -> None:
             f"{folder}: expected a new folder or one of the same run, found a run whose settings differ in "
             f"{', '.join(changed)}. Choose another --out, or --overwrite."
         )
-    settings_module.write(settings, path)  # those of the report may have changed
+    settings_module.write(settings, path)  # settings of the report may have changed
 
 
 def _roles(data: Data) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ def _divided(data: Data, folder: Path) -> Divided:
 
 
 def _slicing(settings: Settings, divided: Divided, evaluated: TableRecords) -> Slicing:
-    """The groups by which scores are broken down: as the settings say, else by the partition's columns and clusters."""
+    """The groups for which scores are broken down: from the settings, else the partition's columns and clusters."""
     rules = divided.manifest.rules
     by_default = (*(rules.get(role) for role in ("group", "time")), "+".join(settings.clusters))
     slices = settings.slices or tuple(dict.fromkeys(name for name in by_default if isinstance(name, str) and name))

@@ -12,7 +12,7 @@ from shiftbench.report.picture import Picture
 def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) -> dict[str, Path]:
     """Write a report as HTML, Markdown, LaTeX, CSV and JSON with its pictures; returns the paths by what they hold.
 
-    `pictures` are further ones that it carries; without any it keeps those that already lie beside this same report.
+    `pictures` are additional ones to include; without any, those already stored with this same report are kept.
     """
     from shiftbench.report import output  # with it comes matplotlib
 

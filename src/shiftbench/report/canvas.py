@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ACROSS = 3
-LONG = 100_000  # numbers from here on are written with a power of ten
+LONG = 100_000  # numbers of this size and above are written with a power of ten
 
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Draw with this package's settings, whatever the reader's own are, and put those back."""
+    """Draw with this package's settings instead of the user's own, which are restored afterwards."""
     import matplotlib.style
 
     with matplotlib.style.context(["default", SETTINGS]), warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes; the tables have its text.
+        # Characters that the font lacks are drawn as boxes; the tables have the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
 
 def panels(count: int, *, width: float, height: float, below: float, square: bool = False) -> tuple[Figure, list[Any]]:
-    """A figure with `count` panels of a size in inches, and a strip of `below` inches for the legend."""
+    """A figure with `count` panels of the given size in inches, and a strip of `below` inches for the legend."""
     from matplotlib.figure import Figure
 
     across = min(count, MOST_ACROSS)
@@ -50,14 +50,14 @@ def panels(count: int, *, width: float, height: float, below: float, square: boo
 
 
 def legend_grid(texts: Sequence[str], width: float) -> tuple[int, float]:
-    """How many columns a legend under panels of `width` inches gets, and how many inches high it is."""
+    """The number of columns of a legend below panels of `width` inches, and its height in inches."""
     longest = max((len(text) for text in texts), default=1)
     across = max(1, min(len(texts), int(width / (0.085 * longest + 0.65))))
     return across, 0.2 * math.ceil(len(texts) / across) + 0.15
 
 
 def legend(figure: Figure, handles: list[Any], columns: int) -> None:
-    """A legend below all panels, where it covers no data."""
+    """Add a legend below all panels, where it covers no data."""
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
@@ -69,7 +69,7 @@ def handle(label: str, **look: Any) -> Any:
 
 
 def system_handles(report: Report, names: Sequence[str], split: str) -> list[Any]:
-    """Legend entries of systems, in their looks; of one with gaps, on how many records of the split it is drawn."""
+    """Legend entries of systems in their styles; a system with gaps has its number of records in the split."""
     texts, every = labels(report), looks(report)
     return [
         handle(
@@ -85,7 +85,7 @@ def system_handles(report: Report, names: Sequence[str], split: str) -> list[Any
 
 
 def subset_handles(subsets: Sequence[str], *, marker: bool) -> list[Any]:
-    """Legend entries of subsets, in their looks."""
+    """Legend entries of subsets in their styles."""
     return [
         handle(SUBSETS[subset], color=color, linestyle=dash, marker=shape if marker else "")
         for subset in subsets
@@ -99,12 +99,12 @@ def unit_text(unit: str) -> str:
 
 
 def log_axis(axis: Any, values: Sequence[float]) -> None:
-    """A logarithmic axis with plain numbers at its ticks, as many as the span of the values needs."""
+    """Make an axis logarithmic, with plain numbers at as many ticks as the range of the values needs."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.axes.set_xscale("log")
     span = max(values) / min(values)
-    # Long numbers need more room between them.
+    # Long numbers need more space between them.
     between: tuple[int, ...] = (1, 2, 5) if max(values) < LONG or span < 10 else (1, 3)
     axis.set_major_locator(LogLocator(subs=between if span < 300 else (1,), numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
@@ -112,7 +112,7 @@ def log_axis(axis: Any, values: Sequence[float]) -> None:
 
 
 def tick_text(value: float) -> str:
-    """A number at a tick: plain, or from 100,000 on as 3×10⁶."""
+    """A tick label: a plain number, or from 100,000 on a form such as 3×10⁶."""
     if value < LONG:
         return f"{value:,g}"
     power = math.floor(math.log10(value) + 1e-9)

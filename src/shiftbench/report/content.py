@@ -1,6 +1,6 @@
-"""What a report holds: plain values, no behaviour but reading and writing themselves as JSON.
+"""The content of a report: plain values whose only behaviour is reading and writing JSON.
 
-`shiftbench.assess` fills it; the renderers beside this file only read it. Nothing here knows a model or a track.
+`shiftbench.assess` fills it; the renderers in this package only read it. Nothing here knows a model or a track.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from shiftbench.metric import METRICS
 from shiftbench.score import SUBSETS, Comparison, Count, Curve, Leak, Part, Rank, Role, Score, Slice, System
 
 FORMAT = "shiftbench report 1"
-LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings list more
+LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings may be longer
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything a report says. `recipe` tells how each number was made; `warnings` what to know about them."""
+    """The whole content of a report. `recipe` records how each number was made; `warnings` are for the reader."""
 
     title: str
     task: str  # "regression", "classification" or "errors"
@@ -52,10 +52,10 @@ class Report:
         return tuple(dict.fromkeys(count.split for count in self.counts))
 
     def score(self, metric: str, *, system: str, split: str, subset: str, measure: str | None = None) -> Score:
-        """The one score asked for.
+        """The score with these names.
 
         Raises:
-            UnknownNameError: if this report holds no such score; the message names the nearest it holds.
+            UnknownNameError: if this report has no such score; the message suggests the closest one.
         """
         wanted = self.measure_of(system) if measure is None else measure
         for score in self.scores:
@@ -82,8 +82,8 @@ class Report:
         """The report that `to_json` wrote.
 
         Raises:
-            TableError: if the value is not a report of this format; naming every metric, subset, role and system that
-                is not known, and every part of the recipe of another kind.
+            TableError: if the value is not a report of this format; lists all unknown metrics, subsets, roles and
+                systems, and all parts of the recipe that have the wrong type.
         """
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             found = value.get("format") if isinstance(value, dict) else type(value).__name__
@@ -93,7 +93,7 @@ class Report:
         known = {entry.name for entry in dataclasses.fields(cls)}
         try:
             plain = {key: entry for key, entry in value.items() if key in known}
-            for name, kind in _ROWS.items():  # reports of 0.6 and before have no leaks
+            for name, kind in _ROWS.items():  # reports of version 0.6 and earlier have no leaks
                 entries = value.get(name, []) if name == "leaks" else value[name]
                 plain[name] = tuple(_row(kind, entry) for entry in entries)
             plain["warnings"] = tuple(value["warnings"])
@@ -107,14 +107,14 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all."""
-        return files.write_json(path, self.to_json(), sort_keys=False)  # a recipe reads in its own order
+        return files.write_json(path, self.to_json(), sort_keys=False)  # keeps the order of the recipe
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
         """Read a report written by `save`.
 
         Raises:
-            TableError: naming the file, if it cannot be read or is no report of this format.
+            TableError: naming the file, if it cannot be read or is not a report of this format.
         """
         try:
             value = json.loads(files.read_text(path))
@@ -134,7 +134,7 @@ _ROWS: dict[str, type[Any]] = {
 
 
 def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
-    """What is wrong with JSON values that can be read, but neither shown nor written again."""
+    """Problems of JSON values that can be read, but neither displayed nor written again."""
     if isinstance(value, dict):
         for name, entry in value.items():
             yield from _unwritable(name)
@@ -184,7 +184,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
-    """Make sure that fields of plain kinds, and the items of tuples of these, are what they are said to be."""
+    """Check that fields of plain types, and items of tuples of these, have their declared types."""
     for place in dataclasses.fields(kind):
         said = str(place.type)
         items = said.startswith("tuple[")
@@ -201,7 +201,7 @@ def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
 
 
 def _unknown_names(report: Report) -> Iterator[str]:
-    """The problems of metrics, subsets, roles and systems that are not known; each name once for each kind of rows."""
+    """Problems of unknown metrics, subsets, roles and systems; each name once for each kind of row."""
     systems = {system.name for system in report.systems}
     known: dict[str, Collection[str]] = {"metric": METRICS, "subset": SUBSETS, "role": get_args(Role)}
     known |= dict.fromkeys(("system", "a", "b"), systems)
@@ -217,7 +217,7 @@ def _unknown_names(report: Report) -> Iterator[str]:
 
 
 def _odd_recipe(recipe: dict[str, Any]) -> Iterator[str]:
-    """The problems of the parts of a recipe that are read."""
+    """Problems of the parts of a recipe that this package reads."""
     intervals = recipe.get("intervals", {})
     used = intervals.get("used", {}) if isinstance(intervals, dict) else {}
     parts = {"intervals": intervals, "intervals.used": used, "versions": recipe.get("versions", {})}

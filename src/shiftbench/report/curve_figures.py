@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 OPERATING_POINT = 0.95
 PANEL = 3.2  # inches
-MOST_TOGETHER = 3  # systems whose calibration can be told apart in one panel
+MOST_TOGETHER = 3  # systems whose calibration curves are still distinguishable in one panel
 CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
 ORDERS = {"random": ":", "optimal": (0, (4, 1.5))}
 
 
 def retention(report: Report, split: str, *, kind: str) -> Figure | None:
-    """Retention curves of errors, F1 or a score of a set of all systems, a panel a subset, beside other orders.
+    """Retention curves of all systems for errors, F1 or a score of a set, one panel per subset.
 
-    The random and optimal orders are those of the leading system's errors.
+    The random and optimal orders drawn beside them are those of the leading system's errors.
     """
     curves = _curves(report, split, kind)
     names = _systems([curve for curve in curves if curve.order == "uncertainty"])
@@ -53,7 +53,7 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
         panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, _top(here, reference)))
     error = f"{sentence(short(report.error_name))}{unit_text(report.error_unit)}\nof the kept, over all records"
     if (metric := set_retention(kind)) is not None:
-        unit = "" if metric.scale == "percent" else metric_unit(metric, report)  # a curve has shares as fractions
+        unit = "" if metric.scale == "percent" else metric_unit(metric, report)  # curves hold shares as fractions
         axes[0].set_ylabel(f"{short(metric.title)}{unit_text(unit)}")
     else:
         axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
@@ -62,14 +62,14 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
 
 
 def _top(curves: list[Curve], reference: str) -> float | None:
-    """The upper end of a panel that shows the leading system's curve well; a far worse system leaves it upwards."""
+    """The upper limit of a panel, chosen for the leading system; curves of far worse systems are cut off."""
     ends = {curve.system: max(curve.y) for curve in curves if curve.order == "uncertainty" and curve.y}
     near = [end for end in ends.values() if end <= 4.0 * ends.get(reference, 0.0)]
     return 1.08 * max(near) if near and max(near) > 0 and len(near) < len(ends) else None
 
 
 def density(report: Report, split: str) -> Figure | None:
-    """How the headline uncertainty of each system is distributed, in-domain and shifted; a panel a system."""
+    """The distribution of each system's headline uncertainty, in-domain and shifted; one panel per system."""
     curves = [curve for curve in _curves(report, split, "density") if curve.subset != "full"]
     names = _systems(curves)
     if not names:
@@ -108,7 +108,7 @@ def roc(report: Report, split: str) -> Figure | None:
 
 
 def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
-    """Observed against promised coverage of predictive intervals, or accuracy against confidence."""
+    """Observed against nominal coverage of predictive intervals, or accuracy against confidence."""
     curves = _curves(report, split, kind)
     names, subsets = _systems(curves), _subsets(curves)
     if not names:
@@ -130,7 +130,7 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
 
 
 def _calibration_apart(report: Report, split: str, curves: list[Curve], *, kind: str) -> Figure:
-    """Calibration of many systems, whose lines would cover each other: a panel a system, in-domain and shifted."""
+    """Calibration of many systems, whose lines would overlap: one panel per system, in-domain and shifted."""
     curves = [curve for curve in curves if curve.subset != "full"] or curves
     names, xlabel = _systems(curves), CALIBRATION[kind][0]
     figure, axes = canvas.panels(len(names), width=PANEL, height=3.2, below=0.35, square=True)
@@ -148,7 +148,7 @@ def _calibration_apart(report: Report, split: str, curves: list[Curve], *, kind:
 
 
 def error_by_uncertainty(report: Report, split: str) -> Figure | None:
-    """Mean error of records of similar uncertainty, in-domain and shifted; a panel a system."""
+    """Mean error of records of similar uncertainty, in-domain and shifted; one panel per system."""
     every = _curves(report, split, "error_by_uncertainty")
     curves = [curve for curve in every if curve.subset != "full"] or every
     names = _systems(curves)
@@ -169,7 +169,7 @@ def error_by_uncertainty(report: Report, split: str) -> Figure | None:
 
 
 def _curves(report: Report, split: str, kind: str) -> list[Curve]:
-    """The curves of each system's own measure that have a point to draw, in the order of the systems."""
+    """The curves of each system's own measure that have any point, in the order of the systems."""
     order = [system.name for system in report.systems]
     found = [
         curve
@@ -197,7 +197,7 @@ def _measure(report: Report, curve: Curve) -> str:
 
 
 def _line(panel: Any, curve: Curve, look: Look, place: int) -> None:
-    # Markers sit at different places of each line, so that lines that coincide are still seen.
+    # Markers are at different positions on each line, so that coinciding lines remain visible.
     spacing = ((0.03 * place) % 0.2, 0.2) if len(curve.x) > 12 else None
     style = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker, "linewidth": look.width}
     panel.plot(curve.x, curve.y, markevery=spacing, **style)
@@ -228,7 +228,7 @@ def _filled(panel: Any, curve: Curve) -> None:
 
 
 def _scale(panel: Any, curves: list[Curve]) -> None:
-    """A logarithmic x axis if a curve asks for one and all values allow it."""
+    """Make the x axis logarithmic if a curve requests it and all values allow it."""
     values = [x for curve in curves for x in curve.x if finite(x)]
     if any(curve.log_x for curve in curves) and min(values) > 0:
         canvas.log_axis(panel.xaxis, values)

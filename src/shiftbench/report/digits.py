@@ -1,4 +1,4 @@
-"""How numbers are written: the same number of decimals for a value and its interval, chosen by the interval."""
+"""Number formatting: a value and its interval have the same number of decimals, chosen by the interval."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from shiftbench.report.view import finite, metric_unit
 
 MISSING = "–"
 MOST_DECIMALS = 8
-MOST_POWER = 300  # of ten: its factor and the reciprocal are floats still
-NOTHING = 1e-7  # of a value: no interval is so narrow but for rounding
+MOST_POWER = 300  # of ten: the factor and its reciprocal still fit into a float
+NOTHING = 1e-7  # relative to the value: narrower intervals are rounding errors
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Digits:
-    """How the numbers of one metric are written: times `factor`, with `decimals`, in `unit`."""
+    """The number format of one metric: multiplied by `factor`, with `decimals`, in `unit`."""
 
     factor: float = 1.0
     decimals: int = 2
     unit: str = ""
 
     def text(self, value: float | None) -> str:
-        """One number; NaN, infinity and None are a dash."""
+        """One number; a dash for NaN, infinity and None."""
         if not finite(value):
             return MISSING
         scaled = value * self.factor
@@ -41,9 +41,9 @@ class Digits:
     def cell(
         self, value: float, *, low: float | None = None, high: float | None = None, std: float | None = None
     ) -> tuple[str, str]:
-        """A number and what stands beside it: "± std" of single models, "[low, high]", or nothing."""
+        """A number and its note: "± std" of single models, "[low, high]", or nothing."""
         width = half_width(low, high, std)
-        if finite(width) and width < abs(value) * NOTHING:  # all replicates are alike
+        if finite(width) and width < abs(value) * NOTHING:  # all replicates are equal
             width = None
         digits = self if self._shows(value, width) else replace(self, decimals=self._own(value, width))
         note = ""
@@ -62,7 +62,7 @@ class Digits:
 
 
 def half_width(low: float | None, high: float | None, std: float | None = None) -> float | None:
-    """Half of what the number may be off by: the standard deviation if given, else of the interval."""
+    """The uncertainty of a number: the standard deviation if given, else half the width of the interval."""
     if finite(std):
         return std
     return (high - low) / 2 if finite(low) and finite(high) else None
@@ -76,10 +76,10 @@ def digits_of(
     factor: float = 1.0,
     among: Iterable[float] = (),
 ) -> Digits:
-    """Two significant digits of the median half-width; without any, three of the median value.
+    """A format with two significant digits of the median half-width; without any, three of the median value.
 
-    Numbers of 100,000 and more, or below 0.001, get a power of ten into their unit, unless `factor` is set; which one
-    is decided `among` these and others that they are held against, if any are given.
+    Numbers of 100,000 and more, or below 0.001, get a power of ten in their unit, unless `factor` is set; the power
+    is chosen `among` these values and those they are compared with, if given.
     """
     middle = _middle(values)
     typical = _middle(among) or middle
@@ -95,15 +95,15 @@ def digits_of(
 
 
 def _middle(values: Iterable[float]) -> float | None:
-    """The median size of the numbers that are not 0, if there are any."""
+    """The median absolute value of the nonzero numbers, if any."""
     sizes = [abs(value) for value in values if finite(value) and value != 0]
     return statistics.median(sizes) if sizes else None
 
 
 def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
-    """How the scores of one metric and split are written: the same in every table, sentence and picture.
+    """The format of the scores of one metric and split: the same in every table, sentence and picture.
 
-    All splits share the power of ten, so that their numbers can stand side by side; decimals are the split's own.
+    All splits share the power of ten, so that their numbers can be compared; each has its own decimals.
     """
     every = [score for score in report.scores if score.metric == metric.name]
     scores = [score for score in every if score.split == split]
@@ -117,7 +117,7 @@ def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
 
 
 def _decimals(size: float, significant: int) -> int:
-    """Decimals that show so many significant digits of a size."""
+    """The number of decimals that shows `significant` digits of a number of this size."""
     return min(max(significant - 1 - math.floor(math.log10(abs(size))), 0), MOST_DECIMALS)
 
 

@@ -1,4 +1,4 @@
-"""The reports that paths lead to: of a run, of all tasks of a track's run, or alone."""
+"""Find reports by path: of a run, of all tasks of a track's run, or a single file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PLACES = ("report.json", "report/report.json", "*/report/report.json")
 
 
 def load(paths: Sequence[str | Path]) -> list[Report]:
-    """The reports of runs, each named by its folder, the folder of its report, or the report's file.
+    """Load reports, each given by the folder of its run, the folder of the report, or the report's file.
 
     Raises:
-        TableError: naming every path that holds no report.
+        TableError: naming every path without a report.
     """
     reports: list[Report] = []
     problems: list[str] = []
@@ -31,12 +31,12 @@ def load(paths: Sequence[str | Path]) -> list[Report]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file() or files.irregular(path):  # which `load` refuses by name
+    if path.is_file() or files.irregular(path):  # `load` refuses the latter by name
         return [path]
     for place in PLACES:
         if found := sorted(path.glob(place)):
             return found
     raise TableError(
         f"{path}: expected the folder of a run, or its report.json, found {'none' if path.is_dir() else 'nothing'} "
-        "there. Did the run end?"
+        "there. Did the run finish?"
     )

@@ -1,4 +1,4 @@
-"""One grid of formatted cells behind terminal, HTML, Markdown and LaTeX, so that they never disagree."""
+"""Tables as grids of formatted cells, shared by terminal, HTML, Markdown and LaTeX so that they never disagree."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NO_INTERVAL = "†"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, what stands beside it (an interval or ± std), and whether it is among the best."""
+    """One cell: its text, a note (an interval or ± std), and whether it is among the best."""
 
     text: str
     note: str = ""
@@ -70,7 +70,7 @@ NONE = Cell(MISSING)
 
 @dataclass(frozen=True)
 class Column:
-    """The heading of one column, below the heading of its group."""
+    """The heading of a column, below the heading of its group."""
 
     title: str
     group: str = ""
@@ -79,7 +79,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """What a row is called, what it is (in small print), and its cells."""
+    """A row: its label, a hint in small print, and its cells."""
 
     label: str
     cells: tuple[Cell, ...]
@@ -88,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """One table. `kind` says what it shows, `split` of which split ("" for all of them)."""
+    """One table. `kind` names its content, `split` the split ("" for all splits)."""
 
     kind: str
     split: str
@@ -99,7 +99,7 @@ class Grid:
     note: str = ""
 
     def groups(self) -> list[list[int]]:
-        """The places of the columns, those that share a group heading together."""
+        """The positions of the columns, those with a common group heading together."""
         return [
             list(run) for _, run in groupby(range(len(self.columns)), lambda place: self.columns[place].group or place)
         ]
@@ -111,7 +111,7 @@ class Grid:
 
 
 def grids(report: Report) -> list[Grid]:
-    """All tables of a report that have something to show, in reading order."""
+    """All tables of a report that are not empty, in reading order."""
     found = [_splits(report), _systems(report), _counts(report)]
     for split in report.splits:
         found += [
@@ -136,16 +136,16 @@ def _bracketed(unit: str) -> str:
 
 
 def part_names(report: Report, split: str) -> dict[str, str]:
-    """The parts of an R-AUC that this report holds of a split, in reading order, with their titles."""
+    """The parts of an R-AUC that this report has for a split, in reading order, with their titles."""
     found = {part.name for part in report.parts if part.split == split}
     if "level_shift" in found:
         return {name: title for name, title in PARTS.items() if name in found}
-    # Nothing is shifted: there is nothing to set in-domain records apart from.
+    # Without shifted records the subset is not called in-domain.
     return {name: title.removesuffix(", in-domain") for name, title in PARTS.items() if name in found}
 
 
 def part_digits(report: Report, split: str) -> Digits:
-    """How the parts of the R-AUCs of one split are written: as the R-AUC itself."""
+    """The format of the parts of the R-AUCs of one split: that of the R-AUC itself."""
     return metric_digits(report, METRICS["r_auc"], split)
 
 
@@ -160,7 +160,7 @@ def worst_first(report: Report, split: str) -> list[Slice]:
 
 
 def slice_digits(report: Report, split: str) -> Digits:
-    """How the mean errors of the slices of one split are written."""
+    """The format of the mean errors of the slices of one split."""
     entries = [entry for entry in report.slices if entry.split == split]
     values = [entry.mean_error for entry in entries]
     widths = [half_width(entry.low, entry.high) for entry in entries]
@@ -168,7 +168,7 @@ def slice_digits(report: Report, split: str) -> Digits:
 
 
 def score_cell(digits: Digits, score: Score | None, *, leaders: Collection[str] = ()) -> Cell:
-    """A score as a cell; a dash where there is none."""
+    """A score as a cell; a dash for None."""
     if score is None:
         return NONE
     text, note = digits.cell(score.value, low=score.low, high=score.high, std=score.std)
@@ -177,12 +177,12 @@ def score_cell(digits: Digits, score: Score | None, *, leaders: Collection[str] 
 
 def _row(system: System, cells: list[Cell]) -> Row:
     name = clean(system.name)
-    # The role beside it says that these are single models.
+    # The role in the hint already says that these are single models.
     return Row(name.removesuffix(" (single)") if system.role == "single" else name, tuple(cells), ROLES[system.role])
 
 
 def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
-    """What bold and the sign of a missing interval mean, where these rows have them."""
+    """The meanings of bold and of the sign for a missing interval, if they occur in these rows."""
     cells = [cell for row in rows for cell in row.cells]
     notes = [BOLD] if any(cell.best for cell in cells) else []
     if any(cell.note == NO_INTERVAL for cell in cells):
@@ -197,7 +197,7 @@ def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
 
 def _scores(report: Report, split: str, *, joint: bool) -> Grid:
     columns: list[Column] = []
-    cells: list[list[Cell]] = []  # one list a column
+    cells: list[list[Cell]] = []  # one list per column
     chosen = headline_scores(report)
     names = [system.name for system in report.systems]
     for metric in scored_metrics(report, split):
@@ -220,7 +220,7 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
 
 
 def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> list[str]:
-    """A sentence on those of these systems that lack answers, if any: on which records they are scored and compared."""
+    """A sentence on the records on which systems with missing answers are scored and compared, if there are any."""
     told, every = [], {split: gaps(report, split) for split in splits}
     for name in names:
         places = [(split, every[split].get(name, {})) for split in splits]
@@ -235,7 +235,7 @@ def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> 
 
 
 def _of_records(found: Mapping[str, tuple[int, int]], split: str) -> str:
-    """The records that a system answers, in all and, where no split is named beside others, on each side."""
+    """The number of records that a system answers: in total and, unless several splits are listed, in each subset."""
     counts = {name: f"{count_text(n)} of {count_text(records)}" for name, (n, records) in found.items()}
     whole = f"{counts.pop('full', '0')} records"
     beside = split or ", ".join(f"{SUBSETS[name].lower()} {text}" for name, text in counts.items())
@@ -243,7 +243,7 @@ def _of_records(found: Mapping[str, tuple[int, int]], split: str) -> str:
 
 
 def _splits(report: Report) -> Grid:
-    """How large the errors are and how good the uncertainty is, over all records of every split, side by side."""
+    """Errors and quality of the uncertainty over all records, splits side by side."""
     headline, chosen = headline_metric(report), headline_scores(report)
     names = [system.name for system in report.systems]
     columns, cells = [], []
@@ -264,7 +264,7 @@ def _splits(report: Report) -> Grid:
 
 
 def _measure_name(measure: str) -> str:
-    """A measure's title and, of a known one, which kind of uncertainty it is."""
+    """A measure's title and, if it is registered, its kind of uncertainty."""
     kind = f" ({MEASURES[measure].kind})" if measure in MEASURES else ""
     return f"{measure_title(measure)}{kind}"
 
@@ -277,14 +277,14 @@ def _measures(report: Report, split: str) -> Grid:
     rows = []
     for system in report.systems:
         measures = dict.fromkeys(key[1] for key in by_place if key[0] == system.name)
-        # Random and optimal orders stand beside the measures, but alone they are no choice of measures.
+        # The random and optimal orders are shown beside measures, but do not make a table by themselves.
         own = [measure for measure in measures if not measure.endswith(" order")]
         for measure in (*own, *(name for name in measures if name not in own)) if len(own) > 1 else ():
             scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
             cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
             rows.append(Row(_measure_name(measure), tuple(cells), clean(system.name)))
     columns = tuple(Column(heading(metric, digits[metric.name], report)) for metric in metrics)
-    note = "Over all records of the split. Intervals stand at the measure behind a system's headline scores."
+    note = "Over all records of the split. Intervals are given for the measure behind a system's headline scores."
     note = " ".join([note, *_signs(report, rows)])
     title = f"Uncertainty measures ({split_title(split)})"
     return Grid("measures", split, title, "Measure", columns, tuple(rows), note)

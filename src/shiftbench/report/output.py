@@ -1,4 +1,4 @@
-"""A report as files: every format, side by side in one folder."""
+"""Writes a report in every format into one folder."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     """Write a report in every format; each file whole or not at all.
 
     Args:
-        report: what to show.
-        folder: where to; what an earlier report left there is replaced.
-        pictures: further ones that the report carries. Without any, those that lie in the folder stay if the report
-            in it is this one, as where it is written again after an upgrade; those of another report go.
+        report: the report.
+        folder: the output folder; files of an earlier report in it are replaced.
+        pictures: additional pictures. Without any, those in the folder are kept if they belong to this same report,
+            for example when it is written again after an upgrade; those of another report are removed.
 
     Returns:
-        The paths by what they hold: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with further
+        The paths by content: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with additional
         pictures also `pictures`, another folder.
 
     Raises:
-        ShiftbenchError: if two further pictures have one name, or are no PNG.
+        ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
     """
     target = Path(folder)
     carried = list(pictures) or _kept(report, target)
@@ -48,7 +48,7 @@ def _kept(report: Report, folder: Path) -> list[Picture]:
     """The pictures in a folder, if the report in it is this one."""
     try:
         same = Report.load(folder / "report.json").to_json() == report.to_json()
-    except ShiftbenchError:  # none, or of another form
+    except ShiftbenchError:  # no report, or one of another format
         return []
-    # Read now: they are about to be written.
+    # Read now, since the files are about to be replaced.
     return [Picture(each.name, each.title, each.caption, each.png) for each in picture.beside(folder)] if same else []

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: styles and pictures inside, no scripts, no network."""
+"""The report as one self-contained HTML page: styles and pictures inside, no scripts, no network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, set_retention, split_title
 
-FOLDED = ("comparisons", "ranks", "measures")  # tables that open on demand
-# The picture that stands below each table.
+FOLDED = ("comparisons", "ranks", "measures")  # tables that are collapsed at first
+# The picture below each table.
 PICTURES = {
     "answers": ("summary", "coverage", "reliability"),
     "joint": ("error_retention", "f1_retention", "roc", "density", "error_by_uncertainty"),
@@ -26,7 +26,7 @@ PICTURES = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """One of the report's own pictures; `svg` is markup of our own making, in which all names are already text."""
+    """One of the report's own pictures; `svg` is markup written by us, in which all names are already escaped."""
 
     name: str
     title: str
@@ -38,11 +38,11 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
     """The report as one self-contained HTML page.
 
     Args:
-        report: what to show.
+        report: the report.
         pictures: SVG texts by name, as `plots.svg` makes them; drawn here if not given.
-        further: pictures that stand in a section of their own.
+        further: additional pictures, shown in a section of their own.
     """
-    # Imported here: who only reads numbers need not wait for a template engine.
+    # Imported here so that reading numbers does not load a template engine.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     if pictures is None:
@@ -86,7 +86,7 @@ def _section(
         if kind == "joint":
             kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
         if split == main_split(report):
-            kinds = tuple(name for name in kinds if name != "summary")  # it opens the page
+            kinds = tuple(name for name in kinds if name != "summary")  # shown at the top of the page
         found = _pictures(pictures, split, kinds)
         if kind in mine or found:
             shown.append((mine.get(kind), found))

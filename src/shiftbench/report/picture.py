@@ -1,7 +1,7 @@
-"""Further pictures of a report, such as of the records to look at: whole PNG files with a title and a caption.
+"""Additional pictures of a report, such as records worth looking at: PNG files with a title and a caption.
 
-They lie in a folder beside the report with an index of their words, so that a report that is written again in the same
-place keeps them.
+They are stored in a folder beside the report with an index of titles and captions, so that they are kept when the
+report is written again in the same place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER, INDEX = "pictures", "pictures.json"
-TITLE = "Records to look at"  # of their section
+TITLE = "Records to look at"  # heading of their section
 MOST_BYTES = 16 * 2**20
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
@@ -35,16 +35,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture that a report carries besides those it draws itself.
+    """A picture in addition to those that the report draws itself.
 
     Attributes:
-        name: of its file, without ending: at most 80 letters, digits, `_` and `-`.
+        name: file name without extension: at most 80 letters, digits, `_` and `-`.
         title: a few words.
-        caption: what is seen; together with the title also the text for those who do not see it.
-        image: a PNG file, its bytes, or a figure of matplotlib, which is drawn when it is first asked for.
+        caption: a description; with the title it is also the alternative text.
+        image: a PNG file, its bytes, or a matplotlib figure, which is rendered when first needed.
 
     Raises:
-        ShiftbenchError: naming all of: an invalid name, no title, an image of another kind.
+        ShiftbenchError: for an invalid name, a missing title or an image of another type; lists all problems.
     """
 
     name: str
@@ -68,15 +68,15 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Where it lies, from the folder of the report."""
+        """The path of the file relative to the folder of the report."""
         return f"{FOLDER}/{self.name}.png"
 
     @cached_property
     def png(self) -> bytes:
-        """The bytes of its PNG file.
+        """The bytes of the PNG file.
 
         Raises:
-            ShiftbenchError: if they are invalid, or more than 16 MiB.
+            ShiftbenchError: if they are not a PNG, or more than 16 MiB.
         """
         data = self.image if isinstance(self.image, bytes) else _bytes(self.image)
         if not data.startswith(_SIGNATURE) or len(data) > MOST_BYTES:
@@ -88,7 +88,7 @@ class Picture:
 
     @property
     def uri(self) -> str:
-        """The picture as text in an address, for pages that need nothing from outside."""
+        """The picture as a data URI, for self-contained pages."""
         return f"data:image/png;base64,{base64.b64encode(self.png).decode('ascii')}"
 
 
@@ -108,17 +108,17 @@ def _bytes(image: Any) -> bytes:
 
 
 def write(pictures: Sequence[Picture], folder: Path) -> list[Path]:
-    """Write pictures and their index into a report's folder, and remove those that an earlier index names.
+    """Write pictures and their index into a report's folder, and remove those listed by an earlier index.
 
     Raises:
-        ShiftbenchError: if two have one name, or an image is no PNG.
+        ShiftbenchError: if two have the same name, or an image is not a PNG.
     """
-    counts = Counter(picture.name.lower() for picture in pictures)  # some disks do not tell A from a
+    counts = Counter(picture.name.lower() for picture in pictures)  # some file systems ignore case
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ShiftbenchError(
             f"pictures: expected each name once, found {', '.join(twice)} more than once. Rename them."
         )
-    data = [picture.png for picture in pictures]  # all are drawn and read before any is replaced
+    data = [picture.png for picture in pictures]  # render or read all before replacing any
     earlier = {entry["name"] for entry in _entries(folder)}
     paths = []
     for picture, content in zip(pictures, data, strict=True):
@@ -132,16 +132,16 @@ def write(pictures: Sequence[Picture], folder: Path) -> list[Path]:
         (folder / FOLDER / INDEX).unlink(missing_ok=True)
     for name in earlier - {picture.name for picture in pictures}:
         (folder / FOLDER / f"{name}.png").unlink(missing_ok=True)
-    with suppress(OSError):  # it is not empty, or not there
+    with suppress(OSError):  # not empty, or absent
         (folder / FOLDER).rmdir()
     return paths
 
 
 def beside(folder: str | Path) -> list[Picture]:
-    """The pictures that lie in a report's folder, in their order; none where there is no index of them.
+    """The pictures stored in a report's folder, in their order; empty without an index.
 
     Raises:
-        TableError: if the index cannot be read, or names a picture that is not there.
+        TableError: if the index cannot be read, or names a missing picture.
     """
     place = Path(folder)
     found = [Picture(image=place / FOLDER / f"{entry['name']}.png", **entry) for entry in _entries(place)]

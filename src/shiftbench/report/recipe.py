@@ -1,4 +1,4 @@
-"""The recipe of a report: all of it as lines of text, and in short what every number of it hangs on."""
+"""The recipe of a report: as lines of text, and a one-line signature of what its numbers depend on."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from shiftbench.errors import shortened
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean
 
-HASH_DIGITS = 12  # of a manifest's hash, to recognise it by
+HASH_DIGITS = 12  # of a manifest's hash that are shown
 
 
 def signature(report: Report) -> str:
-    """One line that goes with every number: manifest, conventions, intervals, version.
+    """One line on what every number depends on: manifest, conventions, intervals, version.
 
-    Two reports of one signature and one table of predictions hold the same numbers.
+    Two reports with the same signature and the same predictions hold the same numbers.
     """
     recipe = report.recipe
     intervals = recipe.get("intervals", {})
@@ -34,7 +34,7 @@ def signature(report: Report) -> str:
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Nested settings as (dotted name, text) pairs, in their order; a list of plain values is one line."""
+    """Nested settings as (dotted name, text) pairs in their order; a list of plain values becomes one line."""
     return list(_walk(value, name))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 8.4  # inches
-WIDE_SPAN = 6  # largest over smallest value from which an axis is logarithmic
+WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 MOST_SLICES = 20
 MOST_SLICE_SYSTEMS = 3
 
@@ -62,7 +62,7 @@ def summary(report: Report, split: str) -> Figure | None:
 
 
 def slices(report: Report, split: str) -> Figure | None:
-    """Mean errors with intervals of the worst slices: of the leading system and of the two best others there."""
+    """Mean errors with intervals in the worst slices: of the leading system and of the two others best there."""
     order = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
     if not order:
         return None
@@ -90,7 +90,7 @@ def slices(report: Report, split: str) -> Figure | None:
 
 
 def parts(report: Report, split: str) -> Figure | None:
-    """The R-AUC of each system as a sum from left to right and back; a panel each, on one scale if it shows all."""
+    """The R-AUC of each system as a waterfall of its parts; one panel each, on a common scale if all stay visible."""
     found = [part for part in report.parts if part.split == split and finite(part.value)]
     names = [system.name for system in report.systems if any(part.system == system.name for part in found)]
     if not names:
@@ -108,7 +108,7 @@ def parts(report: Report, split: str) -> Figure | None:
         panel.grid(visible=False, axis="y")
         panel.set(title=labels(report)[name], xlabel=f"R-AUC{unit_text(digits.unit)}")
     limits = [panel.get_xlim() for panel in axes]
-    if max(high for _, high in limits) <= 8.0 * min(high for _, high in limits):  # else one would flatten the others
+    if max(high for _, high in limits) <= 8.0 * min(high for _, high in limits):  # else one flattens the others
         for panel in axes:
             panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     return figure
@@ -145,7 +145,7 @@ def _name_rows(report: Report, panel: Any, names: list[str], split: str) -> None
 
 
 def _ends(value: float, low: float | None, high: float | None, std: float | None = None) -> list[float]:
-    """A value, and the ends of its interval (or value ± std) if it has one."""
+    """A value, and the ends of its interval (or value ± std), if any."""
     if finite(std):
         return [value, value - std, value + std]
     return [value, low, high] if finite(low) and finite(high) else [value]
@@ -159,7 +159,7 @@ def _dot(panel: Any, ends: list[float], row: float, color: str, marker: str, hol
 
 
 def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice]) -> list[str]:
-    """The leading system, then the others that do best on the slices shown."""
+    """The leading system, then those with the lowest errors on the slices shown."""
     groups = [(entry.column, entry.group) for entry in shown]
     front = shown[0].system
 
@@ -177,7 +177,7 @@ def _slice_label(entry: Slice) -> str:
 
 
 def _waterfall(panel: Any, values: list[float]) -> None:
-    """Bars that begin where the last one ended: plain ones add, hatched ones take away, the last is the sum."""
+    """Bars that start where the previous one ended: plain ones add, hatched ones subtract, the last is the sum."""
     start = 0.0
     for row, value in enumerate(values):
         look = {"color": "#D55E00"} if value >= 0 else {"color": "#56B4E9", "hatch": "///", "edgecolor": "white"}

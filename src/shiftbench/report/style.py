@@ -1,4 +1,4 @@
-"""How systems look in pictures: colours, dashes and markers that colour-blind people and printers keep apart."""
+"""Styles of systems in pictures: colours, dashes and markers that stay distinct for the colour-blind and in print."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean, lead
 
-# Okabe and Ito's palette without its yellow, which is too light on white paper.
+# The palette of Okabe and Ito without yellow, which is too light on white paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (6, 2, 1, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
@@ -17,7 +17,7 @@ GREY = "#6b6b6b"
 LONGEST = 30
 DPI = 150
 
-# Everything that a picture depends on, so that it does not depend on the reader's own settings.
+# Everything that a picture depends on, so that the user's own settings have no effect.
 SETTINGS = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -35,7 +35,7 @@ SETTINGS = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
     "figure.facecolor": "white",
-    "figure.dpi": DPI,  # texts are as wide when laid out as when saved
+    "figure.dpi": DPI,  # so that texts have the same width in layout and output
     "figure.constrained_layout.w_pad": 0.1,
     "figure.constrained_layout.h_pad": 0.06,
     "hatch.linewidth": 0.6,
@@ -45,7 +45,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Look:
-    """The line of one system."""
+    """The line style of one system."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]
@@ -54,9 +54,9 @@ class Look:
 
 
 def looks(report: Report) -> dict[str, Look]:
-    """A look for every system: colour, dashes and marker all change from one to the next; the leader's is thick.
+    """A style for every system: colour, dashes and marker all differ between neighbours; the leader's line is thick.
 
-    Single models come last: where there are more systems than colours, it is theirs that repeat others.
+    Single models come last, so if there are more systems than colours, theirs are repeated.
     """
     front = lead(report)
     ordered = sorted(report.systems, key=lambda system: system.role == "single")
@@ -72,7 +72,7 @@ def looks(report: Report) -> dict[str, Look]:
 
 
 def short(name: object, longest: int = LONGEST) -> str:
-    """A name that fits into a picture: its middle gives way; dollar signs do not start mathematics."""
+    """A name shortened in its middle to fit into a picture, with dollar signs escaped."""
     text = clean(name)
     if len(text) > longest:
         tail = (longest - 1) // 2
@@ -81,12 +81,12 @@ def short(name: object, longest: int = LONGEST) -> str:
 
 
 def sentence(text: str) -> str:
-    """Text as it begins a line: names with a capital of their own, such as cNLL, stay as they are."""
+    """Text with an initial capital; words that contain capitals, such as cNLL, are unchanged."""
     return text.capitalize() if text.islower() else text
 
 
 def labels(report: Report) -> dict[str, str]:
-    """A short name for every system, numbered where two would look the same."""
+    """A short name for every system, numbered where two would be equal."""
     shorts = {system.name: short(system.name) for system in report.systems}
     names: dict[str, str] = {}
     for name, text in shorts.items():

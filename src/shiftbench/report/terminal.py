@@ -1,4 +1,4 @@
-"""The report in a terminal: the verdict, then tables as wide as the terminal, their numbers never cut."""
+"""The report in a terminal: the verdict, then tables that fit its width without cutting numbers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from shiftbench.report.view import clean, main_split, split_title
 
 MOST_ROWS = 20
 FEW_ROWS = 12
-MOST_TOGETHER = 3  # columns of a group that rather lose their intervals than each other
+MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
-BETWEEN = 2  # blanks between columns
+BETWEEN = 2  # spaces between columns
 
 
 def render(report: Report, *, brief: bool = False) -> RenderableType:
-    """The report for `rich.console.Console.print`: it takes the width it is given, from 60 columns on.
+    """The report for `rich.console.Console.print`, in any width from 60 columns on.
 
     brief: only the verdict, the main tables, comparisons if they are few, and the warnings.
     """
@@ -56,12 +56,12 @@ class _Rendered:
 
 
 def _brief(grid: Grid) -> bool:
-    """Whether a table belongs to the main part; comparisons do where they are few, as those of two models are."""
+    """Whether a table belongs to the main part; comparisons do if they are few, such as those of two models."""
     return grid.kind in ("splits", "answers", "joint") or (grid.kind == "comparisons" and len(grid.rows) <= FEW_ROWS)
 
 
 def _item(text: str) -> Table:
-    # A table of two cells hangs the lines of a long item under its first.
+    # A table of two cells indents the further lines of a long item.
     table = Table.grid(padding=(0, 1))
     table.add_row(Text("•"), Text(text, overflow="fold"))
     return table
@@ -87,14 +87,14 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
 
 
 def tables(grid: Grid, width: int) -> Iterator[RenderableType]:
-    """All rows of a grid as one table, or as several, each with as many groups of columns as `width` holds."""
+    """All rows of a grid as one or more tables, each with as many groups of columns as fit into `width`."""
     labels = _label_width(grid, width)
     for number, (notes, places) in enumerate(_portions(grid, width - labels)):
         if number:
             yield Text()
         yield _table(grid, places, labels, notes)
         if not notes and any(row.cells[place].note for row in grid.rows for place in places):
-            yield Text("Intervals left out for want of room; the other formats have them.", style="dim")
+            yield Text("Intervals do not fit and are left out; the other formats have them.", style="dim")
 
 
 def _label_width(grid: Grid, width: int) -> int:
@@ -103,11 +103,11 @@ def _label_width(grid: Grid, width: int) -> int:
 
 
 def _portions(grid: Grid, room: int) -> list[tuple[bool, list[int]]]:
-    """Which columns stand together in a table, and whether to show intervals.
+    """Which columns go into one table, and whether to show intervals.
 
-    Groups of columns stay whole where they can: a small one that is too wide goes without intervals, then falls
-    apart; a large one falls apart at once. Words that stand before all numbers belong to what the row is, and stand in
-    every table, if that leaves half of the room.
+    Groups of columns stay together if possible: a small one that is too wide drops its intervals, then is split;
+    a large one is split at once. Text columns before the first number identify the row, and are repeated in every
+    table if that leaves half of the width.
     """
     portions: list[tuple[bool, list[int]]] = []
     lead = _lead(grid)
@@ -127,7 +127,7 @@ def _portions(grid: Grid, room: int) -> list[tuple[bool, list[int]]]:
 
 
 def _lead(grid: Grid) -> list[int]:
-    """The columns of words before the first of numbers; none if there are no numbers."""
+    """The text columns before the first column of numbers; empty if there are no numbers."""
     first = next((place for place, column in enumerate(grid.columns) if column.numeric), 0)
     return list(range(first))
 
@@ -137,7 +137,7 @@ def _needs(grid: Grid, places: list[int], *, notes: bool) -> int:
 
 
 def _column_width(grid: Grid, place: int, *, notes: bool) -> int:
-    """As wide as the longest number or note; words, in headings and text columns, may wrap."""
+    """The width of the longest number or note; words in headings and text columns may wrap."""
     column = grid.columns[place]
     cells = [row.cells[place] for row in grid.rows]
     words = [word for text in (column.title, column.group) for word in text.split()]

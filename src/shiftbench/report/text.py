@@ -22,14 +22,14 @@ FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
     "value", "std", "low", "high", "no_interval", "n", "better", "scale", "unit", "recipe",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet calculates begins with
-LATEX_COLUMNS = 6  # numbers side by side on a page
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of what a spreadsheet takes for a formula
+LATEX_COLUMNS = 6  # columns of numbers that fit on a page
 
 
 def csv(report: Report) -> str:
-    """All scores as tidy CSV, one a row, numbers unrounded; an undefined number is an empty field.
+    """All scores as tidy CSV, one per row, numbers unrounded; an undefined number is an empty field.
 
-    Percentages are fractions of one, as everywhere but in the tables made for reading.
+    Percentages are fractions of one, as everywhere except in the tables for reading.
     """
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
@@ -49,9 +49,9 @@ def csv(report: Report) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: an apostrophe goes before a sign that one could begin with.
+    """Text that no spreadsheet takes for a formula: an apostrophe is put before the first character of one.
 
-    As the OWASP recommends against CSV injection. Numbers are not written by it, so -1.5 stays what it is.
+    This is OWASP's recommendation against CSV injection. Numbers are not written this way, so -1.5 is unchanged.
     """
     return f"'{text}" if text.startswith(FORMULA) else text
 
@@ -64,7 +64,7 @@ def _field(number: float | None) -> str:
 
 
 def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
-    """The verdict and all tables in GitHub-flavoured Markdown, with links to further pictures."""
+    """The verdict and all tables in GitHub-flavoured Markdown, with links to additional pictures."""
     blocks = [f"# {quoted(report.title)}", quoted(signature(report))]
     blocks += ["\n".join(f"- {quoted(text)}" for text in verdict(report))]
     for grid in grids(report):
@@ -81,7 +81,7 @@ def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
 
 def _markdown_picture(each: Picture) -> str:
     title, caption = quoted(each.title), quoted(each.caption)
-    # Of a text for those who do not see the picture, a bracket ends it.
+    # A closing bracket would end the alternative text.
     alternative = re.sub(r"(?<!\\)([\[\]])", r"\\\1", title)
     return f"![{alternative}]({each.file})\n\n**{title}.** {caption}".rstrip()
 
@@ -107,9 +107,9 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text whose every character stands for itself, in Markdown and in the HTML made of it."""
+    """Text escaped so that every character is literal, in Markdown and in HTML made from it."""
     whole = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A bracket opens a link only before another or a parenthesis; intervals stay readable.
+    # A bracket opens a link only before another one or a parenthesis, so intervals stay readable.
     whole = re.sub(r"([\\`*_|~$#])", r"\\\1", whole)
     return re.sub(r"\](?=[(\[:])", r"\\]", whole)
 
@@ -118,7 +118,7 @@ def quoted(text: str) -> str:
 
 
 def latex(report: Report, *, further: Sequence[Picture] = ()) -> str:
-    r"""All tables and further pictures for LaTeX, to be read by \input; needs booktabs, with pictures also graphicx."""
+    r"""All tables and additional pictures for LaTeX's \input; needs booktabs, with pictures also graphicx."""
     tables = [
         _latex_table(grid.only(places), part)
         for grid in grids(report)
@@ -130,7 +130,7 @@ def latex(report: Report, *, further: Sequence[Picture] = ()) -> str:
 
 
 def _latex_picture(each: Picture) -> str:
-    """A picture as a float; its file is looked for beside the LaTeX file."""
+    """A picture as a float; the path of its file is relative to the LaTeX file."""
     lines = [
         r"\begin{figure}",
         r"\centering",
@@ -143,7 +143,7 @@ def _latex_picture(each: Picture) -> str:
 
 
 def _latex_portions(grid: Grid) -> list[list[int]]:
-    """Groups of columns that stand in one table, as many as a page is wide."""
+    """Groups of columns that go into one table, as many as fit on a page."""
     portions: list[list[int]] = []
     for group in grid.groups():
         for start in range(0, len(group), LATEX_COLUMNS):

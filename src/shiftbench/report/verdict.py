@@ -1,4 +1,4 @@
-"""The verdict: what the numbers say, in plain sentences that claim no more than intervals and tests allow."""
+"""The verdict: the results in plain sentences that claim no more than intervals and tests support."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from shiftbench.report.view import (
 )
 from shiftbench.score import Count, Score, System
 
-MOST_OTHERS = 4  # systems beside the leading one that get sentences of their own
-MOST_NAMED = 3  # systems in one list
+MOST_OTHERS = 4  # systems besides the leading one that get their own sentences
+MOST_NAMED = 3  # systems that a list names
 DOUBT = "; without intervals this may be chance"
 UNTESTED = "; without a test this may be chance"
 
 
 def verdict(report: Report) -> list[str]:
-    """What a reader should take away, most important first; plain sentences without markup."""
+    """The conclusions, most important first, as plain sentences without markup."""
     front, metric = lead(report), headline_metric(report)
     if front is None or metric is None:
         return ["This report holds no scores."]
@@ -59,7 +59,7 @@ def verdict(report: Report) -> list[str]:
 
 @dataclass(frozen=True)
 class _Case:
-    """What every sentence needs: the report, its main split, its headline metric and the scores."""
+    """The input of every sentence: the report, its main split, its headline metric and the scores."""
 
     report: Report
     split: str
@@ -84,14 +84,14 @@ class _Case:
         return f"{_numbers(digits, score)} {digits.unit}".rstrip()
 
     def partly(self, score: Score) -> str:
-        """On how many records a score is, if its system has no answer for the others."""
+        """The number of records behind a score, if its system lacks an answer for the others."""
         records = {(count.split, count.subset): count.records for count in self.report.counts}
         every = records.get((score.split, score.subset), 0)
         return f" on {count_text(score.n)} of {count_text(every)} records" if score.n < every else ""
 
     @property
     def title(self) -> str:
-        """The headline metric as it stands inside a sentence."""
+        """The headline metric as written inside a sentence."""
         return _in_sentence(metric_title(self.metric, self.report))
 
 
@@ -107,7 +107,7 @@ def _numbers(digits: Digits, score: Score) -> str:
 
 
 def _leaked(case: _Case, front: System) -> Iterator[str]:
-    """That in-domain is probably too good since train has the same clusters, and by how much: before all else."""
+    """A first sentence if in-domain scores are probably too good since train has the same clusters, and by how much."""
     for leak in case.report.leaks:
         if leak.split != case.split:
             continue
@@ -131,7 +131,7 @@ def _leaked(case: _Case, front: System) -> Iterator[str]:
 
 
 def _without(case: _Case, front: System, factor: float) -> str:
-    """What the leading system's in-domain score would become by such a factor, for clusters never seen."""
+    """What such a factor would make of the leading system's in-domain score, for clusters not seen in training."""
     inside = case.score(front.name, "in") or case.score(front.name, "full")
     if inside is None or case.metric.name not in ("rmse", "accuracy"):
         return ""
@@ -149,11 +149,11 @@ Interval = tuple[float, float, float]  # value, low, high; NaN where there is no
 
 @dataclass(frozen=True)
 class _Shift:
-    """How the loss grows under shift: the factor with its interval, and whether it grows at all."""
+    """The growth of the loss under shift: the factor with its interval, and whether there is any."""
 
     factor: Interval | None
     grows: bool
-    told_apart: bool | None  # None: there are no intervals to tell
+    told_apart: bool | None  # None without intervals
 
 
 def _change(case: _Case, system: System) -> str:
@@ -176,7 +176,7 @@ def _change(case: _Case, system: System) -> str:
 
 
 def _shift(case: _Case, inside: Score, shifted: Score) -> _Shift:
-    """The factor as the report has it, from the same replicates on both sides; older reports have none."""
+    """The report's factor, from the same replicates on both sides; older reports have none."""
     ratio = case.score(inside.system, "full", "shift_ratio") if shifted.subset == "shifted" else None
     if ratio is not None:
         low, high = (math.nan if end is None else end for end in (ratio.low, ratio.high))
@@ -185,13 +185,13 @@ def _shift(case: _Case, inside: Score, shifted: Score) -> _Shift:
     (a, a_low, a_high), (b, b_low, b_high) = _loss(inside), _loss(shifted)
     factor = (b / a, math.nan, math.nan) if min(a, b) > 0 else None
     if all(map(finite, (a_low, a_high, b_low, b_high))):
-        # The two may share clusters, so their intervals give the factor none; where apart, they still tell.
+        # The sides may share clusters, so their intervals give none for the factor; if disjoint, they differ for sure.
         return _Shift(factor, b > a, max(a_low, b_low) > min(a_high, b_high))
     return _Shift(factor, b > a, None if a != b else False)
 
 
 def _loss(score: Score) -> Interval:
-    """A score as something to keep small: a share that should be large is taken from one."""
+    """A score as a loss: a share that should be large is subtracted from one."""
     low = score.low if finite(score.low) else math.nan
     high = score.high if finite(score.high) else math.nan
     if METRICS[score.metric].better == "min":
@@ -265,7 +265,7 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
 
 
 def _leaders(case: _Case) -> Iterator[str]:
-    """Who leads by the headline metric and, where several models stand together, by the joint metrics."""
+    """The leader by the headline metric and, if there are several models, by the joint metrics."""
     shifted = any(key[2] == "shifted" for key in case.scores)
     for subset in ("shifted", "in") if shifted else ("full",):
         if found := _leader(case, case.metric, subset):
@@ -289,7 +289,7 @@ def _extreme(metric: Metric) -> str:
 
 
 def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
-    """The system with the best score, and which share its rank; None if fewer than two have a score."""
+    """The system with the best score, and those that share its rank; None if fewer than two have a score."""
     names = [system.name for system in case.report.systems if system.role != "single"]
     scores = [score for name in names if (score := case.score(name, subset, metric.name)) is not None]
     if len(scores) < 2:
@@ -297,7 +297,7 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     top = (min if metric.better == "min" else max)(scores, key=lambda score: score.value)
     leaders = best(case.report, scores)
     lowest, first = top, [score for score in scores if score.system in leaders]
-    if first and top not in first:  # on records of its own it looks better than it is where others answer, too
+    if first and top not in first:  # it has the best score only because its records are easier
         top = (min if metric.better == "min" else max)(first, key=lambda score: score.value)
     alike = [clean(name) for name in names if name in leaders and name != top.system]
     rest = ""
@@ -316,7 +316,7 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
 
 
 def _worse(case: _Case, score: Score, others: list[Score]) -> str:
-    """Which systems are found better than one that looks best on records of its own."""
+    """The systems found better on common records than one that has the best score on its own records."""
     duels = ((other, duel(case.report, score, other)) for other in others if other is not score)
     found = [clean(other.system) for other, outcome in duels if outcome.comparison and outcome.winner == other.system]
     return (
@@ -327,7 +327,7 @@ def _worse(case: _Case, score: Score, others: list[Score]) -> str:
 
 
 def _others(case: _Case, systems: list[System]) -> Iterator[str]:
-    """Of one other system what was said of the leading one; several share their sentences, and many are counted."""
+    """The same sentences as for the leading system for one other; combined for several, counted for many."""
     models = [system for system in systems if system.role != "baseline"]
     if len(systems) == 1:
         yield _change(case, systems[0])
@@ -342,7 +342,7 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
 
 
 def _counted(case: _Case, shifts: list[_Shift]) -> str:
-    """How many of these systems do worse, or better, on shifted data; kinds that no system is of are left out."""
+    """The number of these systems that do worse, or better, on shifted data; zero counts are left out."""
     moved = [shift for shift in shifts if shift.told_apart is not False]
     worse, alike = sum(shift.grows for shift in moved), len(shifts) - len(moved)
     counts = [(count, how) for count, how in ((worse, "worse"), (len(moved) - worse, "better")) if count]
@@ -357,7 +357,7 @@ def _counted(case: _Case, shifts: list[_Shift]) -> str:
 
 
 def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
-    """How systems move from in-domain to shifted records; those of which the same can be said share a sentence."""
+    """The change of systems from in-domain to shifted records; one sentence for those with the same outcome."""
     what = "the share of wrong answers" if case.metric.better == "max" else case.title
     groups: dict[tuple[bool, bool, bool], dict[str, _Shift]] = {}
     for name, shift in shifts.items():
@@ -375,7 +375,7 @@ def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
 
 
 def _uncertainties(case: _Case, systems: list[System]) -> Iterator[str]:
-    """Whether the uncertainty of systems follows, over all records; those of which the same holds share a sentence."""
+    """Quality of the uncertainty over all records; one sentence for systems with the same outcome."""
     for metric, title in (("rejection_ratio", "rejection ratio"), ("roc_auc", "ROC-AUC")):
         told: dict[str, dict[str, str]] = {}
         for system in systems:
@@ -387,7 +387,7 @@ def _uncertainties(case: _Case, systems: list[System]) -> Iterator[str]:
 
 
 def _test_sets(case: _Case, front: System) -> Iterator[str]:
-    """How the leading system does on splits without subsets, against its in-domain records, and who leads there."""
+    """The leading system on splits without subsets, against its in-domain records, and the leader there."""
     for split in case.report.splits:
         there = replace(case, split=split)
         whole, shifted = (there.score(front.name, subset) for subset in ("full", "shifted"))
@@ -413,7 +413,7 @@ def _test_sets(case: _Case, front: System) -> Iterator[str]:
 
 
 def _elsewhere(case: _Case, front: System) -> Iterator[str]:
-    """Baselines that beat the leading system on another split but not on this one: a lead that depends on the time."""
+    """Baselines that beat the leading system on another split but not on this one: its lead depends on the split."""
     for split in case.report.splits:
         there = replace(case, split=split)
         for subset in ("shifted", "in") if split != case.split and front.role != "baseline" else ():
@@ -449,7 +449,7 @@ def _uncertainty(case: _Case, system: System) -> Iterator[str]:
 
 
 def _reading(case: _Case, system: System, metric: str) -> tuple[str, Score] | None:
-    """What the rejection ratio, or the ROC-AUC of finding shifted records, says over all records, and the score."""
+    """A reading of the rejection ratio, or of the ROC-AUC of finding shifted records, and the score."""
     score = case.score(system.name, "full", metric)
     if score is None:
         return None
@@ -481,7 +481,7 @@ def _cautions(case: _Case) -> Iterator[str]:
     report = case.report
     yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in report.systems if system.caution)
     if not any(split == case.split and subset == "shifted" for _, split, subset, _ in case.scores):
-        yield "Records are not marked as in-domain and shifted, so nothing is said here about robustness to shift."
+        yield "Records are not marked as in-domain and shifted, so this report cannot assess robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
     if few := {score.subset: score.no_interval for score in case.scores.values() if _lacks_interval(case, score)}:
@@ -489,7 +489,7 @@ def _cautions(case: _Case) -> Iterator[str]:
     elif not any(finite(score.low) for score in report.scores):
         yield "No intervals were made: differences may be chance."
     if len(report.splits) > 1:
-        yield f"All this is about the {split_title(case.split)} split."
+        yield f"All of this refers to the {split_title(case.split)} split."
 
 
 def _lacks_interval(case: _Case, score: Score) -> bool:
@@ -497,7 +497,7 @@ def _lacks_interval(case: _Case, score: Score) -> bool:
 
 
 def _few(case: _Case, reasons: dict[str, str]) -> str:
-    """Where there are neither intervals nor tests, and how many clusters the records of each side come from."""
+    """The subsets without intervals and tests, and the number of clusters on each side."""
     where = _listed([WHERE[subset] for subset in WHERE if subset in reasons])
     counts = {count.subset: count for count in case.report.counts if count.split == case.split}
     sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]

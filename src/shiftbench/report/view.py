@@ -1,4 +1,4 @@
-"""What every renderer asks of a report: which scores, system and metric lead, and what can be told apart."""
+"""Queries on reports shared by all renderers: headline scores, leading system and metric, and significance."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from shiftbench.metric import METRICS, Metric
 from shiftbench.report.content import Report
 from shiftbench.score import SUBSETS, Comparison, Score, System
 
-LEVEL = 0.95  # of intervals and tests, where the recipe names none
+LEVEL = 0.95  # of intervals and tests, if the recipe names none
 
 Key = tuple[str, str, str, str]  # system, split, subset, metric
 
-# Errors say most in the unit of the target; without targets the errors themselves are all there is.
+# Errors are most informative in the unit of the target; without targets there are only the errors themselves.
 HEADLINES = {"regression": ("rmse", "mean_error"), "classification": ("accuracy", "mean_error")}
 
 WHERE = {"in": "in-domain", "shifted": "on shifted data", "full": "over all records"}
@@ -25,13 +25,13 @@ SPLITS = {"dev": "development", "eval": "evaluation", "all": "all records"}
 
 
 def clean(name: object) -> str:
-    """A name on one line: runs of white space become one space, invisible and control characters go."""
+    """A name on one line: runs of white space become one space, invisible and control characters are removed."""
     visible = "".join(char for char in str(name) if char.isprintable() or char.isspace())
     return " ".join(visible.split())
 
 
 def measure_title(name: str) -> str:
-    """A measure of uncertainty as the papers call it; any other name as it stands."""
+    """A measure's title as in the papers; any other name unchanged."""
     return MEASURES[name].title if name in MEASURES else clean(name)
 
 
@@ -41,12 +41,12 @@ def split_title(split: str) -> str:
 
 
 def finite(value: float | None) -> TypeGuard[float]:
-    """Whether there is a number at all."""
+    """Whether a value is a finite number."""
     return value is not None and math.isfinite(value)
 
 
 def headline_scores(report: Report) -> dict[Key, Score]:
-    """The scores of the main tables: those of each system's own measure, and those that need none."""
+    """The scores of the main tables: those of each system's own measure, and those that need no measure."""
     measures = {system.name: system.measure for system in report.systems}
     chosen: dict[Key, Score] = {}
     for score in report.scores:
@@ -63,37 +63,37 @@ def scored_metrics(report: Report, split: str) -> list[Metric]:
 
 
 def main_split(report: Report) -> str:
-    """The split a verdict is about: `eval`, or the last one there is."""
+    """The split of the verdict: `eval`, or else the last one."""
     splits = report.splits or tuple(dict.fromkeys(score.split for score in report.scores))
     return "eval" if "eval" in splits or not splits else splits[-1]
 
 
 def lead(report: Report) -> System | None:
-    """The system a report is about: the first ensemble, or model, or single model, or whatever there is."""
+    """The system that the verdict describes: the first ensemble, else model, else single model, else any."""
     order = ("ensemble", "model", "single", "baseline")
     return min(report.systems, key=lambda system: order.index(system.role), default=None)
 
 
 def headline_metric(report: Report) -> Metric | None:
-    """The metric that says how large the errors are, in words people use for this task."""
+    """The metric of the size of the errors that is usual for this task."""
     found = {score.metric for score in report.scores}
     wanted = (*HEADLINES.get(report.task, ("mean_error",)), *METRICS)
     return next((METRICS[name] for name in wanted if name in found), None)
 
 
 def set_retention(kind: str) -> Metric | None:
-    """The score of a set whose retention curves are of this kind."""
+    """The metric of a set with retention curves of this kind."""
     metric: Metric | None = METRICS.get(kind.removesuffix("_retention"))
     return metric if metric is not None and metric.area and kind == f"{metric.name}_retention" else None
 
 
 def metric_title(metric: Metric, report: Report) -> str:
-    """What a metric is called in this report: the mean error by the name of the error."""
+    """The title of a metric in this report; the mean error is titled by the name of the error."""
     return f"Mean {clean(report.error_name)}" if metric.name == "mean_error" else metric.title
 
 
 def metric_unit(metric: Metric, report: Report) -> str:
-    """The unit of a metric; empty where it has none."""
+    """The unit of a metric, or an empty string."""
     units = {"percent": "%", "target": report.target_unit, "error": report.error_unit}
     unit = units.get(metric.scale, "")
     return clean(unit) if unit else ""
@@ -106,7 +106,7 @@ def subsets_of(scores: Iterable[Score]) -> list[str]:
 
 
 def gaps(report: Report, split: str) -> dict[str, dict[str, tuple[int, int]]]:
-    """The systems that lack answers: system → subset → on how many records it is scored, and how many there are."""
+    """Systems that lack answers: system → subset → the number of records scored, and of all records."""
     counts = {count.subset: count.records for count in report.counts if count.split == split}
     scored: dict[str, dict[str, int]] = {}
     for score in report.scores:
@@ -120,16 +120,16 @@ def gaps(report: Report, split: str) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def answered(report: Report, split: str, system: str) -> str:
-    """Of a system that lacks answers, how many records of a split it answers: ", 9,342 of 9,513 records"."""
+    """Records of a split that a system with gaps answers, such as ", 9,342 of 9,513 records"; else empty."""
     n, records = gaps(report, split).get(system, {}).get("full", (0, 0))
     return f", {n:,} of {records:,} records" if n < records else ""
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Who of two systems is better; `winner` is None where they cannot be told apart.
+    """Which of two systems is better; `winner` is None if neither is.
 
-    sure: whether a paired test or intervals say so; else only the two values do.
+    sure: whether a paired test or intervals show it, not only the two values.
     """
 
     winner: str | None
@@ -145,7 +145,7 @@ def level(report: Report) -> float:
 
 
 def testable(report: Report, split: str) -> bool:
-    """Whether so many replicates could tell any two systems apart; else no adjusted p can be small enough."""
+    """Whether there are enough replicates for any adjusted p to fall below the level."""
     made = report.recipe.get("intervals")
     made = made if isinstance(made, dict) else {}
     used, replicates = made.get("used"), made.get("replicates")
@@ -158,14 +158,14 @@ def testable(report: Report, split: str) -> bool:
 
 
 def separated(report: Report, comparison: Comparison) -> bool:
-    """Whether a paired comparison tells its two systems apart: by its adjusted p, or by its interval."""
+    """Whether a paired comparison is significant: by its adjusted p, or by its interval."""
     if finite(comparison.p_adjusted):
         return comparison.p_adjusted < 1 - level(report)
     return comparison.low > 0 or comparison.high < 0
 
 
 def paired(report: Report, place: Key, other: str) -> Comparison | None:
-    """The comparison of a system with another at a place, turned so that difference = system - other."""
+    """The comparison of two systems for one split, subset and metric, with difference = system - other."""
     system, *where = place
     for entry in report.comparisons:
         if [entry.split, entry.subset, entry.metric] == where and {entry.a, entry.b} == {system, other}:
@@ -177,8 +177,8 @@ def paired(report: Report, place: Key, other: str) -> Comparison | None:
 
 
 def duel(report: Report, first: Score, second: Score) -> Duel:
-    """Who is better at one place: by the paired test if one can tell, else only if intervals do not overlap."""
-    # The mean error ranks as the headline metric does, so its test stands in for a missing one.
+    """Which of two scores is better: by the paired test if there is a usable one, else by disjoint intervals."""
+    # The mean error ranks systems as the headline metric does, so its test can replace a missing one.
     for name in (first.metric, "mean_error") if testable(report, first.split) else ():
         found = paired(report, (first.system, first.split, first.subset, name), second.system)
         if found is not None and not found.no_interval:
@@ -192,7 +192,7 @@ def duel(report: Report, first: Score, second: Score) -> Duel:
 
 
 def overlap(first: Score, second: Score) -> bool:
-    """Whether two intervals share a point; a score without an interval is a point itself."""
+    """Whether two intervals overlap; a score without an interval counts as a point."""
     (low, high), (other_low, other_high) = _ends(first), _ends(second)
     return max(low, other_low) <= min(high, other_high)
 
@@ -204,10 +204,10 @@ def _ends(score: Score) -> tuple[float, float]:
 
 
 def best(report: Report, scores: Sequence[Score]) -> set[str]:
-    """The systems of rank 1 among these scores of one place: what tables show in bold.
+    """The systems of rank 1 among these scores of one split, subset and metric: shown in bold.
 
-    No adjusted paired test finds a system better than one of these. A score without a test (of single models, without
-    intervals, or with too few replicates for any test to find anything) is never among them.
+    No adjusted paired test finds any system better than one of these. A score without a test (of single models,
+    without intervals, or with too few replicates for any test to find anything) is never among them.
     """
     if not scores or not testable(report, scores[0].split):
         return set()

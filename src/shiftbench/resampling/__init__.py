@@ -1,12 +1,12 @@
 """Scores of resampled records without resampling them: a replicate is a count per record (or per cluster).
 
-A replicate in which record i was drawn w_i times has exactly the score of the table in which row i stands w_i times:
-the copies share one uncertainty, so they are a tie group. Sorting once and summing over groups in closed form makes a
-replicate a few passes over the data instead of a sort.
+A replicate in which record i was drawn w_i times has exactly the score of a table with w_i copies of row i: copies have
+equal uncertainty, so they form a tie group. Sorting once and summing over groups in closed form makes a replicate a few
+passes over the data instead of a sort.
 
 Each statistic has two methods. `values(counts)` gives its scores [S] under the counts [U] of the units (records or
-clusters). `linearised(counts)` gives the scores and their influence [S, U], the derivative of each score by each count:
-what a standard error within a replicate needs (the infinitesimal jackknife; Efron & Tibshirani 1993, Chapter 21).
+clusters). `linearised(counts)` gives the scores and their influence [S, U], the derivative of each score by each count,
+from which standard errors within a replicate follow (the infinitesimal jackknife; Efron & Tibshirani 1993, Chapter 21).
 """
 
 from shiftbench.resampling.detection import Detection

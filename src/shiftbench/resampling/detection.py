@@ -1,4 +1,4 @@
-"""ROC-AUC of shift detection of replicates."""
+"""ROC-AUC of shift detection in replicates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shiftbench.resampling.statistic import product, summed
 
 
 class Detection:
-    """ROC-AUC of shift detection of replicates: the Mann-Whitney form with weights, ties counting one half."""
+    """ROC-AUC of shift detection in replicates: the weighted Mann-Whitney form, ties counting one half."""
 
     names: tuple[str, ...] = ("roc_auc",)
 
@@ -22,7 +22,7 @@ class Detection:
         self.shifted = shifted[ranking.order].astype(np.float64)
 
     def values(self, counts: Vector) -> Vector:
-        """[ROC-AUC]; NaN where a side has no copies."""
+        """[ROC-AUC]; NaN if a side has no copies."""
         found, inside = self._sides(counts)
         return np.array([self._area(found, inside, np.cumsum(inside))])
 

@@ -1,4 +1,4 @@
-"""Means over records and over groups of them, of replicates."""
+"""Means over records and over groups of records in replicates."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shiftbench.resampling.statistic import product, summed
 
 
 class Means:
-    """Weighted means of values known per record: errors, acceptable flags, log-likelihoods.
+    """Weighted means of values per record: errors, acceptable flags, log-likelihoods.
 
     Args:
-        names: one a row of `values`.
+        names: one per row of `values`.
         values: [S, n] of the records of a subset.
         unit: [n] the unit of each record; units: U.
     """
@@ -42,13 +42,13 @@ class GroupMeans:
     """Weighted means of one value within each group of records: the slices of a report.
 
     Args:
-        names: one a group. values: [n]. group: [n] codes, 0 … S - 1. unit: [n] the unit of each record; units: U.
+        names: one per group. values: [n]. group: [n] codes, 0 … S - 1. unit: [n] the unit of each record; units: U.
     """
 
     def __init__(self, names: Sequence[str], values: Vector, group: Index, unit: Index, units: int) -> None:
         self.names = tuple(names)
         self.units = units
-        # Only the pairs of group and unit that occur are kept: few where units are clusters, N where they are records.
+        # Only pairs of group and unit that occur are kept: few if units are clusters, N if they are records.
         cells, cell = np.unique(group * units + unit, return_inverse=True)
         self.group, self.unit = np.divmod(cells, units)
         self.sizes = np.bincount(cell.reshape(-1)).astype(np.float64)

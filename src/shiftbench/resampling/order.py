@@ -1,4 +1,4 @@
-"""One order of records that follows from what they hold, so that no draw depends on how they stand in a file."""
+"""An order of records that depends only on their content, so that no draw depends on the order of a file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def canonical_order(shared: Sequence[Column], systems: Sequence[Sequence[Column]], records: int) -> Index:
-    """Positions [N] of the records in an order that any permutation of the rows leaves as it is.
+    """Positions [N] of the records in an order that is invariant to permutations of the rows.
 
-    Records are sorted by a 64-bit hash of what they hold: one sort, however many columns there are. Records that hold
-    the same are exchangeable. In which order the systems are named does not matter either.
+    Records are sorted by a 64-bit hash of their content: one sort, however many columns there are. Records with equal
+    content are exchangeable. The order of the systems does not matter either.
 
     Args:
         shared: columns [N] that all systems share. systems: the columns [N] of each. records: N.
     """
     start = _mixed(shared, np.zeros(records, dtype=np.uint64))
-    # A sum of hashes tells systems apart whatever they are called and however the rows are ordered.
+    # A sum of hashes distinguishes systems whatever their names and the order of the rows.
     hashes = sorted((_mixed(columns, start) for columns in systems), key=lambda each: int(np.add.reduce(each)))
     return np.argsort(_mixed(hashes, start))
 
@@ -37,7 +37,7 @@ def _mixed(columns: Iterable[Column], state: Hashes) -> Hashes:
 
 def _bits(column: Column) -> Hashes:
     if column.dtype.kind == "f":
-        # Adding zero makes minus zero, which equals zero, the same bits.
+        # Adding zero gives minus zero the bits of zero, which it equals.
         return (column.astype(np.float64) + 0.0).view(np.uint64)
     return column.astype(np.uint64 if column.dtype.kind == "u" else np.int64).view(np.uint64)
 

@@ -1,4 +1,4 @@
-"""Which records a replicate draws."""
+"""Drawing of replicates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from shiftbench.ranking import Index
 class Resampler:
     """Draws replicates: units (records, or clusters of them) with replacement, within each stratum separately.
 
-    Clusters are drawn whole. Where one lies in two strata (a day with shifted and in-domain records), its records
-    resemble each other across them, and drawing the strata apart would make them seem independent (intervals of the
-    mean error too short, of the ROC-AUC too long): then all clusters are drawn together, without strata.
+    Clusters are drawn whole. If a cluster lies in two strata (a day with shifted and in-domain records), its records
+    resemble each other across strata, and drawing the strata separately would treat them as independent (intervals of
+    the mean error too short, of the ROC-AUC too long): then all clusters are drawn together, without strata.
 
     Args:
         records: N.
@@ -22,8 +22,8 @@ class Resampler:
 
     Attributes:
         unit: [N] the unit of each record. stratum: [U] the stratum of each unit. units: U.
-        fewest: units with records in the smallest stratum: what the quality of an interval hangs on.
-        noun: what the units are, "clusters" or "records".
+        fewest: units with records in the smallest stratum, which limits the quality of an interval.
+        noun: "clusters" or "records".
     """
 
     def __init__(self, records: int, *, clusters: Index | None = None, strata: Index | None = None) -> None:
@@ -43,11 +43,11 @@ class Resampler:
         self.fewest = min(self.units_of(groups == code) for code in np.unique(groups))
 
     def units_of(self, member: Flags) -> int:
-        """How many units have records where `member` [N] holds."""
+        """The number of units with any record selected by `member` [N]."""
         return int(np.count_nonzero(np.bincount(self.unit[member])))
 
     def draw(self, seed: int, replicate: int) -> Vector:
-        """How often each unit is drawn in a replicate, [U]; depends on the seed and the replicate's number only."""
+        """How often each unit is drawn in a replicate, [U]; depends only on the seed and the replicate's number."""
         rng = np.random.default_rng([seed, replicate])
         counts = np.empty(self.units)
         for members in self.members:

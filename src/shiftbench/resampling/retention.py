@@ -1,4 +1,4 @@
-"""Retention scores of replicates in closed form over tie groups."""
+"""Retention scores of replicates, in closed form over tie groups."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Retention:
 
     Args:
         errors: [n] of the records of a subset. good: [n] acceptable flags, or None for no F1.
-        ranking: of the same n records. unit: [n] the unit of each. units: U of the whole data. rejection: its
-            ratio too (as a share), at the price of a second pass in the order of the errors.
+        ranking: of the same n records. unit: [n] the unit of each. units: U of the whole data. rejection: whether to
+            include the rejection ratio (as a share), at the cost of a second pass in the order of the errors.
     """
 
     def __init__(
@@ -135,13 +135,13 @@ class Retention:
 
     @staticmethod
     def _beyond(k: int, draw: Draw, good: Vector) -> float:
-        """Acceptable copies that are not among the k most certain."""
+        """The number of acceptable copies that are not among the k most certain."""
         group = int(np.searchsorted(draw.ends, k))
         return float(good[group + 1 :].sum() + (draw.ends[group] - k) * good[group] / draw.copies[group])
 
     def _harmonic_sums(self, size: int) -> Vector:
-        """P(0) … P(size - 1) or more; grown as replicates need it."""
-        table = self._table  # a local name: other threads may replace the attribute
+        """P(0) … P(size - 1) or more; extended as replicates need it."""
+        table = self._table  # a local reference, since other threads may replace the attribute
         if len(table) < size:
             length = size + size // 8
             numbers = np.concatenate(([0.0], np.cumsum(1.0 / np.arange(1, length))))

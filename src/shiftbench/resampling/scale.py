@@ -1,4 +1,4 @@
-"""Scales on which scores are nearer to normal than as they stand, and the range that intervals keep."""
+"""Scales on which scores are closer to normal, and the ranges that bound their intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shiftbench.check import Vector
 
 @dataclass(frozen=True)
 class Scale:
-    """A rising function of a score, its slope, and its inverse; NaN or infinite outside the open range of the score.
+    """An increasing function of a score, its slope and its inverse; NaN or infinite outside the score's open range.
 
-    least, most: the closed range of the score. limited: whether its interval reaches no further than Student's t with
-    few degrees of freedom does; that of a difference does not, since it agrees with its p-value.
+    least, most: the closed range of the score. limited: whether its interval is bounded by that of Student's t with
+    few degrees of freedom; intervals of differences are not, since they agree with their p-values.
     """
 
     name: str
@@ -50,10 +50,10 @@ def _logit(most: float) -> Scale:
 
 
 def scale_between(least: float, most: float) -> Scale:
-    """The scale of a score from its range: logarithms from 0 to infinity, logits from 0 to a limit, else the score.
+    """The scale of a score by its range: logarithm from 0 to infinity, logit from 0 to a limit, else the identity.
 
-    A rejection ratio, from -1 to 1, stays as it is: on the scale of Fisher's z its intervals were shorter at the end
-    where the truth is missed (`python -m benchmarks.coverage`).
+    A rejection ratio, from -1 to 1, is not transformed: on the scale of Fisher's z its intervals were shorter at the
+    end where they miss the truth (`python -m benchmarks.coverage`).
     """
     if least != 0.0:
         return replace(PLAIN, least=least, most=most)

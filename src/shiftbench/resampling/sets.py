@@ -1,7 +1,7 @@
-"""Scores of a set of records that are functions of sums over it, of replicates: macro-F1, corpus BLEU, pooled Dice.
+"""Scores of a set in replicates, as functions of sums over its records: macro-F1, corpus BLEU, pooled Dice.
 
-A replicate that draws record i w_i times has the sums with weights w_i. Under retention the k most certain records keep
-their answers and the others have ideal ones, so that the sums at all N + 1 retentions are one running sum.
+A replicate that draws record i w_i times has sums weighted by w_i. Under retention the k most certain records keep
+their answers and the others get ideal ones, so the sums at all N + 1 retentions are one running sum.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from shiftbench.ranking import Index, Ranking
 from shiftbench.resampling.statistic import product, summed
 from shiftbench.retention import Rule, error_area
 
-STEP = 1e-6  # of a sum, for a derivative
-STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
+STEP = 1e-6  # relative to a sum, for numerical derivatives
+STRETCHES = 256  # of the ranks; derivatives are taken at their middles
 _BLOCK_VALUES = 1 << 18
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What each of N records adds to the sums that a score of a set is a function of.
+    """The contributions of N records to the sums that a score of a set is a function of.
 
-    codes: [N] each: to which cell of a table of sums a record adds, by the axes of `shape`; none for a single cell.
-    amounts: [N, J], what it adds to the J sums of its cell; None where records are counted.
-    The sums have `shape`, and one axis of J more with amounts: of the codes (targets, answers) they are a confusion
-    matrix [C, C], of a group and the amounts (1, error) the counts and summed errors of groups [G, 2].
+    codes: [N] each: the cell of the table of sums that a record adds to, by the axes of `shape`; empty for one cell.
+    amounts: [N, J], what a record adds to the J sums of its cell; None if records are counted.
+    The sums have `shape`, with amounts plus an axis of J. Examples: codes (targets, answers) give a confusion matrix
+    [C, C]; a group code with the amounts (1, error) gives counts and summed errors of groups [G, 2].
     """
 
     codes: tuple[Index, ...] = ()
@@ -39,7 +39,7 @@ class Terms:
 
     @property
     def columns(self) -> list[Vector | Index]:
-        """All that tells one record from another, [N] each."""
+        """All columns that distinguish records, [N] each."""
         return [*self.codes, *(() if self.amounts is None else self.amounts.T)]
 
     @property
@@ -53,7 +53,7 @@ class Terms:
         return Terms(tuple(code[member] for code in self.codes), self.shape, amounts)
 
     def cell(self) -> Index:
-        """[N] places in the flattened table."""
+        """Positions [N] in the flattened table."""
         if not self.codes:
             return np.zeros(0 if self.amounts is None else len(self.amounts), dtype=np.intp)
         return np.ravel_multi_index(self.codes, self.shape).astype(np.intp, copy=False)
@@ -61,7 +61,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class SetTerms:
-    """What N records add as they were answered, and with ideal answers; without the latter there is no retention."""
+    """Contributions of N records with their actual and with ideal answers; without the latter there is no retention."""
 
     found: Terms
     ideal: Terms | None = None
@@ -72,14 +72,14 @@ class SetTerms:
 
 
 class _Table:
-    """Sums [K] of terms by group and their slopes by record, the table of sums flattened."""
+    """Sums [K] of terms by group and their derivatives by record, with the table of sums flattened."""
 
     def __init__(self, terms: Terms) -> None:
         self.cell, self.amounts, self.shape = terms.cell(), terms.amounts, terms.sums_shape
         self.cells = int(np.prod(terms.shape, dtype=np.intp))
 
     def sums(self, weights: Vector, group: Index | None = None, groups: int = 1, rows: slice = slice(None)) -> Vector:
-        """[groups, K] of the records in `rows`; weights: [n] of these. group: [n] codes of them, or all in one."""
+        """[groups, K] over the records in `rows`. weights: [n] of these. group: [n] codes, or None for one group."""
         place = self.cell[rows] if group is None else group * self.cells + self.cell[rows]
         size = groups * self.cells
         if self.amounts is None:
@@ -90,14 +90,14 @@ class _Table:
         return np.stack([summed(place, weights * column, size) for column in columns], axis=1).reshape(groups, -1)
 
     def slopes(self, by_sum: Vector, row: Index | None = None) -> Vector:
-        """[n], the derivatives by the weight of each record from those by the sums [K], or in its row of [R, K]."""
+        """[n], derivatives by the weight of each record, from those by the sums [K], or by its row of [R, K]."""
         table = by_sum.reshape(-1, self.cells, 1 if self.amounts is None else self.amounts.shape[1])
         of_record = table[0, self.cell] if row is None else table[row, self.cell]  # [n, J]
         return of_record[:, 0] if self.amounts is None else np.einsum("nj,nj->n", of_record, self.amounts)
 
 
 class _Function:
-    """A metric's function of sums and its derivatives, the table of sums flattened; `whole`: [K] of all records."""
+    """A metric's function of flattened sums and its derivatives; `whole`: the sums [K] of all records."""
 
     def __init__(self, metric: Metric, shape: tuple[int, ...], whole: Vector) -> None:
         assert metric.of_sums is not None
@@ -105,12 +105,12 @@ class _Function:
         self.whole = whole.reshape(shape)
 
     def __call__(self, sums: Vector) -> Vector:
-        """[P] of sums [P, K]."""
+        """Scores [P] of sums [P, K]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.of_sums(sums.reshape(-1, *self.shape), self.whole), dtype=np.float64)
 
     def slopes(self, sums: Vector) -> Vector:
-        """[P, K], the derivatives by the sums [P, K]: the metric's own, or else quotients of small differences."""
+        """Derivatives [P, K] by the sums [P, K]: the metric's own, or else difference quotients."""
         if self.derivatives is not None:
             return np.asarray(self.derivatives(sums.reshape(-1, *self.shape), self.whole)).reshape(sums.shape)
         here, found = self(sums), np.empty_like(sums)
@@ -124,7 +124,7 @@ class _Function:
 
 
 class SetScore:
-    """A score of a set of replicates.
+    """A score of a set in replicates.
 
     Args:
         metric: one with `of_sums`. terms: of the n records of a subset. unit: [n] the unit of each. units: U.
@@ -146,16 +146,16 @@ class SetScore:
 
 
 def set_curve(metric: Metric, terms: SetTerms, ranking: Ranking) -> Vector:
-    """The score [N + 1] of N records of which the k most certain are as they are and the others have ideal answers."""
+    """Scores [N + 1] of N records of which the k most certain keep their answers and the others get ideal ones."""
     n = len(ranking)
     whole = SetRetention(metric, terms, ranking, np.zeros(n, dtype=np.intp), 1, rule="exact")
     return np.concatenate([*whole.curve(np.ones(n))])
 
 
 class SetRetention:
-    """The area under the retention curve of a score of a set, of replicates; tie groups enter with their mean terms.
+    """The area under the retention curve of a score of a set in replicates; tie groups enter with their mean terms.
 
-    Influences are those for many records: with the middles of 256 stretches of the ranks for the points of the curve.
+    Influences are large-sample ones: they use the middles of 256 stretches of the ranks as the points of the curve.
 
     Args:
         metric: one with `of_sums` and `area`. terms: of the n records of a subset, with ideal answers.
@@ -185,7 +185,7 @@ class SetRetention:
         return np.array([error_area(np.concatenate([*self.curve(weights)]), self.rule)])
 
     def curve(self, weights: Vector) -> Iterator[Vector]:
-        """The score with the k most certain copies as they are and ideal others, k = 0 … N, in blocks."""
+        """The score with the k most certain copies unchanged and the others ideal, k = 0 … N, in blocks."""
         reached = self.ideal.sums(weights)
         yield self.score(reached)
         for first in range(0, len(self.starts), self.block):
@@ -204,7 +204,7 @@ class SetRetention:
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """[area] and its influence [1, U]."""
-        # A copy adds its own terms to all points after it, the ideal ones to those before, and one more point.
+        # A copy adds its own terms to all later points, the ideal ones to all earlier points, and one point.
         weights, area = counts[self.unit], self.values(counts)
         stretches = int(self.stretch[-1]) + 1
         copies = summed(self.stretch, weights, stretches)[:, None]

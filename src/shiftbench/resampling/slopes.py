@@ -1,4 +1,4 @@
-"""Influences of records on retention scores: the derivatives that standard errors within a replicate need."""
+"""Influences of records on retention scores: the derivatives behind standard errors within a replicate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.resampling.statistic import product, summed
 
 @dataclass(frozen=True)
 class Draw:
-    """One replicate, seen by tie groups in rank order: copies, copies up to and including, and what they carry."""
+    """One replicate by tie groups in rank order: copies, cumulative copies, and sums over them."""
 
     copies: Vector
     ends: Vector
@@ -22,7 +22,7 @@ class Draw:
 
     @property
     def n(self) -> int:
-        """Copies in all."""
+        """The number of copies."""
         return round(float(self.ends[-1]))
 
     @property
@@ -35,14 +35,14 @@ STRETCHES = 256
 
 
 class Slopes:
-    """Influences [U] of the retention scores, in their large-sample form.
+    """Influences [U] on the retention scores, in their large-sample form.
 
-    Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records that
-    neighbour each other in rank, or a whole tie group where that is longer. What is left are few cells, and a standard
-    error costs little beside its score.
+    Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records,
+    consecutive in rank, or a whole tie group if that is longer. Few cells remain, so a standard error costs little
+    compared with its score.
 
     Args:
-        errors, good, unit: [n] in rank order. starts: [G] of the tie groups, or None. units: U.
+        errors, good, unit: [n] in rank order. starts: [G] first positions of the tie groups, or None. units: U.
     """
 
     def __init__(self, errors: Vector, good: Vector | None, starts: Index | None, unit: Index, units: int) -> None:
@@ -60,7 +60,7 @@ class Slopes:
         self.unit_sizes = self._by_unit(self.sizes)
 
     def draw(self, counts: Vector) -> Draw:
-        """A replicate, seen by stretches."""
+        """A replicate by stretches."""
         weights = counts[self.unit]
         copies = np.add.reduceat(weights * self.sizes, self.starts)
         sums = np.add.reduceat(weights * self.errors, self.starts)
@@ -68,7 +68,7 @@ class Slopes:
         return Draw(copies, np.cumsum(copies), sums, good)
 
     def _spread(self, values: Vector) -> Vector:
-        """A value per stretch given to each of its cells."""
+        """A value per stretch repeated for each of its cells."""
         return np.repeat(values, self.lengths)
 
     def _by_unit(self, values: Vector) -> Vector:
@@ -112,7 +112,7 @@ class Slopes:
         ]
 
     def _f1_at(self, retention: float, draw: Draw, good: Vector, drawn: Vector) -> Vector:
-        # A copy before the cut k = rN adds itself and pushes the record at the cut out; every copy moves the cut by r.
+        # A copy before the cut k = rN adds itself and displaces the record at the cut; every copy moves the cut by r.
         n, acceptable = float(draw.n), float(drawn.sum())
         k = retention * n
         width = max(0.02 * n, 5.0)

@@ -1,4 +1,4 @@
-"""What every statistic of a replicate is, the sums they share, and statistics made of others."""
+"""The protocol of statistics of a replicate, sums that they share, and statistics composed of others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def summed(index: Index, values: Vector, size: int) -> Vector:
 
 
 def product(a: Vector, b: Vector) -> float:
-    """The scalar product of two vectors on this thread alone; BLAS would start its own threads in every replicate."""
+    """The scalar product of two vectors in this thread only; BLAS would start its own threads in every replicate."""
     return float(np.einsum("i,i->", a, b))
 
 
 class Statistic(Protocol):
-    """Scores of replicates; see the module's text for the shapes."""
+    """Scores of replicates; the package's docstring defines the shapes."""
 
     names: tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Statistic(Protocol):
 
 
 class Root:
-    """The square root of another statistic's scores under other names: RMSE from mean squared error."""
+    """The square root of another statistic's scores under new names: RMSE from mean squared error."""
 
     def __init__(self, names: Sequence[str], inner: Statistic) -> None:
         self.names = tuple(names)
