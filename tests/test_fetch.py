@@ -279,7 +279,9 @@ def test_a_file_that_is_put_there_during_the_download_is_not_replaced(archive, s
     def meanwhile(stage: str, done: int, total: int) -> None:
         (tmp_path / "data.tar").write_text("mine")
 
-    with pytest.raises(FetchError, match=r"data\.tar: expected nothing there, found what another program"):
+    with pytest.raises(
+        FetchError, match=r"data\.tar: expected nothing there, found a file that another program created"
+    ):
         fetch(archive, tmp_path, progress=meanwhile)
     assert (tmp_path / "data.tar").read_text() == "mine"
     (tmp_path / "data.tar").unlink()
@@ -468,7 +470,7 @@ def test_a_damaged_record_is_named(archive, server, tmp_path):
 def test_a_disk_too_small_is_foreseen(archive, server, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**6, 10**6, 1_000))
-    with pytest.raises(FetchError, match=r"expected 1\d\d,\d{3} free bytes for what is still to come, found 1,000"):
+    with pytest.raises(FetchError, match=r"expected 1\d\d,\d{3} free bytes for the rest of the file, found 1,000"):
         fetch(archive, tmp_path)
     assert names(tmp_path) == set()
 
@@ -504,7 +506,7 @@ def test_a_second_process_is_refused_until_the_first_ends_even_by_a_kill(archive
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(FetchError, match="found another process at it"):
+        with pytest.raises(FetchError, match="expected a folder that no other process fetches into"):
             fetch(archive, tmp_path)
         other.kill()
     assert fetch(archive, tmp_path).sha256 == SHA256
@@ -661,7 +663,9 @@ def test_a_truncated_archive_is_named_and_nothing_is_unpacked(ending, share, tmp
             tar.addfile(info, noise)
     whole = packed.read_bytes()
     packed.write_bytes(whole[: int(share * 60_000)])
-    with pytest.raises(FetchError, match=r"a\.(tar|tar\.gz|zip): expected a whole archive, found one that is cut off"):
+    with pytest.raises(
+        FetchError, match=r"a\.(tar|tar\.gz|zip): expected a complete archive, found one that is cut off"
+    ):
         unpack(packed, tmp_path / "all")
     assert names(tmp_path) == {packed.name}
 

@@ -430,7 +430,7 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
     path = tmp_path / "t.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", header.getvalue() + bytes(80))
-    assert "the size its header says" in problems(path)
+    assert "the size given in its header" in problems(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", b"no array")
     problems(path)

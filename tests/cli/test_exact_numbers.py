@@ -67,7 +67,7 @@ def test_uncertainties_that_would_become_ties_are_refused(shiftbench: Shiftbench
     tables.write_table(frame, tmp_path / "t.parquet") if suffix == ".parquet" else frame.write_csv(tmp_path / "t.csv")
     said = shiftbench("assess", f"t{suffix}", *QUICK)
     assert said.code == 2
-    assert f"t{suffix}: column 'uncertainty': expected numbers that double precision tells apart, found 30" in (
+    assert f"t{suffix}: column 'uncertainty': expected numbers that double precision distinguishes, found 30" in (
         text := " ".join(said.err.split())
     )
     assert (

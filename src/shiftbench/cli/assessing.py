@@ -25,9 +25,7 @@ OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predict
 TrackData = Annotated[
     Path | None, typer.Option("--data", help="With --track: a prepared folder, or another ground truth.")
 ]
-Truth = Annotated[
-    Path | None, typer.Option("--truth", help="Table with the targets, if FILE is a predictions file.")
-]
+Truth = Annotated[Path | None, typer.Option("--truth", help="Table with the targets, if FILE is a predictions file.")]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the M members of an ensemble predict for N records: one contract, members first, ragged where the field is."""
+"""Predictions of the M members of an ensemble for N records: one contract, members first, ragged where needed."""
 
 from shiftbench.ensembles.categorical import LOG_EPSILON, Categorical, class_probabilities
 from shiftbench.ensembles.ensemble import Array, Ensemble, combine, concatenated

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
 from shiftbench.errors import ArrayError
 
-# How far class probabilities may be from summing to 1: float32 softmax and four printed decimals pass.
+# Tolerance of the sum of class probabilities: float32 softmax and four printed decimals pass.
 SUM_TOLERANCE = 1e-3
-# The published code adds this inside the logarithm of every probability, and so do we: that of 0 is then finite.
+# Added inside the logarithm of every probability, as in the published code, so that the logarithm of 0 is finite.
 LOG_EPSILON = 1e-10
 
 
@@ -21,7 +21,7 @@ LOG_EPSILON = 1e-10
 class Categorical(Ensemble):
     """Members that predict class probabilities [M, N, C]; `classes` may name the C classes.
 
-    Held as read-only float64, without a copy of what is float64 already, and not rescaled to sum to 1.
+    Stored as read-only float64, without copying float64 input, and not rescaled to sum to 1.
 
     Raises:
         ArrayError: naming every problem: not [M, N, C], fewer than two classes, NaN, infinity, probabilities
@@ -46,13 +46,13 @@ class Categorical(Ensemble):
         return np.asarray(self.probabilities.mean(axis=0))
 
     def labels(self) -> npt.NDArray[Any]:
-        """The most probable class of the mixture [N], the first of equals: its name, or else its index."""
+        """The most probable class of the mixture [N], the first of ties: its name, or else its index."""
         indices = np.asarray(self.answers().argmax(axis=-1))
         return indices if self.classes is None else np.asarray(np.asarray(self.classes)[indices])
 
 
 def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, list[str]]:
-    """Class probabilities with the axes "[M, N, C]" or "[N, C]" as float64, and all that is wrong with them."""
+    """Class probabilities with the axes "[M, N, C]" or "[N, C]" as float64, and their problems."""
     name = "probabilities"
     array, problems = numbers(name, values, axes, hint=hint)
     if not array.size:

@@ -1,4 +1,4 @@
-"""The contract of all ensembles: what M members predict for N records; members first, checked once, then read-only."""
+"""The contract of all ensembles: predictions of M members for N records; members first, validated once, read-only."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ EVERYTHING = slice(None)
 
 
 class Ensemble:
-    """What every ensemble can do: count its members and records, and give parts of itself.
+    """Base class of ensembles: the numbers of members and records, and selection of parts.
 
-    A kind of ensemble is a frozen dataclass. Its arrays begin with the axes [M, N], or with those that `AXES` names, a
-    letter for each: M for members, N for records, any other letter for values of records of different length, held one
-    record after the other. A kind with such axes finds the values of given records in `_places`.
+    Each kind of ensemble is a frozen dataclass. Its arrays begin with the axes [M, N], or with those named in `AXES`,
+    one letter each: M for members, N for records, any other letter for values of records of different length, stored
+    one record after the other. A kind with such axes implements `_places` to locate the values of records.
     """
 
     AXES: ClassVar[Mapping[str, str]] = {}
-    combinable: ClassVar[bool] = True  # whether members of several ensembles can stand side by side
+    combinable: ClassVar[bool] = True  # whether members of several ensembles can be combined
 
     @property
     def members(self) -> int:
@@ -47,28 +47,28 @@ class Ensemble:
 
     @property
     def models(self) -> int:
-        """How many models predict: the members, unless a model has several draws."""
+        """The number of models: that of the members, unless a model has several draws."""
         return self.members
 
     def model(self, k: int) -> Self:
-        """Model k, 0 … models-1, alone."""
+        """An ensemble of model k only, 0 … models-1."""
         return self.member(k)
 
     def member(self, m: int) -> Self:
-        """Member m, 0 … M-1, alone: an ensemble with M = 1."""
+        """An ensemble of member m only, 0 … M-1."""
         if not 0 <= m < self.members:
             raise ArrayError(f"member: expected 0 to {self.members - 1}, found {m}.")
         return self.of_members(slice(m, m + 1))
 
     def of_members(self, members: slice | Sequence[int]) -> Self:
-        """These members alone, in this order; without a copy if `members` is a slice."""
+        """An ensemble of these members, in this order; without a copy if `members` is a slice."""
         return self._at({"M": members if isinstance(members, slice) else np.asarray(members)})
 
     def select(self, indices: Any) -> Self:
         """The records at `indices`: positions [K], booleans [N], or a slice.
 
         Raises:
-            ArrayError: if `indices` is not one-dimensional, is out of range, or keeps no record.
+            ArrayError: if `indices` is not one-dimensional, out of range, or selects no record.
         """
         rows = indices if isinstance(indices, slice) else np.asarray(indices)
         if isinstance(rows, np.ndarray) and rows.ndim != 1:
@@ -83,7 +83,7 @@ class Ensemble:
         return part
 
     def blocks(self, *, values: int | None = None) -> Iterator[tuple[slice, Self]]:
-        """Blocks of consecutive records, each of about `values` numbers, with their places: bounds memory."""
+        """Blocks of consecutive records of about `values` numbers each, with their slices; bounds memory."""
         for start, stop in pairwise([*self._starts(values or BLOCK_VALUES), self.records]):
             rows = slice(start, stop)
             yield rows, self._at(self._places(rows))
@@ -103,18 +103,18 @@ class Ensemble:
         )
 
     def _places(self, rows: Key) -> dict[str, Key]:
-        """Where the values of records are on each axis that depends on records."""
+        """The positions of the records' values on each axis that depends on records."""
         return {"N": rows}
 
     def _starts(self, values: int) -> Sequence[int]:
-        """The first record of each block of about so many numbers."""
+        """The first record of each block of about `values` numbers."""
         return range(0, self.records, max(1, values // self._numbers_per_record()))
 
     def _numbers_per_record(self) -> int:
         return max(array.size for array in self._arrays.values()) // self.records
 
     def _at(self, places: Mapping[str, Key]) -> Self:
-        """The part at these places of each axis; an axis that is not named stays whole."""
+        """The part at these positions of each axis; axes that are not named stay whole."""
         return self._with(
             {
                 name: array[tuple(places.get(axis, EVERYTHING) for axis in self._axes(name))]
@@ -123,13 +123,13 @@ class Ensemble:
         )
 
     def _with(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        # Parts of checked arrays need no second check, so the constructor is passed by.
+        # Parts of validated arrays need no validation, so the constructor is bypassed.
         part = copy.copy(self)
         hold(part, **arrays)
         return part
 
     def _growing(self, name: str, *, members: bool) -> int | None:
-        """The axis along which an array grows with further members, or else with further records; None for neither."""
+        """The axis along which an array grows with members, or else with records; None if it does not."""
         return next((place for place, axis in enumerate(self._axes(name)) if (axis == "M") == members), None)
 
     def _form(self, *, members: bool) -> tuple[Any, ...]:
@@ -145,11 +145,11 @@ class Ensemble:
 
 
 def combine(*ensembles: Kind) -> Kind:
-    """One mixture of the members of all, side by side, each with the same weight, on the same records.
+    """One mixture of the members of all ensembles, with equal weights, on the same records.
 
     Raises:
-        ArrayError: no ensembles, or ensembles of different kinds, numbers of records, or classes; members that score
-            one another's plans.
+        ArrayError: for no ensembles, or ensembles of different kinds, numbers of records, or classes, or whose members
+            score one another's plans.
     """
     kinds = sorted({type(ensemble).__name__ for ensemble in ensembles})
     if len(kinds) != 1:
@@ -172,10 +172,10 @@ def combine(*ensembles: Kind) -> Kind:
 
 
 def concatenated(parts: Sequence[Kind]) -> Kind:
-    """The records of several ensembles of the same members, one after the other.
+    """The concatenated records of several ensembles with the same members.
 
     Raises:
-        ArrayError: no ensembles, or ensembles that differ in kind, members, or other axes than the records.
+        ArrayError: for no ensembles, or ensembles that differ in kind, members, or other axes than the records.
     """
     if not parts:
         raise ArrayError("concatenated: expected at least one ensemble, found none.")
@@ -207,9 +207,9 @@ def _shapes(ensemble: Ensemble) -> str:
 def numbers(
     name: str, values: Any, axes: str, *, dtype: npt.DTypeLike = np.float64, hint: str = ""
 ) -> tuple[npt.NDArray[Any], list[str]]:
-    """Values with axes such as "[M, N]" as an array of `dtype`, without a copy of what is one, and all that is wrong.
+    """Values with axes such as "[M, N]" as an array of `dtype`, without copying if it is one, and their problems.
 
-    An array of another form is given back as an empty one.
+    Values of another form give an empty array.
     """
     nothing, hint = np.empty((0,) * (axes.count(",") + 1)), hint and f" {hint}"
     try:
@@ -228,7 +228,7 @@ def numbers(
 
 
 def hold(ensemble: Ensemble, **arrays: npt.NDArray[Any]) -> None:
-    """Make read-only views of arrays the fields of a frozen ensemble."""
+    """Set the fields of a frozen ensemble to read-only views of arrays."""
     for name, array in arrays.items():
         view = array.view()
         view.flags.writeable = False
@@ -236,7 +236,7 @@ def hold(ensemble: Ensemble, **arrays: npt.NDArray[Any]) -> None:
 
 
 def where(bad: Flags, what: str = "record") -> str:
-    """The first place of flags [M, N] or [N] in words, and how many there are; N counts `what`."""
+    """The first position of flags [M, N] or [N] in words, and their number; N counts `what`."""
     *member, number = (int(place) for place in np.argwhere(bad)[0])
     place = f"member {member[0]}, {what} {number}" if member else f"{what} {number}"
     return f"{place}; {np.count_nonzero(bad):,} of {bad.size:,}"

@@ -17,9 +17,9 @@ from shiftbench.errors import ArrayError
 class Gaussian(Ensemble):
     """Members that predict a normal distribution: mean [M, N] in the target's unit, variance [M, N].
 
-    Held as read-only float64, without a copy of what is float64 already. Together the members are one mixture with
-    equal weights. Where a model answers at random (dropout, weights drawn from a posterior), its `draws` answers stand
-    one after the other, and each is a member: M is models times draws.
+    Stored as read-only float64, without copying float64 input. Together the members are one mixture with equal
+    weights. If a model predicts at random (dropout, weights drawn from a posterior), its `draws` predictions are
+    consecutive, and each is a member: M is models times draws.
 
     Raises:
         ArrayError: naming every problem: not [M, N], unequal shapes, NaN, infinity, a variance <= 0, members that are
@@ -50,7 +50,7 @@ class Gaussian(Ensemble):
 
     @property
     def models(self) -> int:
-        """How many models answer: members over draws."""
+        """The number of models: members over draws."""
         return self.members // self.draws
 
     def answers(self) -> Vector:
@@ -58,13 +58,13 @@ class Gaussian(Ensemble):
         return np.asarray(self.mean.mean(axis=0))
 
     def model(self, k: int) -> Self:
-        """Model k, 0 … models-1, alone, with all its draws."""
+        """An ensemble of model k only, 0 … models-1, with all its draws."""
         if not 0 <= k < self.models:
             raise ArrayError(f"model: expected 0 to {self.models - 1}, found {k}.")
         return self._at({"M": slice(k * self.draws, (k + 1) * self.draws)})
 
     def of_members(self, members: slice | Sequence[int]) -> Self:
-        """These members alone, in this order, each a single draw."""
+        """An ensemble of these members, in this order, each a single draw."""
         part = super().of_members(members)
         object.__setattr__(part, "draws", 1)
         return part
@@ -72,8 +72,8 @@ class Gaussian(Ensemble):
     def merged(self) -> Gaussian:
         """The draws of each model as one normal distribution of their mixture's mean and variance.
 
-        The mean and the total variance of the whole stay what they are (law of total variance); what the draws of one
-        model disagree on counts as its own variance from then on, no longer as knowledge.
+        The mean and the total variance of the whole are unchanged (law of total variance); disagreement between the
+        draws of one model then counts as its own variance, no longer as knowledge uncertainty.
         """
         if self.draws == 1:
             return self

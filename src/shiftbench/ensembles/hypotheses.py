@@ -1,4 +1,4 @@
-"""Members that score hypotheses token by token: sequences of different length, of which a record has a few."""
+"""Members that score hypotheses token by token: sequences of different length, a few per record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the values of records of different length are, when they are held one record after the other."""
+"""Positions of values of records of different length that are stored one record after the other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shiftbench.ensembles.ensemble import Index, Key
 
 
 def offsets(lengths: npt.NDArray[np.integer]) -> Index:
-    """Where each of N records begins, and where the last one ends [N+1]."""
+    """The start of each of N records, and the end of the last one [N+1]."""
     found = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=found[1:])
     return found
 
 
 def places(lengths: npt.NDArray[np.integer], rows: Key) -> Key:
-    """Where the values of these records are: a slice, thus no copy, for consecutive records.
+    """The positions of the values of these records: for consecutive records a slice, which avoids a copy.
 
     Raises:
         IndexError: if a record is out of range.
@@ -32,7 +32,7 @@ def places(lengths: npt.NDArray[np.integer], rows: Key) -> Key:
 
 
 def block_starts(lengths: npt.NDArray[np.integer], most: int) -> Iterator[int]:
-    """The first record of each block of at most so many values, or else of one record."""
+    """The first record of each block of at most `most` values, or of a single larger record."""
     bounds, start = offsets(lengths), 0
     while start < len(lengths):
         yield start
@@ -40,8 +40,8 @@ def block_starts(lengths: npt.NDArray[np.integer], most: int) -> Iterator[int]:
 
 
 def length_problems(name: str, lengths: npt.NDArray[np.integer], found: int, of: str) -> list[str]:
-    """What is wrong with lengths [N], or shapes [N, R], that should make up the number of values found."""
-    if not lengths.size:  # its own problem, found before
+    """Problems of lengths [N], or shapes [N, R], that should add up to the number of values found."""
+    if not lengths.size:  # already reported
         return []
     if lengths.min() < 1:
         return [f"{name}: expected numbers >= 1, found {lengths.min()}."]

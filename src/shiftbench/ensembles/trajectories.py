@@ -1,7 +1,7 @@
 """Members that predict where N vehicles will drive: plans that all members score, or mixtures of trajectories.
 
 Members come first, as in every ensemble. The predictions of large data sets take gigabytes and are planned and merged
-request by request, so they are best held request by request: as views of arrays whose first two axes are swapped.
+request by request, so they are best stored request by request: as views of arrays whose first two axes are swapped.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from shiftbench.errors import ArrayError
 
 Singles = npt.NDArray[np.float32]
 
-# Of more modes than these, the published scorer keeps those with the highest weights.
+# The published scorer keeps at most so many modes, those with the highest weights.
 MOST_MODES = 25
-# How far the weights of a request may be from summing to 1: float16 softmax and four printed decimals pass.
+# Tolerance of the sum of a request's weights: float16 softmax and four printed decimals pass.
 WEIGHT_TOLERANCE = 1e-3
-# Sums no farther from 1 are rounding of float32: such weights count as they stand, as in the published scorer.
+# Smaller deviations are rounding of float32: such weights are used unchanged, as in the published scorer.
 WEIGHT_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectories(Ensemble):
-    """Q plans of each of K members for each record, all scored under all members.
+    """Q plans of each of K members for each record, all scored by all members.
 
     Attributes:
         trajectories: float32 [K, N, Q, T, 2], positions in metres.
@@ -67,7 +67,7 @@ class Trajectories(Ensemble):
         return _by_record(self.trajectories)
 
     def of_members(self, members: slice | Sequence[int]) -> Self:
-        """These members alone, in this order: their own plans, scored by themselves."""
+        """An ensemble of these members, in this order: their own plans, scored by themselves."""
         chosen = np.arange(self.members)[members if isinstance(members, slice) else np.asarray(members)]
         each = self.plans_per_member
         own = (chosen[:, None] * each + np.arange(each)).ravel()

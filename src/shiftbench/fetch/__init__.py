@@ -1,6 +1,6 @@
-"""Official archives: the licence accepted, downloaded as far as it goes and on from there, hashed, then moved.
+"""Fetches official archives: asks for the licence, downloads resumably, verifies hashes, then moves into place.
 
-Nothing is fetched on import, and nothing is ever deleted without saying so.
+Nothing is fetched on import, and no file of the user's is ever deleted.
 """
 
 from shiftbench.errors import FetchError

@@ -1,4 +1,4 @@
-"""What is known of an archive before a byte of it is here: its address, its licence, perhaps its size and hash."""
+"""The description of an archive: its address and licence, and possibly its size and hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMES = ("http", "https")
 
 @dataclass(frozen=True)
 class Licence:
-    """The licence that data come under: its name, its address, and what it asks in a sentence."""
+    """The licence of data: its name, its address, and its conditions in a sentence."""
 
     name: str
     url: str
@@ -21,7 +21,7 @@ class Licence:
 
 
 def share_alike(authors: str) -> Licence:
-    """CC BY-NC-SA 4.0 of data by these authors."""
+    """CC BY-NC-SA 4.0 for data by these authors."""
     return Licence(
         "CC BY-NC-SA 4.0",
         "https://creativecommons.org/licenses/by-nc-sa/4.0/",
@@ -35,17 +35,17 @@ class Archive:
     """One file that can be fetched.
 
     Attributes:
-        name: what users call it.
+        name: of the archive on the command line.
         url: its address, http or https.
-        file: the name it is kept under; its ending (.tar, .tar.gz, .tgz, .zip) says what its bytes must look like.
+        file: the local file name; its extension (.tar, .tar.gz, .tgz, .zip) determines the expected format.
         licence: must be accepted before it is fetched.
-        about: what is in it.
+        about: a description of its contents.
         size: in bytes, if published.
         sha256: in hexadecimal, if published; otherwise it is recorded on first use.
-        then: the command that uses the file, with {path} and {folder} for where it is.
+        then: the command that uses the file, with {path} and {folder} as placeholders.
 
     Raises:
-        FetchError: if `url` is no http(s) address or `file` is more than a plain name.
+        FetchError: if `url` is not an http(s) address or `file` is not a plain name.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Archive:
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises if it is no number
+        _ = parts.port  # raises if it is not a number
     except ValueError:
         return False
     return parts.scheme in SCHEMES and bool(parts.hostname) and re.fullmatch(r"[!-~]+", url) is not None

@@ -1,4 +1,4 @@
-"""Is this file the tar or zip that its name says, and is it whole? Looks at headers only, so it takes no time."""
+"""Checks that a file is a complete tar or zip, as its name says, reading headers only, which is fast."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from shiftbench.errors import FetchError
 from shiftbench.progress import Progress, silent
 
 HEAD = 512
-"""Bytes from the start of a file that tell what it is: one tar block."""
+"""Bytes from the start of a file that identify its format: one tar block."""
 MOST_MEMBERS = 2_000_000
 """Files and folders in an archive. The largest published one holds 600,000 scenes; listing takes 20 µs for each."""
-TOLD = 5_000  # members between two words about progress
+TOLD = 5_000  # members between two progress reports
 
 T = TypeVar("T", tarfile.TarInfo, zipfile.ZipInfo)
 
 
 def kind(file: str) -> str | None:
-    """ "tar", "tar.gz" or "zip" by the ending of a file's name; None for any other."""
+    """ "tar", "tar.gz" or "zip" by the extension of a file's name; None for any other."""
     endings = {".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz", ".zip": "zip"}
     return next((found for ending, found in endings.items() if file.lower().endswith(ending)), None)
 
 
 def check_head(head: bytes, file: str, source: str) -> None:
-    """The first bytes (`HEAD` of them, or all there are) are those of the kind of file that `file` names.
+    """Check that the first bytes (`HEAD`, or fewer for a small file) match the format in the name `file`.
 
     Raises:
-        FetchError: naming `source` and what its first bytes are instead.
+        FetchError: naming `source` and the format found instead.
     """
     expected = kind(file)
     if expected is None or _looks_like(expected, head):
@@ -38,7 +38,7 @@ def check_head(head: bytes, file: str, source: str) -> None:
     found = "a web page" if head.lstrip().startswith(b"<") else "something else"
     raise FetchError(
         f"{source}: expected a {expected} file, found {found} (it begins with {head[:40]!r}). "
-        "The address may have moved or want a login: look at it in a browser, or name another."
+        "The address may have moved or require a login: open it in a browser, or give another."
     )
 
 
@@ -53,12 +53,12 @@ def _looks_like(expected: str, head: bytes) -> bool:
 
 
 def check_whole(path: Path, progress: Progress = silent) -> None:
-    """A tar or zip starts as it should and reaches to its last member (a tar.gz shows this only when it is read).
+    """Check that a tar or zip begins correctly and reaches to its last member (a tar.gz is checked when it is read).
 
-    progress: called with "list", the bytes looked through, and all bytes.
+    progress: called with "list", the bytes scanned, and all bytes.
 
     Raises:
-        FetchError: if the file is of another kind, cut off, or holds more than MOST_MEMBERS.
+        FetchError: if the file has another format, is cut off, or holds more than MOST_MEMBERS.
     """
     with path.open("rb") as file:
         check_head(file.read(HEAD), path.name.removesuffix(".part"), str(path))
@@ -77,13 +77,13 @@ def check_whole(path: Path, progress: Progress = silent) -> None:
 
 
 def few(path: Path, members: Iterable[T], *, most: int | None = None, progress: Progress = silent) -> Iterator[T]:
-    """The members of an archive, one by one, as long as they are not too many.
+    """The members of an archive, one by one, up to a limit.
 
-    most: how many there may be; MOST_MEMBERS if None. progress: called with "list", the bytes looked through, and all
-    bytes (0: unknown, since they are packed).
+    most: the limit; MOST_MEMBERS if None. progress: called with "list", the bytes scanned, and all bytes (0: unknown,
+    since they are compressed).
 
     Raises:
-        FetchError: once there are more.
+        FetchError: if the limit is exceeded.
     """
     limit = MOST_MEMBERS if most is None else most
     size = 0 if kind(path.name.removesuffix(".part")) == "tar.gz" else path.stat().st_size
@@ -91,7 +91,7 @@ def few(path: Path, members: Iterable[T], *, most: int | None = None, progress: 
         if count > limit:
             raise FetchError(
                 f"{path}: expected at most {limit:,} files and folders in the archive, found {count:,} or more. Check "
-                "that it is the right archive, or unpack it and name what you want of it."
+                "that it is the right archive, or unpack it and give the files you need."
             )
         if count % TOLD == 0:
             at = member.offset if isinstance(member, tarfile.TarInfo) else member.header_offset
@@ -100,8 +100,8 @@ def few(path: Path, members: Iterable[T], *, most: int | None = None, progress: 
 
 
 def cut_off(path: Path, error: object) -> FetchError:
-    """What to say of an archive that ends too early or is damaged."""
+    """The error for an archive that is cut off or damaged."""
     return FetchError(
-        f"{path}: expected a whole archive, found one that is cut off or damaged at {path.stat().st_size:,} bytes "
+        f"{path}: expected a complete archive, found one that is cut off or damaged at {path.stat().st_size:,} bytes "
         f"({error}). Move it away and fetch it again."
     )

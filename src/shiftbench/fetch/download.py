@@ -1,7 +1,7 @@
-"""One file over HTTP into `NAME.part`: goes on where an earlier try ended, if the server still has the same file.
+"""Downloads one file over HTTP into `NAME.part`, resuming an earlier attempt if the server still has the same file.
 
-`NAME.part.json` says where the part comes from. A part is only continued under If-Range with the ETag or the date the
-server gave with it, so that two versions of a file are never glued together (RFC 9110, sections 13.1.5 and 14).
+`NAME.part.json` records the origin of the part. A part is resumed only under If-Range with the ETag or the date that
+the server gave with it, so that two versions of a file are never mixed (RFC 9110, sections 13.1.5 and 14).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from shiftbench.fetch.archive import SCHEMES, Archive
 from shiftbench.progress import Progress
 
 CHUNK = 1 << 20
-BROKEN = re.compile(r"\n(?![ \t])|\r(?![ \t\n])")  # an end of line that ends a header
+BROKEN = re.compile(r"\n(?![ \t])|\r(?![ \t\n])")  # a line end that terminates a header
 LONGEST_WAIT_S = 60.0
 PASSING = {408, 425, 429, 500, 502, 503, 504}
-"""Answers that another try may better."""
+"""HTTP statuses after which another attempt may succeed."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often to try again without a byte gained, the first wait (then doubled), and how long to wait for a byte."""
+    """The number of retries without progress, the first wait (then doubled), and the timeout for a byte."""
 
     tries: int = 6
     wait_s: float = 1.0
@@ -51,7 +51,7 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True)
 class Origin:
-    """Which version of which file a part belongs to; `size` is that of the whole, None if the server does not say."""
+    """The file and version of a part; `size` is that of the complete file, None if the server does not state it."""
 
     url: str
     size: int | None
@@ -60,26 +60,26 @@ class Origin:
 
     @property
     def validator(self) -> str | None:
-        """What If-Range takes: an ETag unless it is weak, else the date."""
+        """The value for If-Range: an ETag unless it is weak, else the date."""
         strong = self.etag is not None and not self.etag.startswith("W/")
         return self.etag if strong else self.last_modified
 
 
 class _BrokenError(Exception):
-    """This try came to nothing; the next may do better."""
+    """This attempt failed; another may succeed."""
 
 
 class _StaleError(_BrokenError):
-    """What is kept is no start of what the server has now."""
+    """The stored part does not belong to the server's current file."""
 
 
 def download(archive: Archive, part: Path, *, patience: Patience, progress: Progress) -> Origin:
-    """Bring `part` to its full size, in as many tries as it takes while they bring something.
+    """Complete `part`, in as many attempts as necessary while they make progress.
 
     Raises:
-        FetchError: if `part` or its note is somebody else's, the server refuses, the tries are used up, what comes is
-            of another kind or size, or the disk is too small. What has come so far stays for the next call, unless it
-            is of no use.
+        FetchError: if `part` or its note is not ours, the server refuses, the attempts are used up, the content has
+            another format or size, or the disk is too small. Bytes received so far are kept for the next call, unless
+            they are useless.
     """
     _require_ours(part)
     failures, most = 0, _kept(part, archive.url)[1]
@@ -101,7 +101,7 @@ def download(archive: Archive, part: Path, *, patience: Patience, progress: Prog
 
 
 def forget(part: Path) -> None:
-    """Remove a part and the note of its origin."""
+    """Remove a part and the note on its origin."""
     part.unlink(missing_ok=True)
     _note(part).unlink(missing_ok=True)
 
@@ -121,7 +121,7 @@ def _try(archive: Archive, part: Path, timeout_s: float, progress: Progress) -> 
             _foresee(archive, origin.size, done, part)
             head = _head(pieces, origin.size)
             container.check_head(head, archive.file, archive.url)
-            forget(part)  # first the old bytes, then the new note: a note never goes with bytes of another origin
+            forget(part)  # old bytes first, then the new note, so that a note never describes other bytes
             files.write_json(_note(part), asdict(origin))
             pieces = itertools.chain([head], pieces)
         else:
@@ -131,7 +131,7 @@ def _try(archive: Archive, part: Path, timeout_s: float, progress: Progress) -> 
 
 
 def _require_ours(part: Path) -> None:
-    """Refuse to replace what no fetch has left: bytes without the note that goes with them, or another file as that."""
+    """Refuse to replace files that no fetch has left: bytes without their note, or another file under its name."""
     note, origin = _note(part), _noted(part)
     problems = []
     if os.path.lexists(note) and origin is None:
@@ -147,7 +147,7 @@ def _require_ours(part: Path) -> None:
 
 
 def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
-    """What an earlier try left that can be continued: its origin and its length."""
+    """The origin and length of a part of an earlier attempt that can be resumed."""
     origin, done = _noted(part), _length(part)
     if origin is None or not done or origin.url != url or (origin.size is not None and done > origin.size):
         return None, 0
@@ -155,7 +155,7 @@ def _kept(part: Path, url: str) -> tuple[Origin | None, int]:
 
 
 def _noted(part: Path) -> Origin | None:
-    """What the note beside a part says; None if there is no note of ours."""
+    """The note beside a part; None if there is none of ours."""
     try:
         origin = Origin(**json.loads(files.read_text(_note(part))))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -167,7 +167,7 @@ def _noted(part: Path) -> Origin | None:
 
 
 def _is_header(value: object) -> bool:
-    """Whether a server can have said this in a header, so that it can be said back."""
+    """Whether a server can have sent this value in a header, so that it can be sent back."""
     try:
         return isinstance(value, str) and value.encode("latin-1") is not None and not BROKEN.search(value)
     except UnicodeEncodeError:
@@ -196,7 +196,7 @@ def _answer(url: str, origin: Origin | None, done: int, timeout_s: float) -> htt
         if isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError):
             raise FetchError(f"{url}: expected a server with a valid certificate, found: {error}.") from None
         raise _BrokenError(f"no connection ({error})") from None
-    except ValueError as error:  # a redirect to what is no address
+    except ValueError as error:  # a redirect to an invalid address
         raise FetchError(
             f"{url}: expected the file, found an address, perhaps that of a redirect, that cannot be understood "
             f"({error}). Name the right address."
@@ -205,7 +205,7 @@ def _answer(url: str, origin: Origin | None, done: int, timeout_s: float) -> htt
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
-    """What an error status means: worth another try, or the end."""
+    """The exception for an error status: retryable or final."""
     if error.code in PASSING:
         return _BrokenError(f"status {error.code} {error.reason}")
     if error.code == 416:
@@ -233,7 +233,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _continued(headers: HTTPMessage, origin: Origin, done: int) -> Origin:
-    """The origin of the rest that is sent: the same file, from byte `done` on; otherwise the part is given up."""
+    """The origin of the rest if it belongs to the same file, from byte `done` on; otherwise the part is dropped."""
     said = headers.get("Content-Range", "")
     match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", said.strip())
     size = int(match[2]) if match and match[2] != "*" else origin.size
@@ -244,7 +244,7 @@ def _continued(headers: HTTPMessage, origin: Origin, done: int) -> Origin:
 
 
 def _foresee(archive: Archive, size: int | None, done: int, part: Path) -> None:
-    """The size the server states is the published one, and there is room for what is still to come."""
+    """Check the size stated by the server against the published one, and the free disk space."""
     if None not in (archive.size, size) and archive.size != size:
         raise FetchError(
             f"{archive.url}: expected {archive.size:,} bytes as published, found {size:,}. The file there is "
@@ -253,13 +253,13 @@ def _foresee(archive: Archive, size: int | None, done: int, part: Path) -> None:
     missing, free = (size or archive.size or 0) - done, shutil.disk_usage(part.parent).free
     if missing > free:
         raise FetchError(
-            f"{part.parent}: expected {missing:,} free bytes for what is still to come, found {free:,}. "
-            "Make room, or name a folder on another disk."
+            f"{part.parent}: expected {missing:,} free bytes for the rest of the file, found {free:,}. "
+            "Free some space, or give a folder on another disk."
         )
 
 
 def _head(pieces: Iterator[bytes], size: int | None) -> bytes:
-    """Enough of the first bytes to see what they are."""
+    """Enough of the first bytes to identify the format."""
     head = b""
     while len(head) < container.HEAD and (piece := next(pieces, b"")):
         head += piece
@@ -283,7 +283,7 @@ def _ended(done: int, size: int | None) -> str:
 
 
 def _pieces(response: http.client.HTTPResponse, size: int | None, done: int) -> Iterator[bytes]:
-    """What the server sends, as it comes, never more than it promised."""
+    """The bytes sent by the server as they arrive, never more than announced."""
     missing = None if size is None else size - done
     while missing is None or missing > 0:
         try:

@@ -1,4 +1,4 @@
-"""What was fetched into a folder, in its `fetched.json`, and a lock so that only one process fetches at a time."""
+"""The record of fetched files in a folder, `fetched.json`, and a lock so that only one process fetches at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ RECORD = "fetched.json"
 
 @dataclass(frozen=True)
 class Entry:
-    """One fetched file: where from, how large, its SHA-256, what the server called this version, when, on what terms.
+    """One fetched file: its address, size, SHA-256, the server's version, the date and the licence.
 
-    `mtime_ns` is the file's time of change when its hash was taken: as long as it and the size stay, so does the hash.
+    `mtime_ns` is the file's modification time when it was hashed: the hash is valid while it and the size are equal.
     """
 
     url: str
@@ -33,7 +33,7 @@ class Entry:
 
 
 def read(folder: Path) -> dict[str, Entry]:
-    """The entries of a folder's record by file name; none where there is no record.
+    """The entries of a folder's record by file name; empty without a record.
 
     Raises:
         FetchError: if the record cannot be understood.
@@ -46,20 +46,20 @@ def read(folder: Path) -> dict[str, Entry]:
         return {}
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FetchError(
-            f"{path}: expected the record that `fetch` writes, found another content ({error}). Move it away; the next "
+            f"{path}: expected the record that `fetch` writes, found other content ({error}). Move it away; the next "
             "fetch writes a new one, which trusts the files as they are then."
         ) from None
 
 
 def write(folder: Path, name: str, entry: Entry) -> None:
-    """Add or replace one entry; the caller holds the lock."""
+    """Add or replace one entry; the caller must hold the lock."""
     entries = read(folder) | {name: entry}
     files.write_json(folder / RECORD, {key: asdict(value) for key, value in entries.items()})
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; the system frees it when the process ends, however it ends.
+    """Hold a folder's lock; the system releases it however the process ends.
 
     Raises:
         FetchError: if another process holds it.
@@ -69,6 +69,6 @@ def locked(folder: Path) -> Iterator[None]:
             yield
     except BlockingIOError:
         raise FetchError(
-            f"{folder}: expected a folder that no one else fetches into, found another process at it. "
-            "Wait for it to end, or name another folder."
+            f"{folder}: expected a folder that no other process fetches into, found one. "
+            "Wait for it to end, or choose another folder."
         ) from None

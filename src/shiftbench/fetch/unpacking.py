@@ -1,4 +1,4 @@
-"""Taking an archive apart without trusting it: only plain files, only below the folder, whole or nothing."""
+"""Unpacks untrusted archives: only plain files, only below the folder, all or nothing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shiftbench.errors import FetchError, UnknownNameError
 from shiftbench.fetch import container
 from shiftbench.progress import Progress, silent
 
-TOLD, TOLD_BYTES = 500, 2**24  # files, or bytes of one, between two words about progress
+TOLD, TOLD_BYTES = 500, 2**24  # files, or bytes of one, between two progress reports
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file inside an archive; `fault` says why it may not be unpacked, if so."""
+    """A file inside an archive; `fault` is the reason why it may not be unpacked, if any."""
 
     name: str
     size: int
@@ -33,11 +33,11 @@ class Member:
 def unpack(
     archive: Path, folder: Path, members: Iterable[str] | None = None, *, progress: Progress = silent
 ) -> list[Path]:
-    """Unpack a .tar, .tar.gz, .tgz or .zip into a new folder; owners, modes and times are not taken over.
+    """Unpack a .tar, .tar.gz, .tgz or .zip into a new folder; owners, modes and times are not restored.
 
     Args:
         archive: the file.
-        folder: where to; must not exist yet, or be empty.
+        folder: the output folder; must not exist yet, or be empty.
         members: names of the files to unpack; all by default.
         progress: called with "list" and then "unpack", the bytes done, and all bytes (0: unknown).
 
@@ -45,10 +45,10 @@ def unpack(
         The files written, in the archive's order.
 
     Raises:
-        FetchError: if the archive is cut off or holds a link, a device, an absolute path, a path through `..` or one
-            name twice, or too many members; if the disk is too small; or if `folder` has something in it. Nothing is
+        FetchError: if the archive is cut off or contains a link, a device, an absolute path, a path through `..`, a
+            repeated name, or too many members; if the disk is too small; or if `folder` is not empty. Nothing is
             unpacked then.
-        UnknownNameError: if a member is not there.
+        UnknownNameError: if a member does not exist.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FetchError(f"{folder}: expected a new or empty folder to unpack into, found another. Choose a new one.")
@@ -74,7 +74,7 @@ def unpack(
 
 @contextmanager
 def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
-    """The members of an archive, while it is open; whatever goes wrong in reading it is a FetchError."""
+    """The members of an open archive; read errors are raised as FetchError."""
     try:
         match container.kind(archive.name):
             case "tar" | "tar.gz":
@@ -89,7 +89,7 @@ def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
                 raise FetchError(f"{archive}: expected a .tar, .tar.gz, .tgz or .zip, found another ending.")
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise container.cut_off(archive, error) from None
-    except (OSError, RuntimeError, NotImplementedError) as error:  # an encrypted zip, a method unknown, a full disk
+    except (OSError, RuntimeError, NotImplementedError) as error:  # an encrypted zip, an unknown method, a full disk
         raise FetchError(f"{archive}: expected to unpack it, found: {error}. Nothing was unpacked.") from None
 
 
@@ -104,7 +104,7 @@ def _of_zip(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
 
 
 def _fault(name: str) -> str | None:
-    """Why a path is not one below the folder, on any system."""
+    """Why a path is not below the folder, on any system; None if it is."""
     paths = PurePosixPath(name), PureWindowsPath(name)
     if any(path.is_absolute() or path.anchor for path in paths):
         return "an absolute path"
@@ -150,7 +150,7 @@ def _write(member: Member, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     source = member.open()
     if source is None:
-        raise EOFError(f"{member.name} is not there")
+        raise EOFError(f"{member.name} is missing")
     with source, path.open("xb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
         if file.tell() != member.size:

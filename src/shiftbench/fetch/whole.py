@@ -1,4 +1,4 @@
-"""An official archive becomes a checked file: licence, download, size and hash, then the move to its name."""
+"""Fetches an official archive as a verified file: licence, download, size and hash, then the move to its name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER_VARIABLE = "SHIFTBENCH_DATA"
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is here and is what it was on first use. `new`: its size and hash were recorded just now."""
+    """A verified local file. `new`: whether its size and hash were recorded just now."""
 
     path: Path
     size: int
@@ -31,7 +31,7 @@ class Fetched:
 
 
 def default_folder() -> Path:
-    """Where fetched files go: the environment's SHIFTBENCH_DATA, else `shiftbench` in the user's cache folder."""
+    """The folder for fetched files: the environment's SHIFTBENCH_DATA, else `shiftbench` in the user's cache folder."""
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen)
     if sys.platform == "win32":
@@ -42,7 +42,7 @@ def default_folder() -> Path:
 
 
 def accepted(archive: Archive, folder: Path) -> bool:
-    """Whether the archive's licence was accepted for this folder before."""
+    """Whether the archive's licence was accepted for this folder earlier."""
     entry = record.read(folder).get(archive.file)
     return entry is not None and entry.licence == archive.licence.name
 
@@ -56,18 +56,18 @@ def fetch(
     progress: Progress = silent,
     patience: Patience = PATIENCE,
 ) -> Fetched:
-    """The archive as a file in `folder`: the one that is there, or else downloaded.
+    """The archive as a file in `folder`: an existing one, or else downloaded.
 
-    A download that ends early goes on at the next call. Size and SHA-256 are compared with the published ones and with
-    those recorded in `fetched.json` on first use. A file that differs is named and left as it is.
+    An interrupted download is resumed at the next call. Size and SHA-256 are compared with the published ones and with
+    those recorded in `fetched.json` on first use. A file that differs is reported and left unchanged.
 
     Args:
         archive: what to fetch.
-        folder: where to; made if need be.
-        accept_licence: that the user accepts `archive.licence`; once is enough for a folder.
-        verify: hash a file that is there again, though its size and time are those recorded.
+        folder: the output folder; created if necessary.
+        accept_licence: whether the user accepts `archive.licence`; once is enough for a folder.
+        verify: hash an existing file again even if its size and time are those recorded.
         progress: called with "download", "list" or "check", the bytes done, and all bytes (0: unknown).
-        patience: tries, waits and time limit.
+        patience: retries, waits and timeout.
 
     Raises:
         FetchError: if the licence is not accepted, another process fetches into the folder, the server or the disk
@@ -76,7 +76,7 @@ def fetch(
     if not accept_licence and not accepted(archive, folder):
         raise FetchError(
             f"{archive.name}: expected you to accept its licence, {archive.licence.name} ({archive.licence.url}): "
-            f"{archive.licence.asks} Found no acceptance. Read it, then say accept_licence (--accept-licence)."
+            f"{archive.licence.asks} Found no acceptance. Read it, then set accept_licence (--accept-licence)."
         )
     path, new = folder / archive.file, not folder.exists()
     try:
@@ -87,12 +87,12 @@ def fetch(
             return _brought(archive, path, patience, progress)
     except OSError as error:
         raise FetchError(
-            f"{path}: expected to write there, found: {error.strerror or error}. Make room or choose another folder; "
-            "what has come so far is kept."
+            f"{path}: expected to write there, found: {error.strerror or error}. Free some space or choose another "
+            "folder; bytes received so far are kept."
         ) from None
     finally:
         if new:
-            with suppress(OSError):  # something has come
+            with suppress(OSError):  # not empty: bytes have been received
                 folder.rmdir()
 
 
@@ -122,12 +122,12 @@ def _brought(archive: Archive, path: Path, patience: Patience, progress: Progres
         rejected = _free(path.with_name(path.name + ".rejected"))
         part.rename(rejected)
         forget(part)
-        kept = f"What came is kept as {rejected} for you to look at; delete it when you are done."
+        kept = f"The download is kept as {rejected} for inspection; delete it when you are done."
         raise FetchError(*error.problems, kept) from None
-    if os.path.lexists(path):  # since the download began
+    if os.path.lexists(path):  # created since the download began
         raise FetchError(
-            f"{path}: expected nothing there, found what another program has put there while it was fetched. Move it "
-            f"away and fetch again: what came is kept in {part}."
+            f"{path}: expected nothing there, found a file that another program created during the download. Move it "
+            f"away and fetch again: the download is kept in {part}."
         )
     part.rename(path)
     forget(part)
@@ -135,29 +135,29 @@ def _brought(archive: Archive, path: Path, patience: Patience, progress: Progres
 
 
 def _free(path: Path) -> Path:
-    """The path, or one after it that nothing has: NAME.rejected, NAME.rejected.2, ..."""
+    """The first free path of NAME.rejected, NAME.rejected.2, …"""
     further = (path.with_name(f"{path.name}.{number}") for number in itertools.count(2))
     return next(each for each in itertools.chain([path], further) if not os.path.lexists(each))
 
 
 def _compare(archive: Archive, entry: record.Entry | None, source: str, size: int, digest: str) -> None:
-    """Size and hash are the published ones, and those recorded on first use."""
+    """Compare size and hash with the published ones, and with those recorded on first use."""
     problems = []
     if archive.size not in (None, size):
         problems.append(
             f"{source}: expected {archive.size:,} bytes as published, found {size:,}. It is another file, or a part of "
-            "one: move away what is there, or name the address of the right one."
+            "one: move the existing file away, or give the correct address."
         )
     if archive.sha256 not in (None, digest):
         problems.append(
-            f"{source}: expected the published SHA-256 {archive.sha256}, found {digest}. It is another file: move away "
-            "what is there, or name the address of the right one."
+            f"{source}: expected the published SHA-256 {archive.sha256}, found {digest}. It is another file: move the "
+            "existing file away, or give the correct address."
         )
     if entry is not None and digest != entry.sha256:
         problems.append(
             f"{source}: expected the {archive.file} of {entry.fetched} ({entry.size:,} bytes, SHA-256 {entry.sha256}), "
-            f"found {size:,} bytes, SHA-256 {digest}. If you trust the one found, take the entry {archive.file!r} out "
-            f"of {record.RECORD}; if not, move away what is there and fetch again."
+            f"found {size:,} bytes, SHA-256 {digest}. If you trust the one found, remove the entry {archive.file!r} "
+            f"from {record.RECORD}; if not, move the existing file away and fetch again."
         )
     if problems:
         raise FetchError(*problems)

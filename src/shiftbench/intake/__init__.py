@@ -1,1 +1,1 @@
-"""What a track is made of: its tables found in folders and archives, read and counted, and the folder they become."""
+"""Shared intake of track data: find tables in folders and archives, read and check them, write a prepared folder."""

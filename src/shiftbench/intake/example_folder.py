@@ -1,4 +1,4 @@
-"""A folder of example data, written whole or not at all, and never over anything else."""
+"""A folder of example data, written whole or not at all, and never over other files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from shiftbench.tables import problem
 
 @contextmanager
 def replacing(folder: Path, *, track: str, size: int, what: str) -> Iterator[Path]:
-    """Yield a new folder that takes the place of an earlier example if the block succeeds, see `shiftbench.output`.
+    """Yield a new folder that replaces an earlier example if the block succeeds, see `shiftbench.output`.
 
     Args:
-        folder: where the example goes.
-        track: whose example it is.
-        size: bytes that it will have, rather too many.
-        what: it is, for messages: "600 scenes".
+        folder: the output folder.
+        track: the track of the example.
+        size: an upper estimate of its bytes.
+        what: a description for messages: "600 scenes".
 
     Raises:
-        SettingsError: if `folder` holds anything but an earlier example as it was written.
-        TableError: if it cannot be written, or has no room.
+        SettingsError: if `folder` holds anything but an unchanged earlier example.
+        TableError: if it cannot be written, or the disk lacks space.
     """
     try:
         files.require_room(folder, size, what=what)
@@ -34,5 +34,5 @@ def replacing(folder: Path, *, track: str, size: int, what: str) -> Iterator[Pat
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{folder}: expected to write an example of {what}, found: {first_line(error)}. "
-            "Check that the folder may be written to and has room; nothing was left behind."
+            "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None

@@ -1,4 +1,4 @@
-"""Which columns a track's tables have, whatever their order and, now and then, their names."""
+"""The columns of a track's tables, in any order and with known alternative names."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shiftbench.tables import problem
 
 @dataclass(frozen=True)
 class Form:
-    """The columns that a track's tables have.
+    """The columns of a track's tables.
 
-    types: column → type, in the published order. A column "id" is left out without a word.
-    optional: columns that need not be there; text.
-    whole: columns of whole numbers, whatever they are written as.
-    numbers: column → what its numbers are, in messages ("Unix seconds as numbers").
-    other_names: other names of columns → the names here.
-    complete: whether a number that is not finite is a problem; else it is kept as missing.
+    types: column → type, in the published order. A column "id" is ignored silently.
+    optional: text columns that may be missing.
+    whole: columns of whole numbers, in any notation.
+    numbers: column → a description of its numbers for messages ("Unix seconds as numbers").
+    other_names: alternative column names → the names used here.
+    complete: whether a number that is not finite is a problem; else it becomes missing.
     """
 
     types: Mapping[str, pl.DataType]
@@ -34,18 +34,18 @@ class Form:
 
     @property
     def parsed(self) -> dict[str, pl.DataType]:
-        """The types to read as: whole numbers are often written as floats ("10.0"), so they are read as such."""
+        """The types for reading: whole numbers are often written as floats ("10.0"), so they are read as floats."""
         return {**self.types, **dict.fromkeys(self.whole, pl.Float64())}
 
     def of(self, names: Container[str]) -> list[str]:
-        """The columns that are among the names, in the published order."""
+        """The columns among the given names, in the published order."""
         return [name for name in self.types if name in names]
 
     def names(self, found: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
-        """The names of a table's columns as they are here, in its own order, and those that are not known.
+        """The canonical names of a table's columns, in the table's order, and the unknown ones.
 
         Raises:
-            TableError: naming every column that is not there, or there more than once; `label` is the table.
+            TableError: naming every missing or repeated column; `label` is the table.
         """
         names = [self.other_names.get(name, name) for name in found]
         problems = [

@@ -1,7 +1,7 @@
-"""`data.json` of a prepared folder: whose data these are, and what to know about them.
+"""`data.json` of a prepared folder: the origin of the data, and notes on them.
 
-The folder holds what `shiftbench.partition` writes, and this file. Its manifest is written last: where there is one,
-the rest is whole.
+The folder holds the files of `shiftbench.partition`, and this one. Its manifest is written last: if it exists, the rest
+is complete.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ DATA = "data.json"
 
 @dataclass(frozen=True)
 class PublishedRules(Rules):
-    """Canonical rules where they were applied by somebody else; `made` says by whom and where that is printed."""
+    """Canonical rules that were applied by others; `made` tells by whom, and where that is documented."""
 
     made: str = ""
 
     @classmethod
     def of(cls, rules: Rules, made: str) -> PublishedRules:
-        """These rules, applied by somebody else."""
+        """These rules, marked as applied by others."""
         return cls(**{entry.name: getattr(rules, entry.name) for entry in fields(Rules)}, made=made)
 
 
 def given(parts: Sequence[tuple[str, pl.DataFrame]]) -> Partition:
-    """The partition that somebody else made: (name, its records with a column `id`), all of the same columns."""
+    """An existing partition from (name, records with a column `id`), all with the same columns."""
     records = pl.concat([frame for _, frame in parts])
     belongs = pl.concat([pl.repeat(name, frame.height, eager=True) for name, frame in parts])
     return Partition(records, records["id"], belongs.alias("partition"))
 
 
 def form_of(track: str) -> str:
-    """What `data.json` of a track's prepared folder calls its form."""
+    """The format name in `data.json` of a track's prepared folder."""
     return f"shiftbench {track} data 1"
 
 
 def refuse_prepared(source: Path) -> None:
-    """Make sure that a folder of data is not one that was prepared before.
+    """Check that a folder of data is not already prepared.
 
     Raises:
         TableError: if it is.
     """
     if (source / DATA).is_file():
         raise TableError(
-            f"{source}: expected data to prepare, found a folder that is prepared already. If `shiftbench run` refuses "
+            f"{source}: expected data to prepare, found a folder that is already prepared. If `shiftbench run` refuses "
             "it, prepare the source again."
         )
 
@@ -65,10 +65,10 @@ def write_data(folder: Path, track: str, *, origin: str, notes: Sequence[str]) -
 
 
 def open_prepared(folder: Path, track: str) -> Prepared:
-    """What a prepared folder of a track holds.
+    """Open a prepared folder of a track.
 
     Raises:
-        TableError: if it is the folder of something else.
+        TableError: if it is not a prepared folder of this track.
         PartitionError: if its manifest is damaged.
     """
     manifest = read_manifest(folder)
@@ -76,7 +76,7 @@ def open_prepared(folder: Path, track: str) -> Prepared:
         data = json.loads((folder / DATA).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise TableError(
-            f"{folder / DATA}: expected what `shiftbench prepare {track}` writes, found: {error}. Prepare again."
+            f"{folder / DATA}: expected a file written by `shiftbench prepare {track}`, found: {error}. Prepare again."
         ) from None
     if not isinstance(data, dict) or data.get("format") != form_of(track):
         raise TableError(f"{folder / DATA}: expected {form_of(track)!r}, found another format. Prepare the data again.")

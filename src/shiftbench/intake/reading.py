@@ -1,4 +1,4 @@
-"""A track's tables read in batches of bounded size, columns by name, whatever their order."""
+"""Reads a track's tables in batches of bounded size, with columns by name in any order."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shiftbench.tables import dtypes, problem
 
 CHUNK_BYTES = 2**24  # of CSV
 BATCH_ROWS = 25_000  # of Parquet
-MOST_WHOLE = 2.0**53  # from here on floats leave whole numbers out
+MOST_WHOLE = 2.0**53  # above it floats cannot represent every whole number
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass
 class Reader:
-    """Reads one table; what is wrong with it gathers here while it is read.
+    """Reads one table, and collects its problems meanwhile.
 
-    lines, more: the first broken lines, and how many there are besides.
-    warnings: of the file as such.
-    bad, odd: values that are problems, and values that are worth a warning.
+    lines, more: the first invalid lines, and the number of further ones.
+    warnings: about the file as a whole.
+    bad, odd: values that are problems, and values that deserve a warning.
     """
 
     source: Source
@@ -46,12 +46,12 @@ class Reader:
             self.bad.place = self.odd.place = "row"
 
     def problems(self) -> list[str]:
-        """All that is wrong with what was read so far."""
+        """All problems of what was read so far."""
         lines = [*self.lines, *([f"… and {self.more:,} more like these."] if self.more else [])]
         return [*lines, *self.bad.told(self.source.label)]
 
     def batches(self) -> Iterator[tuple[int, pl.DataFrame]]:
-        """The line of a batch's first row, and the batch: the columns that are there, in the types of the form.
+        """The line of a batch's first row, and the batch: the existing columns, in the types of the form.
 
         Raises:
             TableError: if the table cannot be read at all, or its columns are not those of the form.
@@ -93,7 +93,7 @@ class Reader:
             names = self._header(first)
             line = 2
             for data, last in _with(rest, pieces):
-                rows = data.lstrip(b"\r\n")  # polars takes the width from the first line
+                rows = data.lstrip(b"\r\n")  # polars takes the number of columns from the first line
                 line += data.count(b"\n", 0, len(data) - len(rows))
                 if rows:
                     yield from ((line, frame) for frame in self._rows(rows, names, line, last=last))
@@ -105,7 +105,7 @@ class Reader:
             self.progress(done, total)
 
     def _header(self, line: bytes) -> list[str]:
-        """All the names of a CSV, in its own order."""
+        """All column names of a CSV, in its own order."""
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
@@ -131,13 +131,13 @@ class Reader:
         return names
 
     def _rows(self, data: bytes, names: list[str], line: int, *, last: bool) -> Iterator[pl.DataFrame]:
-        """A piece of CSV as a frame; nothing where its lines are broken, which is then among the problems."""
+        """A chunk of CSV as a frame; invalid lines are added to the problems and yield nothing."""
         if last and not data.endswith(b"\n"):
             self.warnings.append(f"{self.source.label}: its last line has no line end. Was it cut off?")
         blank: list[int] = []
         frame = self._parsed(data, names)
         separators = np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord(","))
-        # polars fills short rows up with missing values; the number of separators tells them.
+        # polars pads short rows with missing values; counting separators reveals them.
         if frame is None or separators != frame.height * (len(names) - 1):
             faults, blank = _faults(data, len(names), line)
             if faults:
@@ -151,7 +151,7 @@ class Reader:
         yield frame
 
     def _parsed(self, data: bytes, names: list[str]) -> pl.DataFrame | None:
-        """The rows in the types of the form, or None if they do not allow that."""
+        """The rows in the types of the form, or None if a value does not fit."""
         types = {name: self.form.parsed.get(name, pl.String()) for name in names}
         try:
             frame = pl.read_csv(data, has_header=False, schema=types, glob=False)
@@ -160,7 +160,7 @@ class Reader:
         return frame.select(self.form.of(names))
 
     def _from_text(self, data: bytes, names: list[str], line: int) -> pl.DataFrame:
-        """The slow way: words for missing values become null, and other text in a numeric column is a problem."""
+        """The slow path: words for missing values become null, and other text in a numeric column is a problem."""
         types = {name: pl.String() for name in names}
         texts = pl.read_csv(data, has_header=False, schema=types, glob=False)
         parsed = []
@@ -174,7 +174,7 @@ class Reader:
         return pl.DataFrame(parsed)
 
     def _typed(self, frame: pl.DataFrame, line: int) -> pl.DataFrame:
-        """NaN and empty texts as null; infinity too unless it is refused; whole numbers as integers."""
+        """NaN and empty texts become null, as does infinity unless it is refused; whole numbers become integers."""
         frame = frame.with_columns(pl.col(pl.String).replace("", None), pl.col(pl.Float32, pl.Float64).fill_nan(None))
         numbers = frame.select(pl.col(pl.Float32, pl.Float64))
         infinite = numbers.select(pl.all().is_infinite().any())
@@ -190,13 +190,13 @@ class Reader:
             bad = (values != values.round()) | (values.is_finite() & (values.abs() >= MOST_WHOLE))
             wanted, advice = "whole numbers", "Correct or drop these rows."
             self.bad.add(name, wanted, advice, values=values, bad=bad.fill_null(False), line=line)
-        # What is too large for an integer was told of; as null it would be told of as missing, too.
+        # Numbers too large for an integer are already reported; as null they would be reported as missing, too.
         frame = frame.with_columns(pl.col(self.form.whole).clip(-MOST_WHOLE, MOST_WHOLE))
         return frame.cast({name: self.form.types[name] for name in self.form.whole}, strict=False)
 
 
 def _whole_lines(stream: Stream) -> Iterator[tuple[bytes, bool]]:
-    """The bytes in pieces that end with a line, and whether a piece is the last."""
+    """The bytes in chunks that end with a line, and whether a chunk is the last."""
     kept = b""
     while data := stream.file.read(CHUNK_BYTES):
         end = data.rfind(b"\n") + 1
@@ -217,7 +217,7 @@ def _with(first: bytes, pieces: Iterator[tuple[bytes, bool]]) -> Iterator[tuple[
 
 
 def _faults(data: bytes, width: int, line: int) -> tuple[list[str], list[int]]:
-    """What is wrong with which lines, and which records (from 0) are blank lines."""
+    """Problems by line, and the records (from 0) that are blank lines."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

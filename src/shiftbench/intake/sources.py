@@ -1,4 +1,4 @@
-"""Where a track's tables lie: in a folder, in tar or zip archives, or alone."""
+"""Finds a track's tables: in a folder, in tar or zip archives, or as a single file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MOST_MEMBERS = 10_000  # of an archive of tables; published ones hold a dozen
 TRAINING = ("train", "dev_in")
 
 Naming = Callable[[str], str | None]
-"""The name of a table's file → the partition that it is named after, or None."""
+"""The name of a table's file → the partition in its name, or None."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One table: a file, or a member of an archive. `partition` is what its name says; None if it says nothing."""
+    """One table: a file, or a member of an archive. `partition` is the one in its name, if any."""
 
     path: Path
     partition: str | None = None
@@ -38,7 +38,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The name of the table in messages."""
         return str(self.path) if self.member is None else f"{self.path}: {self.member}"
 
     @property
@@ -59,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """The tables that were found: partitions in the published order, or a single other; and what is not there."""
+    """The tables found: partitions in the published order, or a single other table; and the missing partitions."""
 
     tables: tuple[Source, ...]
     missing: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ class Sources:
 
     @property
     def absences(self) -> list[str]:
-        """A note for each partition that is not there."""
+        """A note for each missing partition."""
         return [f"{name}: not there, so nothing is scored on it" for name in self.missing]
 
     def require_training(self, place: Path) -> None:
-        """Make sure that there is something to train on and to watch training on.
+        """Check that the partitions for training and for early stopping exist.
 
         Raises:
             TableError: if train or dev_in is missing in `place`.
@@ -91,7 +91,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Stream:
-    """The unpacked bytes of a table; `done` of `total` bytes have been read: packed ones of a .gz."""
+    """The unpacked bytes of a table; `done` of `total` bytes have been read (compressed ones for a .gz)."""
 
     file: IO[bytes]
     done: Callable[[], int]
@@ -102,8 +102,8 @@ def tables_in(place: Path, naming: Naming, *, expected: str) -> list[Source]:
     """The tables in a folder (its subfolders and archives too), in an archive, or in a file; at least one.
 
     Raises:
-        TableError: if there is no such path or no table in it (`expected` says what it was to hold), or an archive is
-            damaged or cut off.
+        TableError: if the path does not exist or holds no table (`expected` describes what it should hold), or an
+            archive is damaged or cut off.
         FetchError: if an archive holds more than MOST_MEMBERS.
     """
     if found := list(_tables(place, naming)):
@@ -114,10 +114,10 @@ def tables_in(place: Path, naming: Naming, *, expected: str) -> list[Source]:
 
 
 def arranged(found: Sequence[Source], partitions: Iterable[str], *, alone: str) -> Sources:
-    """The tables by partition, or the only one if none is named after any; `alone` says what that one is.
+    """The tables by partition, or the only table if none is named after a partition; `alone` describes it in messages.
 
     Raises:
-        TableError: naming every partition that is there twice.
+        TableError: naming every partition that occurs twice.
     """
     by_partition: dict[str | None, list[Source]] = defaultdict(list)
     for source in found:
@@ -141,7 +141,7 @@ def arranged(found: Sequence[Source], partitions: Iterable[str], *, alone: str) 
 
 
 def example_of(source: Source, track: str) -> str:
-    """What example data of a track say of themselves in their metadata, as "rows=2000 seed=0"; "" for other tables."""
+    """The description in the metadata of a track's example data, such as "rows=2000 seed=0"; "" for other tables."""
     if not source.is_parquet:
         return ""
     said, mark = tables.read_metadata(source.path).get("shiftbench", ""), f"example {track} "
@@ -179,7 +179,7 @@ def _is(file: Path, endings: tuple[str, ...]) -> bool:
 
 def _tables(place: Path, naming: Naming) -> Iterator[Source]:
     if place.is_dir():
-        # The archives come last, so that what was unpacked from them goes first.
+        # Archives come last, so that files unpacked from them take precedence.
         held = (file for file in place.rglob("*") if file.is_file())
         for file in sorted(held, key=lambda file: (_is(file, TARS + ZIPS), file)):
             if not any(part.startswith(".") for part in file.relative_to(place).parts):
@@ -192,7 +192,7 @@ def _of_file(file: Path, naming: Naming) -> Iterator[Source]:
     if _is(file, TARS + ZIPS):
         for name in _zip_members(file) if _is(file, ZIPS) else _tar_members(file):
             own = Path(name).name
-            # macOS writes "._name" beside a file's own entry.
+            # macOS adds "._name" beside a file's own entry.
             if own.lower().endswith(CSVS) and not own.startswith("."):
                 yield Source(file, naming(own), name)
     elif _is(file, TABLES):
@@ -209,13 +209,13 @@ def _zip_members(file: Path) -> list[str]:
 
 
 def _tar_members(file: Path) -> list[str]:
-    """The files in a tar archive, which must hold all that its headers promise."""
+    """The files in a tar archive, which must be as long as its headers state."""
     size = file.stat().st_size
     try:
         with tarfile.open(file) as archive:
             members = [member for member in container.few(file, archive, most=MOST_MEMBERS) if member.isfile()]
             while archive.fileobj is not None and archive.fileobj.read(2**20):
-                pass  # a packed archive checks its sum at its very end
+                pass  # a compressed archive verifies its checksum only at its end
     except (tarfile.TarError, EOFError, OSError) as error:
         raise _not_whole(file, "tar", error) from None
     for member in members:
@@ -230,7 +230,7 @@ def _tar_members(file: Path) -> list[str]:
 
 def _not_whole(file: Path, kind: str, error: BaseException) -> TableError:
     return TableError(
-        f"{file}: expected a whole {kind} archive, found: {first_line(error)}. It may be cut off at "
+        f"{file}: expected a complete {kind} archive, found: {first_line(error)}. It may be cut off at "
         f"{file.stat().st_size:,} bytes: fetch it again."
     )
 
@@ -244,7 +244,7 @@ def _only(found: Sequence[Source], what: str, *, rivals: Sequence[Source]) -> So
 
 
 def _partition(found: Sequence[Source], name: str) -> Source:
-    """The one table of a partition: unpacked before archived, and the first of several archives that hold it."""
+    """The table of a partition: an unpacked one before archived ones, and the first of several archives."""
     return _only(found, name, rivals=[source for source in found if source.path == found[0].path])
 
 

@@ -1,4 +1,4 @@
-"""Odd values of a table: counted batch by batch, told once at the end."""
+"""Counts invalid values of a table batch by batch, and reports them once at the end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class _Odd:
 
 @dataclass
 class Tally:
-    """Odd values by column and by what was expected, with their number and the first of them.
+    """Invalid values by column and expectation, with their number and the first of them.
 
-    place: what rows are counted as, "line" or "row".
+    place: the unit of row numbers in messages, "line" or "row".
     """
 
     place: str = "line"
     odd: dict[tuple[str, str, str], _Odd] = field(default_factory=dict)
 
     def add(self, column: str, expected: str, advice: str, *, values: pl.Series, bad: pl.Series, line: int) -> None:
-        """Count the values [N] where `bad`; the first value stands in `line`."""
+        """Count the values [N] where `bad`; the first value is in line `line`."""
         count = int(bad.sum())
         if count:
             place = bad.arg_max() or 0
@@ -33,11 +33,11 @@ class Tally:
             first.count += count
 
     def has(self, column: str, expected: str) -> bool:
-        """Whether any value of a column was not what was expected."""
+        """Whether any value of a column violated this expectation."""
         return any((name, wanted) == (column, expected) for name, wanted, _ in self.odd)
 
     def told(self, label: str) -> list[str]:
-        """The sentences, in the order in which the first odd values were met."""
+        """The sentences, in the order in which the first invalid values occurred."""
         told = []
         for (column, expected, advice), odd in self.odd.items():
             value = "nothing" if odd.value is None else f"{odd.value!r}"

@@ -1,4 +1,4 @@
-"""Whether a column lies where its unit says, and if not, which other unit it looks like."""
+"""Checks whether a column's values fit its unit, and if not, which other unit they suggest."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-MOST_OUTSIDE = 0.05  # of a column's values: more are no slips
+MOST_OUTSIDE = 0.05  # share of a column's values; more than that are not isolated errors
 FEWEST_OUTSIDE = 2
-FEWEST_FOR_MEDIAN = 20  # records; the median of fewer may be that of one stormy hour
+FEWEST_FOR_MEDIAN = 20  # records; a median of fewer may be that of one stormy hour
 
 Quantiles = tuple[float, float, float]
-"""The 5 %, 50 % and 95 % quantiles of a column as it was found."""
+"""The 5 %, 50 % and 95 % quantiles of a column."""
 PLACES = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where the values of a column lie, in its unit: what single ones cannot leave, and what their median cannot."""
+    """The plausible range of a column's values in its unit, and that of their median."""
 
     low: float
     high: float
@@ -28,7 +28,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A unit that is taken for another: value · factor + offset would be right; `advice` says so in words."""
+    """A likely confusion of units: value · factor + offset would be correct; `advice` describes the conversion."""
 
     unit: str
     factor: float
@@ -38,7 +38,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Doubts:
-    """Sentences about columns: `columns` lie elsewhere as a whole, `values` are single slips or uncertain."""
+    """Sentences about columns: `columns` are implausible as a whole, `values` are isolated errors or uncertain."""
 
     columns: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Doubts:
 
 @dataclass(frozen=True)
 class Count:
-    """How many values of a column there are, how many of them lie where, and the first that is outside."""
+    """The number of values of a column, of those in each range, and the first value outside."""
 
     all: int
     outside: int
@@ -56,17 +56,17 @@ class Count:
 
     @property
     def misplaced(self) -> bool:
-        """Whether the median is under or over where it may be."""
+        """Whether the median is outside its range."""
         return 2 * max(self.under, self.over) > self.all
 
     @property
     def outside_too_often(self) -> bool:
-        """Whether too many single values are outside for slips."""
+        """Whether too many values are outside to be isolated errors."""
         return self.outside >= FEWEST_OUTSIDE and self.outside > MOST_OUTSIDE * self.all
 
 
 def counted(values: pl.Expr, expected: Range) -> dict[str, pl.Expr]:
-    """The fields of a `Count` of a column [N]; what is missing counts for none of them."""
+    """The fields of a `Count` of a column [N]; missing values are not counted."""
     outside = (values < expected.low) | (values > expected.high)
     return {
         "all": values.count(),
@@ -78,7 +78,7 @@ def counted(values: pl.Expr, expected: Range) -> dict[str, pl.Expr]:
 
 
 def quantiles(values: pl.Series) -> Quantiles:
-    """Those of `PLACES`, of a column [N] without missing values."""
+    """The quantiles at `PLACES` of a column [N] without missing values."""
     low, median, high = (float(values.quantile(place, "nearest") or 0.0) for place in PLACES)
     return low, median, high
 
@@ -94,12 +94,12 @@ def mistake(known: Iterable[Mistake], expected: Range, found: Quantiles) -> Mist
 
 
 def looks(found: Mistake | None) -> str:
-    """The end of a sentence about a column: which unit it seems to be in, and what to do."""
+    """The end of a sentence about a column: the unit it seems to have, and advice."""
     return f": it looks like {found.unit}. {found.advice}." if found else ". Check its unit."
 
 
 def median_elsewhere(name: str, unit: str, expected: Range, median: float, *, end: str) -> str:
-    """A sentence about a column whose median is not where it may be."""
+    """A sentence about a column whose median is outside its range."""
     wanted = f"a median from {expected.median_low:,g} to {expected.median_high:,g} {unit}"
     return f"column {name!r}: expected {wanted}, found {median:,g}{end}"
 

@@ -1,4 +1,4 @@
-"""Measures of uncertainty: an ensemble becomes one number a record, and higher always means less certain."""
+"""Measures of uncertainty: one number per record from an ensemble; higher always means less certain."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Measure:
     """A definition of uncertainty, with one function for each kind of ensemble that it is defined for.
 
     kind: "total", "data" (noise that more data cannot remove) or "knowledge" (disagreement of the members).
-    functions: by kind of ensemble, a function of it that gives one number a record [N]. It must look at each record
-    alone, because it is called on blocks of records.
+    functions: kind of ensemble → a function of it that returns one number per record [N]. It must treat each record
+    independently, because it is called on blocks of records.
     """
 
     name: str
@@ -47,7 +47,7 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
     """The uncertainty of each record [N] by a measure of `MEASURES`; higher always means less certain.
 
     Raises:
-        UnknownNameError: no measure of this name; the message names the nearest.
+        UnknownNameError: no measure of this name; the message suggests the closest one.
         ArrayError: the measure is not defined for this kind of ensemble, or did not give N finite numbers.
     """
     measure = MEASURES[name]
@@ -66,7 +66,7 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
 
 
 def measures_for(ensemble: Ensemble) -> tuple[str, ...]:
-    """Names of the measures that say something about this ensemble: knowledge needs at least two members."""
+    """Names of the measures that apply to this ensemble; knowledge uncertainty needs at least two members."""
     return tuple(
         measure.name
         for measure in MEASURES.values()
@@ -85,9 +85,9 @@ _HEADLINES: Mapping[type[Any], str] = {
 
 
 def headline(ensemble: Ensemble) -> str:
-    """The measure behind the headline scores, that of the papers where they name one.
+    """The measure behind the headline scores, that of the papers if they name one.
 
-    Of a single model's class probabilities it is the entropy.
+    For a single model's class probabilities it is the entropy.
 
     Source: Shifts 1.0 (Malinin et al. 2021), Section 3.
     """

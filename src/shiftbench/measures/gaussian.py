@@ -43,7 +43,7 @@ def _pairwise_kl(mean: Array, variance: Array) -> Vector:
 
 
 def _deviations(values: Array) -> Array:
-    # Taking the first member away first keeps the digits of large values, and gives exact zeros for equal ones.
+    # Subtracting the first member keeps the digits of large values, and gives exact zeros for equal ones.
     shifted = values - values[:1]
     return shifted - _mean(shifted)
 

@@ -18,11 +18,11 @@ def _plan_nll(ensemble: Trajectories) -> Vector:
 
 
 def _cross_entropy(mixture: Mixture) -> Vector:
-    """How unlikely the modes of one member are under another [N], in nats; one member alone is held against itself.
+    """The cross-entropy of the modes of one member under another [N], in nats; a single member is compared with itself.
 
-    -log sum_e c_e exp(-||s_d - s_e||² / 2) of each mode d of member m under the modes e of member k, averaged over
-    the weights of d and all k unlike m: the cNLL that each member expects of the others. It grows both where members
-    disagree and where each sees several ways, and is of the same kind as the score of a plan under other members.
+    -log sum_e c_e exp(-||s_d - s_e||² / 2) of each mode d of member m under the modes e of member k, averaged by the
+    weights of d and over all k other than m: the cNLL that each member expects of the others. It grows both where
+    members disagree and where each predicts several ways, like the score of a plan under other members.
     """
     modes, weights = _modes(mixture)
     count, members, each = weights.shape
@@ -61,7 +61,7 @@ def _modes(mixture: Mixture) -> tuple[Array, Array]:
 
 def _squared(flat: Array) -> Array:
     """Squared distances [N, G, G] of rows [N, G, V]."""
-    centred = flat - flat.mean(axis=1, keepdims=True)  # or digits are lost far from the origin
+    centred = flat - flat.mean(axis=1, keepdims=True)  # avoids losing digits far from the origin
     own = np.einsum("ngv,ngv->ng", centred, centred)
     return np.asarray(np.maximum(own[:, :, None] + own[:, None] - 2 * (centred @ centred.swapaxes(1, 2)), 0.0))
 

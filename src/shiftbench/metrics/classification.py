@@ -1,7 +1,7 @@
 """Metrics of classification: right or wrong, the whole probability vector, and calibration.
 
 Targets are class indices [N], 0 … C-1. Answers are class indices [N], or probabilities [N, C], of which the most
-probable class counts (the first of equals). Functions `..._per_record` and `zero_one_error` return [N], so that
+probable class counts (the first of ties). Functions `..._per_record` and `zero_one_error` return [N], so that
 statistics can be resampled.
 """
 
@@ -20,7 +20,7 @@ from shiftbench.metric import Metric
 
 Indices = npt.NDArray[np.int64]
 
-# An index beyond this is a code or an id, not the number of a class.
+# A larger index is a code or an id, not a class number.
 MOST_CLASSES = 10_000
 
 
@@ -63,7 +63,7 @@ METRICS = (
 
 
 class Reliability(NamedTuple):
-    """Bins of confidence that hold records, in ascending order: their means [B] and sizes [B]."""
+    """Nonempty bins of confidence in ascending order: their means [B] and sizes [B]."""
 
     confidence: Vector
     accuracy: Vector
@@ -77,8 +77,8 @@ def zero_one_error(targets: Any, answers: Any) -> Vector:
     """1.0 where the answer is wrong, 0.0 where it is right [N].
 
     Raises:
-        ArrayError: unequal lengths, no records, classes that are not indices >= 0, bad probabilities; so do all
-            functions here.
+        ArrayError: unequal lengths, no records, classes that are not indices >= 0, invalid probabilities; likewise in
+            all functions here.
     """
     targets, answers, _ = _targets_and_answers(targets, answers)
     return np.asarray(targets != answers, dtype=np.float64)
@@ -91,7 +91,7 @@ def accuracy(targets: Any, answers: Any) -> float:
 
 
 def confusion(targets: Any, answers: Any) -> Indices:
-    """How many records [C, C] have this target (row) and this answer (column).
+    """The number of records [C, C] with this target (row) and this answer (column).
 
     C is the number of columns of the probabilities, or else the highest index found plus 1.
     """
@@ -102,8 +102,8 @@ def confusion(targets: Any, answers: Any) -> Indices:
 def macro_f1(targets: Any, answers: Any) -> float:
     """The unweighted mean over classes of the one-vs-all F1 = 2 TP / (2 TP + FP + FN); higher is better.
 
-    A class counts if any target or any answer names it, because its F1 is 0/0 otherwise. One that is answered but is
-    nowhere the target counts with F1 = 0. (scikit-learn does the same.)
+    A class counts if it occurs among targets or answers, because its F1 is 0/0 otherwise. A class that is answered but
+    never the target counts with F1 = 0. (scikit-learn does the same.)
 
     Source: Malinin et al. 2021, Shifts 1.0, Appendix C.3 ("one-vs-all", no weighting).
     """
@@ -182,7 +182,7 @@ def _confidence_and_right(targets: Any, probabilities: Any) -> tuple[Vector, Vec
 def _binned(confidence: Vector, right: Vector, bins: int) -> Reliability:
     if bins < 1:
         raise SettingsError(f"bins: expected at least 1, found {bins}.")
-    # Rounding may lift a confidence a little above 1: it belongs to the last bin.
+    # Rounding may lift a confidence slightly above 1: it belongs to the last bin.
     places = np.minimum(np.searchsorted(np.arange(1, bins + 1) / bins, confidence), bins - 1)
     records = np.bincount(places, minlength=bins)
     held = records > 0
@@ -222,7 +222,7 @@ def _targets_and_probabilities(targets: Any, probabilities: Any) -> tuple[Indice
 def _is_matrix(answers: Any) -> bool:
     try:
         return np.ndim(answers) == 2
-    except ValueError:  # ragged: the check of vectors says so
+    except ValueError:  # ragged: reported by the check of vectors
         return False
 
 

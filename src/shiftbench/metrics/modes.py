@@ -1,7 +1,7 @@
-"""Modes of mixtures: how far each is from its target, and scores over the modes of a request. What comes in is right.
+"""Modes of mixtures: distances to the targets, and scores over the modes of a request. Inputs are already validated.
 
-All modes of all requests stand in one row of M, those of a request one after another, so that requests may have
-different numbers of them. The checks that need this form are here as well; `shiftbench.metrics` has the public scores.
+The modes of all requests are in one array of M, those of a request consecutive, so that requests may have different
+numbers of modes. The checks on this form are here as well; `shiftbench.metrics` has the public scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiftbench.metric import Metric
 Floats = npt.NDArray[np.floating[Any]]
 Index = npt.NDArray[np.intp]
 
-# Nothing on Earth is farther from anything; squares beyond it would overflow.
+# Exceeds all distances on Earth; squares of larger numbers would overflow.
 FARTHEST_M = 1e8
 # Numbers in a block of modes: temporaries of this size stay in the cache.
 _BLOCK_VALUES = 1 << 16
@@ -46,7 +46,7 @@ METRICS = (
 
 
 class Displacements(NamedTuple):
-    """Of each mode [M]: mean and final distance to the target in metres, and the sum of squared distances in m²."""
+    """For each mode [M]: mean and final distance to the target in metres, and the sum of squared distances in m²."""
 
     ade: Vector
     fde: Vector
@@ -54,9 +54,9 @@ class Displacements(NamedTuple):
 
 
 class Modes(NamedTuple):
-    """Which of M modes belong to which of N requests: those of a request follow one another.
+    """The assignment of M modes to N requests: those of a request are consecutive.
 
-    counts: [N], at least 1. starts: [N], the first of each. owner: [M], the request of each.
+    counts: [N], at least 1. starts: [N], the first mode of each. owner: [M], the request of each mode.
     """
 
     counts: Index
@@ -71,7 +71,7 @@ class Modes(NamedTuple):
 
 
 def displacements(trajectories: Floats, targets: Floats) -> Displacements:
-    """ADE, FDE and sum of squares of modes [M, T, 2] beside the target of each [M, T, 2]."""
+    """ADE, FDE and sum of squares of modes [M, T, 2], given the target of each [M, T, 2]."""
     parts = np.square(trajectories - targets)
     squared = parts[..., 0] + parts[..., 1]
     distance = np.sqrt(squared)
@@ -79,8 +79,8 @@ def displacements(trajectories: Floats, targets: Floats) -> Displacements:
 
 
 def _over_steps(values: Vector) -> Vector:
-    """Sums [M] of values [M, T]: over so few steps several times faster than `sum`; a product with ones would be faster
-    still, but rounds a row by where it stands among the others."""
+    """Sums [M] of values [M, T]: for few steps several times faster than `sum`; a product with ones would be faster
+    still, but the rounding of a row would depend on its position."""
     return np.asarray(np.einsum("mt->m", values))
 
 
@@ -120,24 +120,24 @@ def all_displacements(trajectories: Floats, targets: Floats, owner: Index) -> Di
 
 
 def normalised(weights: Vector, modes: Modes) -> Vector:
-    """The weights [M], divided by their sum in each request where that is farther from 1 than rounding."""
+    """The weights [M], divided by their sum in each request if it differs from 1 by more than rounding."""
     sums = np.add.reduceat(weights, modes.starts)
     off = np.abs(sums - 1) > WEIGHT_ROUNDING
     return weights / np.where(off, sums, 1.0)[modes.owner] if off.any() else weights
 
 
 def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, Vector, Modes]:
-    """The `most` heaviest modes of each request (the first of equals), in their order, with weights that sum to 1.
+    """The `most` heaviest modes of each request (the first of ties), in their order, with weights that sum to 1.
 
     Returns:
-        Positions of the kept modes [M'] (None for all), their weights [M'], and whose they are.
+        Positions of the kept modes [M'] (None for all), their weights [M'], and their requests.
     """
     if most < 1:
         raise SettingsError(f"most: expected at least 1 mode, found {most}.")
     weights = normalised(weights, modes)
     if modes.counts.max() <= most:
         return None, weights, modes
-    order = np.lexsort((-weights, modes.owner))  # stable; requests stay where they are
+    order = np.lexsort((-weights, modes.owner))  # stable; the order of requests is unchanged
     rank = np.arange(len(order)) - modes.starts[modes.owner]
     kept = np.sort(order[rank < most])
     fewer = Modes.of(np.minimum(modes.counts, most))
@@ -146,7 +146,7 @@ def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, V
 
 
 def weight_problems(weights: Floats, modes: Modes, name: Callable[[int], str]) -> list[str]:
-    """What is wrong with the weights [M] of requests: negative, not finite, not summing to 1; `name` names them."""
+    """Problems of the weights [M] of requests: negative, not finite, not summing to 1; `name` gives request names."""
     shares = weights.astype(np.float64, copy=False)
     usable = np.isfinite(shares) & (shares >= 0)
     bad = ~np.logical_and.reduceat(usable, modes.starts)
@@ -164,14 +164,14 @@ def weight_problems(weights: Floats, modes: Modes, name: Callable[[int], str]) -
 
 
 def named(places: Index, name: Callable[[int], str]) -> str:
-    """The names of the first requests at these places, and how many there are besides."""
+    """The names of the first requests at these positions, and the number of further ones."""
     shown = ", ".join(name(int(place)) for place in places[:_MOST_LISTED])
     rest = len(places) - _MOST_LISTED
     return shown + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def by_place(place: int) -> str:
-    """What a request is called that has no name."""
+    """The description of a request without a name."""
     return f"request {place}"
 
 
@@ -187,7 +187,7 @@ def _blocks(modes: int, values_each: int) -> Iterator[slice]:
 
 
 def position_problems(name: str, positions: Floats) -> list[str]:
-    """What is wrong with the values of positions in metres: NaN, infinity, or farther away than anything on Earth."""
+    """Problems of positions in metres: NaN, infinity, or larger than any distance on Earth."""
     far = max(float(positions.max()), -float(positions.min()))  # one pass decides the common, clean case
     if far <= FARTHEST_M:
         return []

@@ -1,8 +1,8 @@
-"""Metrics of predicted trajectories: displacements of each mode, and what becomes of them over the modes of a request.
+"""Metrics of predicted trajectories: displacements of each mode, and scores over the modes of a request.
 
 Trajectories [N, D, T, 2] hold D modes of T positions for each of N requests, weights [N, D] are >= 0 and sum to 1, and
-targets [N, T, 2] are where the agent went, all in metres in one frame. Functions give [N] (`ade` and `fde`: [N, D]), so
-that statistics can be resampled. `ragged_scores` takes requests with different numbers of modes.
+targets [N, T, 2] are the actual positions, all in metres in one frame. Functions return [N] (`ade` and `fde`: [N, D]),
+so that statistics can be resampled. `ragged_scores` takes requests with different numbers of modes.
 
 Source: Malinin et al. 2021, Shifts 1.0, Equations 7, 8 and 15.
 """
@@ -40,7 +40,7 @@ def ade(trajectories: Any, targets: Any) -> Vector:
     """Average displacement error of each mode [N, D]: the mean over the steps of the distance to the target, metres.
 
     Raises:
-        ArrayError: naming every problem: other shapes, no request, mode or step, NaN, infinity; so do all here.
+        ArrayError: naming every problem: wrong shapes, no request, mode or step, NaN, infinity; likewise in all here.
     """
     return _per_mode(trajectories, targets).ade
 
@@ -54,19 +54,19 @@ def fde(trajectories: Any, targets: Any) -> Vector:
 
 
 def min_ade(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_MODES) -> Vector:
-    """The least ADE of a request's modes [N], whatever their weights.
+    """The least ADE of a request's modes [N], regardless of their weights.
 
-    Of more than `most` modes, those with the highest weights count, with renormalised weights; so in all below.
+    Only the `most` modes with the highest weights count, with renormalised weights; likewise in all functions below.
 
     Raises:
-        ArrayError: as `ade`; also weights that are negative or do not sum to 1 (within 0.001, and within that they are
-            divided by their sum), naming the requests.
+        ArrayError: as `ade`; also for weights that are negative or do not sum to 1, naming the requests. Sums within
+            0.001 of 1 are accepted, and the weights divided by them.
     """
     return scores(trajectories, weights, targets, most=most)["min_ade"]
 
 
 def min_fde(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_MODES) -> Vector:
-    """The least FDE of a request's modes [N], whatever their weights."""
+    """The least FDE of a request's modes [N], regardless of their weights."""
     return scores(trajectories, weights, targets, most=most)["min_fde"]
 
 
@@ -81,12 +81,12 @@ def avg_fde(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_M
 
 
 def top1_ade(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_MODES) -> Vector:
-    """The ADE of the mode with the highest weight [N], the first of equals."""
+    """The ADE of the mode with the highest weight [N], the first of ties."""
     return scores(trajectories, weights, targets, most=most)["top1_ade"]
 
 
 def top1_fde(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_MODES) -> Vector:
-    """The FDE of the mode with the highest weight [N], the first of equals."""
+    """The FDE of the mode with the highest weight [N], the first of ties."""
     return scores(trajectories, weights, targets, most=most)["top1_fde"]
 
 
@@ -106,7 +106,7 @@ def cnll(trajectories: Any, weights: Any, targets: Any, *, sigma_m: float = 1.0,
     "Corrected" means without the constant T log(2 pi sigma²), so that one mode without error gets 0.
 
     Raises:
-        SettingsError: a standard deviation `sigma_m` that is not above 0; the papers take 1 m.
+        SettingsError: a standard deviation `sigma_m` that is not above 0; the papers use 1 m.
     """
     squared, weights, modes = _likelihood_parts(trajectories, weights, targets, sigma_m, most)
     return mixture_nll(squared, weights, modes, sigma_m)
@@ -138,7 +138,7 @@ def ragged_scores(
         weights: [M], summing to 1 within each request.
         counts: [N] integers >= 1, the number of modes of each request; their sum is M.
         targets: [N, T, 2].
-        most: of more modes than these, those with the highest weights count, with renormalised weights.
+        most: only so many modes count, those with the highest weights, with renormalised weights.
 
     Raises:
         ArrayError: as `cnll`, and for a request without modes.
@@ -183,7 +183,7 @@ def _per_mode(trajectories: Any, targets: Any) -> Displacements:
 def _likelihood_parts(
     trajectories: Any, weights: Any, targets: Any, sigma_m: float, most: int
 ) -> tuple[Vector, Vector, Modes]:
-    """Sums of squares [M] and weights [M] of the modes that count, and whose they are."""
+    """Sums of squares [M] and weights [M] of the modes that count, and their assignment to requests."""
     if not (math.isfinite(sigma_m) and sigma_m > 0):
         raise SettingsError(f"sigma_m: expected a standard deviation above 0 in metres, found {sigma_m!r}.")
     trajectories, weights, targets = _checked(trajectories, weights, targets)
@@ -210,7 +210,7 @@ def _checked(trajectories: Any, weights: Any, targets: Any) -> tuple[Floats, Vec
 
 
 def _floats(name: str, values: Any, axes: str) -> tuple[Floats, list[str]]:
-    """An array with these axes as float32 or float64, and all that is wrong with it."""
+    """An array with these axes as float32 or float64, and its problems."""
     nothing = np.empty((0,) * (axes.count(",") + 1))
     try:
         array = np.asarray(values)
@@ -228,7 +228,7 @@ def _floats(name: str, values: Any, axes: str) -> tuple[Floats, list[str]]:
 
 
 def _shape_problems(trajectories: Floats, targets: Floats) -> list[str]:
-    """Requests [N, …] and steps [T] must be as many in both."""
+    """Problems of unequal numbers of requests [N, …] and steps [T]."""
     wanted = (trajectories.shape[0], *trajectories.shape[-2:])
     if trajectories.size and targets.shape != wanted:
         return [f"targets: expected shape {wanted} like the trajectories, found {targets.shape}."]

@@ -1,4 +1,4 @@
-"""The standard normal distribution in numpy alone: density, distribution function, complementary error function."""
+"""The standard normal distribution in pure numpy: density, distribution function, complementary error function."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def distribution(z: Any) -> Array:
 
 
 def erfc(x: Any) -> Array:
-    """The complementary error function 1 - erf(x), elementwise; accurate to 5e-16, far out to 1e-13 of its value.
+    """The complementary error function 1 - erf(x), elementwise; accurate to 5e-16, and in the tail to 1e-13 relatively.
 
     Source: W. J. Cody 1969, Rational Chebyshev approximations for the error function, Mathematics of Computation 23.
     """

@@ -1,8 +1,8 @@
 """Metrics of regression: point errors, and scores of the predictive distribution, a mixture of Gaussians.
 
 Functions `..._per_record`, `squared_error` and `absolute_error` return [N], so that statistics can be resampled; the
-others return their mean or another single number. Lower is better, but for `coverage` and `pit`, which are calibrated
-or not.
+others return their mean or another single number. Lower is better, except for `coverage` and `pit`, which measure
+calibration.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from shiftbench.errors import ArrayError, DegenerateScoreWarning
 from shiftbench.metric import Metric
 from shiftbench.metrics import normal
 
-# Numbers in a block of records: the many steps of a distribution function stay in the cache.
+# Numbers in a block of records, so that the steps of a distribution function stay in the cache.
 _BLOCK_VALUES = 1 << 14
-# Halvings of a bracket, down to the precision of float64.
+# Bisection steps, down to the precision of float64.
 _BISECTIONS = 52
 
 METRICS = (
@@ -46,7 +46,7 @@ def squared_error(targets: Any, answers: Any) -> Vector:
     """(y - answer)² of each record [N], in the square of the target's unit.
 
     Raises:
-        ArrayError: unequal lengths, no records, NaN or infinity; so do all functions here.
+        ArrayError: unequal lengths, no records, NaN or infinity; likewise in all functions here.
     """
     targets, answers = check.vectors(targets=targets, answers=answers)
     return np.asarray(np.square(targets - answers))
@@ -69,7 +69,7 @@ def mae(targets: Any, answers: Any) -> float:
 
 
 def mape(targets: Any, answers: Any) -> float:
-    """Mean of |y - answer| / |y|, as a fraction; NaN with a warning where a target is 0.
+    """Mean of |y - answer| / |y|, as a fraction; NaN with a warning if any target is 0.
 
     Warns:
         DegenerateScoreWarning: a target is 0, so the score is undefined.
@@ -126,7 +126,7 @@ def coverage(targets: Any, ensemble: Gaussian, *, levels: Any) -> Vector:
     """The share of targets inside the mixture's central interval at each level [L]; calibrated if equal to the levels.
 
     The interval at level p goes from the quantile (1 - p)/2 to (1 + p)/2. A target is inside exactly if its PIT value
-    lies between these two numbers, so no quantile has to be found.
+    lies between these two numbers, so no quantile has to be computed.
 
     Args:
         targets: [N].
@@ -167,7 +167,7 @@ def _crps(y: Vector, ensemble: Gaussian) -> Vector:
     mu, v = ensemble.mean, ensemble.variance
     members = len(mu)
     to_target = _expected_distance(y - mu, v).mean(axis=0)
-    # E|X - X'| over all pairs of members; those of a member with itself have distance 2 sqrt(v / pi).
+    # E|X - X'| over all pairs of members; a member paired with itself has distance 2 sqrt(v / pi).
     between = 2 * np.sqrt(v / np.pi).sum(axis=0)
     for m in range(1, members):
         between += 2 * _expected_distance(mu[:m] - mu[m], v[:m] + v[m]).sum(axis=0)

@@ -1,1 +1,1 @@
-"""A paper's tables and figures with one's own runs beside what is printed: what all tracks share of them."""
+"""A paper's tables and figures with runs beside the printed values: the parts shared by all tracks."""

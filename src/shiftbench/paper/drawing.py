@@ -1,4 +1,4 @@
-"""Parts of pictures that stand beside print: ours filled, printed values hollow, a row a system."""
+"""Elements of pictures that compare with print: our values filled, printed values hollow, one row per system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparable: bool = True) -> None:
-    """Ours filled with its interval, print hollow below it."""
+    """Draw our value filled with its interval, and the printed value hollow below it."""
     if comparable:
         for value in cell.printed:
             panel.plot(value.value, row, marker=marker, color=color, markerfacecolor="white", markersize=6, zorder=2)
@@ -43,13 +43,13 @@ def dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparab
 
 
 def row_texts(rows: Sequence[Row]) -> list[str]:
-    """What rows are called at an axis: the system, and its run where there are several."""
+    """Row labels at an axis: the system, and its run if there are several."""
     several = len({row.run for row in rows if row.run}) > 1
     return [short(row.system) + (f"\n{short(row.run)}" if several and row.run else "") for row in rows]
 
 
 def name_rows(panel: Any, texts: Sequence[str]) -> None:
-    """Name the rows of a panel, the first on top, with a thin line between two."""
+    """Label the rows of a panel, the first at the top, with thin lines between rows."""
     panel.set_yticks(range(len(texts)), texts, fontsize="small")
     panel.set_ylim(len(texts) - 0.5, -0.5)
     panel.tick_params(axis="y", length=0)
@@ -61,9 +61,9 @@ def name_rows(panel: Any, texts: Sequence[str]) -> None:
 def retention(
     runs: Sequence[Run], *, shown: Callable[[Report], Report] = lambda report: report
 ) -> Iterator[tuple[str, Figure]]:
-    """Retention curves of all systems on the same records, by the names of their files.
+    """Retention curves of all systems on the same records, by file name.
 
-    Runs on other records have pictures of their own. shown: what of a report is drawn.
+    Runs on other records get their own pictures. shown: selects the part of a report to draw.
     """
     grouped = groups(runs)
     for number, group in enumerate(grouped, 1):
@@ -77,12 +77,12 @@ def retention(
 
 
 def printed_handle() -> Any:
-    """What the legend says of printed values."""
+    """The legend entry for printed values."""
     return canvas.handle("printed", color=GREY, marker="o", markerfacecolor="white", linestyle="")
 
 
 def close(figure: Figure, handles: Sequence[Any], *, official: bool) -> None:
-    """The legend, and a word on data that are not the official ones, which printed values do not compare with."""
+    """Add the legend, and a remark if the data are not the official ones, so that printed values are not comparable."""
     columns, _ = canvas.legend_grid([entry.get_label() for entry in handles], figure.get_size_inches()[0])
     canvas.legend(figure, list(handles), columns)
     if not official:

@@ -19,10 +19,10 @@ TABLES = "tables.md"
 
 @dataclass(frozen=True)
 class Paper:
-    """What a track has of its paper.
+    """The paper of a track.
 
     tables, figures: fill the paper's tables, and draw its pictures into a folder; both raise TableError for reports
-    that they have no place for.
+    that do not belong to them.
     """
 
     title: str
@@ -40,10 +40,10 @@ class Paper:
     def write(self, reports: Sequence[Report], folder: str | Path) -> dict[str, Path]:
         """Write every table and figure into `folder`, each file whole or not at all.
 
-        Pictures that an earlier `tables.md` there shows and that are not drawn any more are removed.
+        Pictures in an earlier `tables.md` that are no longer drawn are removed.
 
         Returns:
-            The paths by what they hold: `markdown` (`tables.md`, which shows the pictures), `csv` (`tables.csv`), and
+            The paths by content: `markdown` (`tables.md`, which shows the pictures), `csv` (`tables.csv`), and
             `figures`, a folder.
         """
         target = Path(folder)
@@ -58,7 +58,7 @@ class Paper:
 
 
 def _remove_pictures(folder: Path, *, kept: Sequence[Path]) -> None:
-    """Remove the pictures that the tables of a folder show, as PNG and SVG, but for some."""
+    """Remove the pictures referenced by the tables of a folder, as PNG and SVG, except those in `kept`."""
     page = folder / TABLES
     told = page.read_text("utf-8", errors="replace") if page.is_file() else ""
     for name in re.findall(r"\]\(figures/([\w.-]+)\.png\)", told):

@@ -16,7 +16,7 @@ Lookup = dict[tuple[str | None, ...], tuple[Printed, ...]]
 
 
 def values(number: str, *, track: str, paper: str, task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
-    """The printed values of one table of a paper, "Table 9" say; of a task and a dataset, if they are named.
+    """The printed values of one table of a paper, such as "Table 9", optionally for one task and dataset.
 
     Raises:
         UnknownNameError: if there are no values of this table.
@@ -31,7 +31,7 @@ def values(number: str, *, track: str, paper: str, task: str | None = None, data
 
 
 def columns(frame: pl.DataFrame) -> tuple[Column, ...]:
-    """Datasets, then metrics, then subsets, in the order of print."""
+    """Columns by dataset, then metric, then subset, in printed order."""
     datasets, metrics, subsets = (list(dict.fromkeys(frame[axis])) for axis in ("dataset", "metric", "subset"))
     places = frame.select("dataset", "metric", "subset", "unit").unique().rows()
     places.sort(key=lambda place: (datasets.index(place[0]), metrics.index(place[1]), subsets.index(place[2])))
@@ -39,7 +39,7 @@ def columns(frame: pl.DataFrame) -> tuple[Column, ...]:
 
 
 def lookup(frame: pl.DataFrame, keys: Iterable[str]) -> Lookup:
-    """The printed values of each cell by the values of the columns `keys`: two where two versions differ."""
+    """The printed values of each cell by the values of the columns `keys`: two if two versions differ."""
     found: Lookup = {}
     for row in frame.iter_rows(named=True):
         key = tuple(row[name] for name in keys)
@@ -50,7 +50,7 @@ def lookup(frame: pl.DataFrame, keys: Iterable[str]) -> Lookup:
 
 
 def marks(values: Iterable[Printed], *, quiet: Iterable[str] = ()) -> dict[str, str]:
-    """A letter for every flag that a note explains, in order of appearance; none for the `quiet` ones."""
+    """A letter for every flag that a note explains, in order of appearance, except for the `quiet` ones."""
     silent = set(quiet)
     flags = dict.fromkeys(flag for value in values for flag in value.flags if flag not in silent)
     return dict(zip(flags, LETTERS, strict=False))

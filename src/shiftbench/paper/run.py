@@ -1,4 +1,4 @@
-"""A report as tables of a paper see it: its name, its data, and which of its systems the paper has."""
+"""A report as a run in a paper's tables: its name, its data, and its systems that occur in the paper."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ BOLD = (
 
 @dataclass(frozen=True)
 class Slot:
-    """A system of a paper, as its printed results name it."""
+    """A system of a paper, with the names used in its printed results."""
 
     model: str
     ensemble: str
 
     @property
     def title(self) -> str:
-        """The system in words."""
+        """The name of the system in words."""
         return f"{self.model} {self.ensemble}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A report, what its recipe says of the data, and a name that no other run of the tables has.
+    """A report with the description of its data from the recipe, and a unique name among the runs of a table.
 
-    Each track has its own kind, which says what the paper's systems are made by: `known` has the slot of a method,
-    and of its single models.
+    Each track has its own subclass, which maps methods to the paper's systems: `known` has the slot of a method, and
+    of its single models.
     """
 
     name: str
@@ -46,28 +46,28 @@ class Run:
 
     @cached_property
     def track(self) -> dict[str, Any]:
-        """What the recipe says of the track; empty for a run on a table of another kind."""
+        """The recipe's entry on the track; empty for a run on another table."""
         found = self.report.recipe.get("track")
         return found if isinstance(found, dict) else {}
 
     @property
     def origin(self) -> str:
-        """Where the records came from: "official", or in words."""
+        """The source of the records: "official", or a description."""
         return clean(self.track.get("origin") or f"another table ({self.name})")
 
     @property
     def official(self) -> bool:
-        """Whether the records are the official ones, so that printed values compare."""
+        """Whether the records are the official ones, so that printed values are comparable."""
         return self.origin.split(",")[0] == "official"
 
     @property
     def data(self) -> tuple[object, ...]:
-        """What runs on the same records share."""
+        """A key shared by runs on the same records."""
         return (self.report.task, self.origin, self.report.counts)
 
     @cached_property
     def slots(self) -> dict[str, Slot | None]:
-        """The slot of each system; None for systems that the paper does not have.
+        """The slot of each system; None for systems that do not occur in the paper.
 
         Single models of a method are left out, unless the paper has them.
         """
@@ -81,18 +81,18 @@ class Run:
         return found
 
     def settings(self, system: System) -> dict[str, Any]:
-        """What the recipe says of a system's method; of single models, that of their ensemble."""
+        """The recipe's settings of a system's method; for single models, those of their ensemble."""
         name = system.name.removesuffix(SINGLE) if system.role == "single" else system.name
         systems = self.report.recipe.get("systems")
         found = systems.get(name) if isinstance(systems, dict) else None
         return found if isinstance(found, dict) else {}
 
     def named(self, slot: Slot) -> list[str]:
-        """The systems that fill a slot."""
+        """The systems that belong to a slot."""
         return [name for name, filled in self.slots.items() if filled == slot]
 
     def title(self, system: str) -> str:
-        """What the paper calls a system, or its own name."""
+        """The paper's name of a system, or else its own."""
         slot = self.slots[system]
         return slot.title if slot else system
 
@@ -101,7 +101,7 @@ class Run:
         return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in self.report.scores}
 
     def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
-        """The score of a system at a place (dataset, subset, metric), by its headline measure if none is named."""
+        """The score of a system at a place (dataset, subset, metric), by its headline measure or by `measure`."""
         measures = (measure,) if measure else ("", self.report.measure_of(system))
         found = (self._scores.get((system, *place, name)) for name in measures)
         return next((score for score in found if score is not None), None)
@@ -111,12 +111,12 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def of_track(reports: Iterable[Report], kind: type[AnyRun], *, track: str, tasks: Sequence[str]) -> list[AnyRun]:
-    """The reports that tables of a track can be made of, under names that tell them apart.
+    """The reports from which tables of a track can be made, under unique names.
 
-    Runs on tables of one's own have a place there, too.
+    Runs on other tables are accepted, too.
 
     Raises:
-        TableError: if there is none, or some are of another track.
+        TableError: if there is none, or some belong to another track.
     """
     every = [kind(report.title, report) for report in reports]
     if foreign := [run for run in every if run.track.get("name", track) != track]:
@@ -135,7 +135,7 @@ def of_track(reports: Iterable[Report], kind: type[AnyRun], *, track: str, tasks
 
 
 def names(reports: Sequence[Report]) -> list[str]:
-    """The titles of reports, numbered where several have the same."""
+    """The titles of reports, numbered if not unique."""
     titles = [clean(report.title) for report in reports]
     return [
         title if titles.count(title) == 1 else f"{title} ({titles[: place + 1].count(title)})"
@@ -144,7 +144,7 @@ def names(reports: Sequence[Report]) -> list[str]:
 
 
 def groups(runs: Sequence[AnyRun]) -> list[list[AnyRun]]:
-    """The runs on the same records together."""
+    """The runs grouped by their records."""
     found: dict[tuple[object, ...], list[AnyRun]] = {}
     for run in runs:
         found.setdefault(run.data, []).append(run)
@@ -152,7 +152,7 @@ def groups(runs: Sequence[AnyRun]) -> list[list[AnyRun]]:
 
 
 def merged(runs: Sequence[Run]) -> Report:
-    """The systems of runs on the same records as one report to draw, by their names in the paper."""
+    """One report for drawing, with the systems of runs on the same records under their names in the paper."""
     systems: list[System] = []
     curves: list[Curve] = []
     for run in runs:
@@ -176,7 +176,7 @@ def leaders(column: Sequence[tuple[Run, Score] | None]) -> set[int]:
 
 
 def origins(runs: Sequence[Run]) -> str:
-    """Where our numbers come from, and whether print compares."""
+    """A caption on the source of our numbers, and on whether they are comparable with print."""
     texts = dict.fromkeys(
         f"{_official(run) if run.official else run.origin}"
         f"{', preset ' + str(run.track['preset']) if run.track.get('preset') else ''}"
@@ -186,9 +186,9 @@ def origins(runs: Sequence[Run]) -> str:
     if all(run.official for run in runs):
         return ours
     which = "Not the official data" if not any(run.official for run in runs) else "Not all are the official data"
-    return f"{ours} {which}: printed values stand beside for orientation and do not compare with ours."
+    return f"{ours} {which}: printed values are shown for orientation and are not comparable with ours."
 
 
 def _official(run: Run) -> str:
-    """`the official data`, or which of them: `the official synthetic data`."""
+    """`the official data`, or a part of them such as `the official synthetic data`."""
     return " ".join(filter(None, ("the official", run.origin.removeprefix("official").strip(", "), "data")))

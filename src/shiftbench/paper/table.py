@@ -1,4 +1,4 @@
-"""A table of a paper as plain values: what stands in each cell, ours and in print."""
+"""A table of a paper as plain values: our and the printed value of each cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shiftbench.report.grid import ARROWS
 from shiftbench.report.view import finite, split_title
 from shiftbench.score import SUBSETS, Score
 
-# Units as `shiftbench.published` writes them: how they are shown, and what turns a score into them.
+# Units in the notation of `shiftbench.published`: how they are shown, and the factor from a score.
 UNITS = {
     "degC": ("°C", 1.0),
     "degC^2": ("°C²", 1.0),
@@ -28,9 +28,9 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Printed:
-    """One value in print: its text digit by digit, where it stands, and what is known against it.
+    """One printed value: its exact text, its source, and its flags.
 
-    turned: the text is 100 minus the value in print, whose sign was wrong.
+    turned: the text is 100 minus the printed value, whose sign was wrong.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Column:
-    """A metric on a subset of a dataset, in the unit of print; `unit` as `shiftbench.published` writes it."""
+    """A metric on a subset of a dataset, in the printed unit; `unit` in the notation of `shiftbench.published`."""
 
     dataset: str
     subset: str
@@ -56,23 +56,23 @@ class Column:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Where a report keeps it."""
+        """The key of the score in a report."""
         return (self.dataset, self.subset, self.metric)
 
     @property
     def factor(self) -> float:
-        """What turns a score into this unit."""
+        """The factor from a score to this unit."""
         return UNITS[self.unit][1]
 
     @property
     def unit_shown(self) -> str:
-        """The unit as a reader knows it; empty where there is none."""
+        """The unit in common notation, or an empty string."""
         return UNITS[self.unit][0]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A system, by its name in the paper if it has one; `own` and `run` are its names in one's own report."""
+    """A system, with its name in the paper if it has one; `own` and `run` are its names in our report."""
 
     system: str
     own: str = ""
@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Cell:
-    """Our score in the unit of its column (None if the run lacks it), and the values in print, if any.
+    """Our score in the unit of its column (None if the run lacks it), and the printed values, if any.
 
     each: the scores of the single models behind a mean, in the same unit.
     """
@@ -111,9 +111,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """One table. `cells` has a row a row and a cell a column; `words` replaces them in tables without numbers.
+    """One table. `cells` is indexed by row and column; `words` replaces it in tables without numbers.
 
-    experiment: the training set of the rows that name none.
+    experiment: the training set of rows that do not name one.
     """
 
     number: str
@@ -129,7 +129,7 @@ class Table:
     notes: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
-    marks: dict[str, str] = field(default_factory=dict)  # flag → the letter behind a printed value
+    marks: dict[str, str] = field(default_factory=dict)  # flag → the letter after a printed value
 
     @property
     def heading(self) -> str:
@@ -143,7 +143,7 @@ class Table:
         return tuple(_title(column, several) for column in self.columns)
 
     def digits(self, place: int) -> Digits:
-        """How our numbers of a column are written."""
+        """The format of our numbers in a column."""
         cells = [row[place] for row in self.cells]
         values = [cell.value for cell in cells if cell.value is not None]
         return digits_of(values, [half_width(cell.low, cell.high, cell.std) for cell in cells])
@@ -156,7 +156,7 @@ class Table:
         return digits.cell(cell.value, low=cell.low, high=cell.high, std=cell.std)
 
     def in_print(self, row: int, place: int) -> str:
-        """The values in print, with a letter for each thing known against one."""
+        """The printed values, with a letter for each flag."""
         texts = []
         for value in self.cells[row][place].printed:
             letters = "".join(self.marks[flag] for flag in value.flags if flag in self.marks)
@@ -176,7 +176,7 @@ def _title(column: Column, several: bool) -> str:
 
 
 def distance(cells: Sequence[Cell]) -> Iterator[str]:
-    """How far ours of official data are from print; nothing where there is nothing to compare."""
+    """A sentence on the differences between our results on official data and print, if there are any to compare."""
     apart = [
         abs(cell.value / value.value - 1)
         for cell in cells

@@ -25,9 +25,9 @@ FIELDS = (
 
 
 def csv(tables: Sequence[Table]) -> str:
-    """Every cell as a row, numbers unrounded, ours in the unit of print; a value printed in two versions is two rows.
+    """Every cell as a row, numbers unrounded, ours in the printed unit; a value printed in two versions gives two rows.
 
-    Values in print are their text; the flag `turned` marks one that is 100 minus it.
+    Printed values are given as text; the flag `turned` marks those that are 100 minus the printed value.
     """
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
@@ -65,7 +65,7 @@ def markdown(tables: Sequence[Table], *, title: str, pictures: Sequence[str] = (
 
 
 def render(tables: Sequence[Table]) -> RenderableType:
-    """All tables for `rich.console.Console.print`: as many columns side by side as the terminal is wide."""
+    """All tables for `rich.console.Console.print`, with as many columns side by side as fit the terminal."""
     return Group(*(_Rendered(table) for table in tables))
 
 
@@ -83,7 +83,7 @@ class _Rendered:
 
 
 def _grid(table: Table) -> Grid:
-    """A table as reports show theirs: of every number ours and print side by side, below one heading."""
+    """A table in the style of reports: our and the printed number side by side below one heading."""
     columns = [GridColumn(words, title) for title in table.titles for words in ("ours", "printed")]
     columns += [GridColumn(head, numeric=False) for head in table.heads]
     rows = tuple(
@@ -105,9 +105,9 @@ def _words(table: Table, row: int) -> Iterator[GridCell]:
 
 
 def _label(table: Table, row: Row) -> tuple[str, str]:
-    """What a row is called, and its names in one's own runs where those say more."""
-    # Where rows tell experiments, one run each says nothing that the letter does not say; and which method fills a
-    # system of the paper is told by the other tables, so that only rows of the same system need it.
+    """The label of a row, and its names in our runs if these add information."""
+    # If rows are experiments with one run each, the run's name adds nothing to the experiment's letter. The method
+    # behind a system is shown in other tables, so only several rows of the same system need it.
     several = len({other.run for other in table.rows if other.run and other.experiment == row.experiment}) > 1
     same = [other for other in table.rows if (other.system, other.experiment) == (row.system, row.experiment)]
     named = row.own not in ("", row.system) and (not row.experiment or len(same) > 1)

@@ -1,4 +1,4 @@
-"""The printed results of the Shifts papers, one value a row, to stand beside one's own.
+"""The printed results of the Shifts papers, one value per row, for comparison with your own.
 
 Shifts 1.0 is Malinin et al. (2021, arXiv:2107.07455), in its first version and as the full paper; Shifts 2.0
 is Malinin et al. (2022, arXiv:2206.15407). A few values come from figures and from the outputs saved in the
@@ -17,9 +17,9 @@ from shiftbench.metric import METRICS
 
 
 def results(**where: str | None) -> pl.DataFrame:
-    """The printed values whose columns equal what is asked for, in the order of the papers.
+    """The printed values with the given values in these columns, in the order of the papers.
 
-    `results(track="weather", metric="r_auc", subset="full")`. Every column can be asked for; None asks for nothing:
+    `results(track="weather", metric="r_auc", subset="full")`. Every column can be filtered by; None means no filter:
 
     - `track`, `task`, `dataset` (dev, eval, …), `subset` (in, shifted, full), `model`,
       `ensemble` (single, ensemble, mcdp, …), `metric` (see `metrics`);
@@ -28,9 +28,9 @@ def results(**where: str | None) -> pl.DataFrame:
     - columns that only some tables have: `measure` (tvar: total variance, mvar: mean of the variances, varm:
       variance of the means, mi and rmi: mutual information and its reverse, …), `measure_type`, `members`,
       `samples`, `backbone`, `method`, `aggregation`, `k`, `experiment`, `training_set`, sites and others;
-    - `flag`: codes, joined by `;`, of what is known against a value (see `flags`); missing if nothing is.
+    - `flag`: codes, joined by `;`, of known problems of a value (see `flags`); missing without any.
 
-    Where two versions of a paper print different values for one cell, both are here with their `source`.
+    If two versions of a paper print different values for one cell, both are included with their `source`.
 
     Raises:
         UnknownNameError: if a column or a value of it does not exist.
@@ -55,19 +55,19 @@ def tracks() -> tuple[str, ...]:
 
 
 def metrics() -> pl.DataFrame:
-    """What each `metric` means (`name`), which direction is `better` (min, max, none), and a `note`."""
+    """The meaning of each `metric` (`name`), which direction is `better` (min, max, none), and a `note`."""
     frame = _read("metrics.csv")
     better = [METRICS[name].better if name in METRICS else own for name, own in frame.select("metric", "better").rows()]
     return frame.with_columns(better=pl.Series(better))
 
 
 def sources() -> pl.DataFrame:
-    """The texts the values were read from: `reading`, the paper (`name`) and what of it (`content`)."""
+    """The texts that values were taken from: `reading`, the paper (`name`) and the part of it (`content`)."""
     return _read("sources.csv")
 
 
 def flags() -> dict[str, str]:
-    """What each code in the column `flag` means."""
+    """The meaning of each code in the column `flag`."""
     return dict(_read("flags.csv").iter_rows())
 
 

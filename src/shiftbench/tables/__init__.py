@@ -1,6 +1,6 @@
-"""Tables in and out: reads CSV, Parquet, Arrow, NPZ and JSON lines, and lines rows up by id, never by their order.
+"""Reads and writes tables: CSV, Parquet, Arrow, NPZ and JSON lines; rows are matched by id, never by their order.
 
-Rows are counted from 1 after any header. All problems of a table are reported at once.
+Rows are counted from 1, without any header. All problems of a table are reported at once.
 """
 
 from shiftbench.tables.columns import expand, is_label, number_columns, numbers, require, require_labels

@@ -1,4 +1,4 @@
-"""Columns by name: whether they are there, which ones a pattern means, and their values as numbers."""
+"""Columns by name: checks of their existence, expansion of patterns, and values as numbers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shiftbench.tables import dtypes, problem
 
 
 def expand(patterns: Iterable[str], columns: Sequence[str], *, what: str) -> list[str]:
-    """The columns that are named by, or match, any of the patterns (`obs_*`), in table order.
+    """The columns with these names, or matching these patterns (`obs_*`), in table order.
 
     Raises:
-        UnknownNameError: for a pattern that matches no column; `what` says what it was to be.
+        UnknownNameError: for a pattern that matches no column; `what` describes it in the message.
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        # A name is taken literally first: columns may be called "a[1]".
+        # A name is first taken literally, since columns may be called "a[1]".
         matching = [pattern] if pattern in columns else fnmatch.filter(columns, pattern)
         if not matching:
             raise UnknownNameError(what, pattern, columns)
@@ -30,16 +30,16 @@ def expand(patterns: Iterable[str], columns: Sequence[str], *, what: str) -> lis
 
 
 def require(frame: pl.DataFrame, names: Iterable[str], *, where: str) -> None:
-    """Check that every named column is there.
+    """Check that every named column exists.
 
     Raises:
-        TableError: naming all that are not, each with its nearest match.
+        TableError: naming all missing columns, each with the closest existing name.
     """
     require_names(frame.columns, names, where=where)
 
 
 def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> None:
-    """Check the names of columns against those that a table has; what is raised is as for `require`."""
+    """Check the names of columns against those of a table; raises as `require` does."""
     problems, there = [], set(known)
     for name in dict.fromkeys(names):
         if name not in there:
@@ -52,7 +52,7 @@ def require_names(known: Sequence[str], names: Iterable[str], *, where: str) -> 
 
 
 def require_plain(known: Sequence[str], *, where: str) -> None:
-    """Check that no column is called what polars takes for many columns: `*`, or `^` … `$`.
+    """Check that no column has a name that polars treats as a pattern: `*`, or `^` … `$`.
 
     Raises:
         TableError: naming the first such column.
@@ -68,7 +68,7 @@ def require_labels(frame: pl.DataFrame, names: Iterable[str]) -> None:
     """Check that columns can name groups: they hold text, numbers, dates, times, or true and false.
 
     Raises:
-        TableError: naming every column that is not there, or holds lists, records, bytes, durations or Python objects.
+        TableError: naming every column that is missing, or holds lists, records, bytes, durations or Python objects.
     """
     chosen = list(dict.fromkeys(names))
     require_names(frame.columns, chosen, where="columns of groups")
@@ -83,7 +83,7 @@ def require_labels(frame: pl.DataFrame, names: Iterable[str]) -> None:
 
 
 def is_label(dtype: pl.DataType) -> bool:
-    """Whether values of a type have a text that tells them from each other."""
+    """Whether values of a type have distinct texts."""
     return not dtype.is_nested() and dtype not in (pl.Binary, pl.Duration, pl.Object)
 
 
@@ -91,13 +91,13 @@ def numbers(frame: pl.DataFrame, column: str, *, where: str) -> Vector:
     """A column as float64 [N], missing values as NaN; booleans are 0 and 1, text must spell a number.
 
     Raises:
-        TableError: if the column is absent or holds anything else; the message gives row and value.
+        TableError: if the column is missing or holds anything else; the message gives row and value.
     """
     return number_columns(frame, [column], where=where)[column]
 
 
 def number_columns(frame: pl.DataFrame, columns: Sequence[str], *, where: str) -> dict[str, Vector]:
-    """Several columns as `numbers` gives them; the problems of all are reported together."""
+    """`numbers` for several columns; all problems are reported together."""
     require(frame, columns, where=where)
     values: dict[str, Vector] = {}
     problems: list[str] = []

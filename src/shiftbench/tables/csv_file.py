@@ -1,4 +1,4 @@
-"""CSV files: polars parses them; rows that it would fill up or refuse without saying where are found here."""
+"""CSV files: parsed by polars; rows that it would pad, or refuse without giving a place, are found here."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.layout import Layout, bad_text, layout, may_be_thousands, shows_decimal_comma
 from shiftbench.tables.source import Bytes, require_rows_fit, source
 
-LAST_BYTES = 2**16  # that are looked at for how the last line ends
+LAST_BYTES = 2**16  # examined for the end of the last line
 
 
 def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
-    """The table in a CSV, or its named columns (in the file's order, and perhaps the last column besides).
+    """The table in a CSV, or its named columns (in the file's order, possibly with the last column in addition).
 
     Raises:
-        TableError: naming every line whose number of fields, quotes or encoding is wrong.
+        TableError: naming every line with the wrong number of fields, invalid quotes or an invalid encoding.
     """
     data, raw = source(file)
     require_rows_fit(file, raw)
     found = layout(file, raw)
     columns.require_plain(found.names, where=str(file))
     columns.require_names(found.names, names or (), where=str(file))
-    # The last column comes along: only it tells whether a row is short.
+    # The last column is always read, since only it reveals short rows.
     wanted = None if names is None else [name for name in found.names if name in (*names, found.names[-1])]
-    # Any column may show that the decimal sign is a comma, and after the sample, too.
+    # Any column may reveal a decimal comma, even after the sample.
     if open_sign := found.separator != "," and not found.decimal_comma and raw.find(b",") >= 0:
         wanted = None
     try:
@@ -67,7 +67,7 @@ def _shows_decimal_comma(frame: pl.DataFrame) -> bool:
 
 
 def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFrame) -> None:
-    """Refuse numbers with a point in a file of decimal commas, where 1.200 may be 1.2 or 1200.
+    """Refuse numbers with a point in a file with decimal commas, where 1.200 may be 1.2 or 1200.
 
     Raises:
         TableError: naming every such column, with its rows.
@@ -89,7 +89,7 @@ def _require_one_decimal_sign(file: Path, frame: pl.DataFrame, typed: pl.DataFra
 
 
 def _tell_of_thousands(frame: pl.DataFrame, typed: pl.DataFrame) -> None:
-    """Warn if every comma in a file of decimal commas could as well separate thousands: 1,234 may be 1234."""
+    """Warn if every comma in a file with decimal commas could also separate thousands: 1,234 may be 1234."""
     numbers = [column for column in frame.select(pl.col(pl.String)) if typed[column.name].dtype == pl.Float64]
     shown = [column for column in numbers if column.str.contains(",", literal=True).any()]
     if not shown or not all(map(may_be_thousands, shown)):
@@ -110,7 +110,7 @@ def _parse(data: Path | bytes, found: Layout, names: list[str] | None) -> pl.Dat
     try:
         return _parse_with(data, found, names, found.floats)
     except pl.exceptions.ComputeError:
-        return _parse_with(data, found, names, [])  # the sample misled: read all as text, and look again
+        return _parse_with(data, found, names, [])  # the sample was misleading: read everything as text
 
 
 def _parse_with(data: Path | bytes, found: Layout, names: list[str] | None, floats: list[str]) -> pl.DataFrame:
@@ -123,22 +123,22 @@ def _parse_with(data: Path | bytes, found: Layout, names: list[str] | None, floa
         schema_overrides=dict.fromkeys(floats, pl.Float64()),
         glob=False,
     )
-    # polars leaves doubled quotes in names as they are, so the names come from the layout.
+    # polars does not unescape doubled quotes in names, so the names come from the layout.
     frame.columns = found.names if names is None else names
     return frame
 
 
 def _has_short_rows(frame: pl.DataFrame, raw: Bytes, found: Layout, *, complete: bool) -> bool:
-    """Whether some rows have fewer fields than the header: polars fills these up with missing values.
+    """Whether some rows have fewer fields than the header: polars pads these with missing values.
 
-    A short row lacks its last value. Where one is missing, separators are counted, which needs no parsing: those in
-    the bytes against those that whole rows have, plus those inside text.
+    A short row lacks its last value. If one is missing, separators are counted without parsing: those in the bytes
+    against those that complete rows have, plus those inside text.
     """
     if len(found.names) == 1 or not frame[found.names[-1]].null_count():
         return False
     separators, quoted = _separators(raw, found.separator)
     if quoted and not complete:
-        return True  # what stands in the other columns is unknown: let the exact scan decide
+        return True  # the content of the other columns is unknown: let the exact scan decide
     inside = sum(name.count(found.separator) for name in found.names)
     if quoted:
         texts = pl.col(pl.String).str.count_matches(found.separator, literal=True).sum()
@@ -147,10 +147,10 @@ def _has_short_rows(frame: pl.DataFrame, raw: Bytes, found: Layout, *, complete:
 
 
 def _look_at_the_end(file: Path, raw: Bytes, found: Layout) -> None:
-    """Refuse a file that ends inside a quoted field; warn of one whose last line has no end: it may be cut in a number.
+    """Refuse a file that ends inside a quoted field; warn if the last line has no line end, since it may be cut off.
 
     Raises:
-        TableError: naming the line that the quotes are not closed in.
+        TableError: naming the line with the unclosed quote.
     """
     size = len(raw)
     if raw[size - 1 : size] == b"\n":
@@ -168,7 +168,7 @@ def _look_at_the_end(file: Path, raw: Bytes, found: Layout) -> None:
 
 
 def _separators(raw: Bytes, separator: str) -> tuple[int, bool]:
-    """How many separators there are, and whether there is a quote; each part of the file is loaded only once."""
+    """The number of separators, and whether there is a quote; each part of the file is loaded only once."""
     array, step = np.frombuffer(raw, dtype=np.uint8), 2**20
 
     def part(start: int) -> tuple[int, bool]:
@@ -182,15 +182,15 @@ def _separators(raw: Bytes, separator: str) -> tuple[int, bool]:
 
 @dataclass
 class _Faults:
-    """What is wrong with which lines."""
+    """Problems by line."""
 
-    lines: list[str] = field(default_factory=list)  # wrong for sure
-    quotes: list[str] = field(default_factory=list)  # a quote inside a field, which only at times misleads polars
-    blank: list[int] = field(default_factory=list)  # records (from 0) that are blank lines, which is no fault
+    lines: list[str] = field(default_factory=list)  # certain errors
+    quotes: list[str] = field(default_factory=list)  # quotes inside a field, which polars misreads only sometimes
+    blank: list[int] = field(default_factory=list)  # records (from 0) that are blank lines, which is allowed
 
 
 class _Lines:
-    """The lines of a text one by one, and how many quotes were in those since it was last asked."""
+    """Iterates over the lines of a text, counting quotes since the last call of `quotes`."""
 
     def __init__(self, text: str) -> None:
         self._lines, self._quotes = io.StringIO(text, newline=""), 0

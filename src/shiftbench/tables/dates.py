@@ -14,7 +14,7 @@ import re
 
 import polars as pl
 
-SHOWN_ORDER = 0.1  # of the different dates that must tell the order of day and month
+SHOWN_ORDER = 0.1  # share of the different dates that must reveal the order of day and month
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = (
     r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
@@ -24,17 +24,17 @@ _TIME = (
     r"(?:(?:T|,? +)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?P<fraction>\.\d{1,9})?)?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?$"
 )
-COMPACT = r"^(?P<year>[12]\d{3})(?P<month>[01]\d)(?P<day>[0-3]\d)" + _TIME  # a number like any other when alone
-CERTAIN = (  # which number is what does not depend on other values
+COMPACT = r"^(?P<year>[12]\d{3})(?P<month>[01]\d)(?P<day>[0-3]\d)" + _TIME  # by itself just a number
+CERTAIN = (  # unambiguous without other values
     r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME,
     r"^" + _NAME + r"\.? *(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:, *| +)(?P<year>\d{4})" + _TIME,
     r"^(?P<day>\d{1,2})(?:st|nd|rd|th)?[-. ]*" + _NAME + r"[-., ]*(?P<year>\d{4})" + _TIME,
 )
-OFFSET = r":\d{2}(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})$"  # from UTC, behind a time of day
+OFFSET = r":\d{2}(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})$"  # from UTC, after a time of day
 FEW = 50
 DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
 SIGNS = {"/": "/", ".": r"\.", "-": "-"}
-SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # which century, and often which order, is open
+SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # the century, and often the order, is ambiguous
 
 
 def is_like(text: str) -> bool:
@@ -43,7 +43,7 @@ def is_like(text: str) -> bool:
 
 
 def like(texts: pl.Series) -> pl.Series:
-    """Whether each text [N] looks like a date, valid or not; False where missing."""
+    """Whether each text [N] looks like a date, valid or not; False for missing values."""
     patterns = (*CERTAIN, *map(_numeric, SIGNS), SHORT_YEAR)
     if len(texts) <= FEW:  # a table may have very many columns of few values
         shown = [text is not None and any(re.fullmatch(pattern, text) for pattern in patterns) for text in texts]
@@ -80,7 +80,7 @@ def dates(texts: pl.Series) -> pl.Series:
 
 
 def without_offset(texts: pl.Series) -> pl.Series:
-    """Which texts [N] of a column of times say no offset from UTC, if others do; none of them if all or none do."""
+    """A mask [N] of times without an offset from UTC in a column where others have one; else all False."""
     said = texts.str.contains(OFFSET)
     return ~said.fill_null(value=True) if said.any() else pl.repeat(False, len(texts), eager=True)
 
@@ -91,7 +91,7 @@ def contradict(texts: pl.Series) -> bool:
 
 
 def shapes(texts: pl.Series) -> pl.Series:
-    """The notations in which dates are written, one example of each."""
+    """The notations of the dates, one example of each."""
     shape = texts.str.replace_all(r"\d", "0").str.replace_all(r"[A-Za-z]+", "a")
     return texts.filter(shape.is_first_distinct())
 
@@ -110,7 +110,7 @@ def _read(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _ordered(texts: pl.Series, sign: str) -> pl.DataFrame:
-    """The parts of dates of three numbers; day and month are missing where nothing shows which is which."""
+    """The parts of dates made of three numbers; day and month are missing if their order is ambiguous."""
     groups = texts.str.extract_groups(_numeric(sign)).struct.unnest()
     shown = _shown_order(texts, sign)
     day, month = ("left", "right") if shown == DAY_FIRST else ("right", "left")
@@ -121,14 +121,14 @@ def _ordered(texts: pl.Series, sign: str) -> pl.DataFrame:
 
 
 def _evidence(texts: pl.Series, sign: str) -> tuple[int, int]:
-    """How many dates of three numbers can only have the day first, and how many only the month."""
+    """The number of dates made of three numbers that must have the day first, and that must have the month first."""
     groups = texts.str.extract_groups(_numeric(sign)).struct.unnest()
     left, right = (groups[name].cast(pl.Int64) for name in ("left", "right"))
     return int(((left > 12) & (right <= 12)).sum()), int(((right > 12) & (left <= 12)).sum())
 
 
 def _shown_order(texts: pl.Series, sign: str) -> str:
-    """DAY_FIRST or MONTH_FIRST if enough of the different texts show it and none shows the other, else ""."""
+    """DAY_FIRST or MONTH_FIRST if enough of the different texts reveal it and none contradicts, else ""."""
     day_first, month_first = _evidence(texts, sign)
     dates_of_sign = int(texts.str.contains(_numeric(sign)).sum())
     if bool(day_first) == bool(month_first) or day_first + month_first < SHOWN_ORDER * dates_of_sign:

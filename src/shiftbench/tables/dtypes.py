@@ -1,8 +1,8 @@
-"""Columns of text as what they spell: integers, floats, booleans, dates or times, if every value allows it.
+"""Converts text columns to integers, floats, booleans, dates or times, if every value allows it.
 
-Words that stand for "no value" do not count as values. How many were taken as missing, and which dates were not written
-as 2021-01-31, is told as a `TableWarning`. What spells numbers or dates in most rows only stays text here, because it
-may never be used; `mixed` refuses it where it is.
+Words that stand for "no value" do not count as values. A `TableWarning` reports how many values were read as missing,
+and dates in other notations than 2021-01-31. Columns in which only most values are numbers or dates stay text here,
+because they may never be used; `mixed` refuses them if they are.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from shiftbench.errors import TableWarning
 from shiftbench.tables import dates, problem, stacks
 
 GLANCE_ROWS = 500
-WIDE = 200  # columns, of which more, if short, are read together
-# What stands for "no value" in a column that otherwise holds numbers, dates or booleans: what R, pandas, SQL, Excel,
-# SAS and the UCI repository write. A lone "-" is not among them: spreadsheets show zero so.
+WIDE = 200  # beyond so many columns, short ones are processed together
+# Words for "no value" in a column that otherwise holds numbers, dates or booleans: those that R, pandas, SQL, Excel,
+# SAS and the UCI repository write. A lone "-" is not among them, since spreadsheets use it for zero.
 MISSING = (
     "", "NA", "N/A", "na", "n/a", "#N/A", "#NA", "<NA>", "nan", "NaN", "NAN", "NaT", "null", "NULL", "Null", "None",
     "NONE", "none", "?", ".",
@@ -36,7 +36,7 @@ Parser = Callable[[pl.Series], pl.Series]
 
 
 def typed(frame: pl.DataFrame, *, decimal_comma: bool) -> pl.DataFrame:
-    """Text columns as the first type that every value allows; NaN as missing. In formats without types."""
+    """For formats without types: text columns as the first type that every value allows; NaN as missing."""
     floats = partial(_floats, comma=decimal_comma)
     with_nan = frame.select(pl.col(pl.Float64).is_nan().any())
     filled = (pl.col(column.name).fill_nan(None) for column in with_nan if column.item())
@@ -45,7 +45,7 @@ def typed(frame: pl.DataFrame, *, decimal_comma: bool) -> pl.DataFrame:
 
 
 def with_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """Text that is all dates or times as such, but for ids; in formats with types, other text is text."""
+    """For formats with types: text that is all dates or times is converted, except ids; other text stays text."""
     kept = frame.select(name for name in frame.columns if name == "id")
     return _retyped(frame, (_dates, _datetimes)).with_columns(kept)
 
@@ -58,7 +58,7 @@ def without_missing(text: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True)
 class _Read:
-    """A column, how often which words of it were taken as missing, and what is to be told of its dates and times."""
+    """A column, the counts of words read as missing, and notes on its dates and times."""
 
     column: pl.Series
     words: dict[str, int] = field(default_factory=dict)
@@ -80,12 +80,12 @@ def _retyped(frame: pl.DataFrame, parsers: tuple[Parser, ...], *, comma: bool = 
 
 
 def _alike_at_once(texts: list[pl.Series], parsers: tuple[Parser, ...], *, comma: bool) -> list[_Read]:
-    """What `_first_that_fits` gives for each of many short columns, which takes a millisecond of its own for each."""
+    """`_first_that_fits` for many short columns at once, since it takes about a millisecond for each."""
     read: dict[int, _Read] = {}
     for places in stacks.alike(texts, _tests(comma=comma)):
         group = [texts[place] for place in places]
         clean = without_missing(stacks.stacked(group))
-        # How dates are read depends on what else is in the column.
+        # The interpretation of dates depends on the whole column.
         alone = clean.null_count() < len(clean) and _dated(clean).all()
         each = [_first_that_fits(text, parsers) for text in group] if alone else _as_one(group, parsers)
         read |= dict(zip(places.tolist(), each, strict=True))
@@ -93,7 +93,7 @@ def _alike_at_once(texts: list[pl.Series], parsers: tuple[Parser, ...], *, comma
 
 
 def _tests(*, comma: bool) -> list[stacks.Test]:
-    """What decides which type a column is of: what values spell, as they are and without words for "missing"."""
+    """Tests that determine the type of a column, on its values with and without words for "missing"."""
     spelt: list[stacks.Test] = [
         lambda text, parse=parse: parse(text).is_not_null()  # type: ignore[misc]
         for parse in (_integers, partial(_decimals, comma=comma), _booleans, _dates)
@@ -111,12 +111,12 @@ def _of_known(test: stacks.Test, text: pl.Series) -> pl.Series:
 
 
 def _dated(text: pl.Series) -> pl.Series:
-    """Values that may be dates or times."""
+    """Whether values may be dates or times."""
     return text.is_null() | text.str.contains(ISO) | dates.like(text)
 
 
 def _as_one(texts: list[pl.Series], parsers: tuple[Parser, ...]) -> list[_Read]:
-    """Columns whose values pass the same tests are of the type of their stack."""
+    """Convert columns that pass the same tests as one stack."""
     names, stack = [text.name for text in texts], stacks.stacked(texts)
     whole = _first_that_fits(stack, parsers)
     columns = stacks.unstacked(whole.column, names)
@@ -131,12 +131,12 @@ def _as_one(texts: list[pl.Series], parsers: tuple[Parser, ...]) -> list[_Read]:
 
 
 def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> _Read:
-    """The column as the first parser reads it that reads every value, else as text, "" missing."""
-    # A glance at the first values spares most text columns the work.
+    """The column by the first parser that accepts every value, else as text, with "" as missing."""
+    # Testing the first values spares most text columns the work.
     first = without_missing(text.head(GLANCE_ROWS))
     fitting = [parse for parse in parsers if parse(first).null_count() == first.null_count()]
     if fitting:
-        # Most columns hold neither spaces nor words for "missing", and need no cleaning.
+        # Most columns contain neither spaces nor words for "missing", and need no cleaning.
         parsed = _complete(text, fitting)
         if parsed is not None:
             return _Read(parsed, notes=_offsets_notes(text, parsed))
@@ -158,7 +158,7 @@ def _all_like_dates(clean: pl.Series) -> bool:
 
 
 def _words(text: pl.Series) -> dict[str, int]:
-    """How often which words of a column were taken as missing; empty cells are no words."""
+    """The counts of the words of a column that were read as missing, without empty cells."""
     stripped = text.str.strip_chars()
     words = stripped.filter(stripped.is_in(MISSING) & (stripped != ""))
     return dict(words.value_counts(sort=True, name="count").iter_rows())
@@ -198,7 +198,7 @@ def _dates_note(clean: pl.Series, parsed: pl.Series) -> str:
 
 
 def _offsets_notes(clean: pl.Series, parsed: pl.Series) -> tuple[str, ...]:
-    """That some times of a column have no offset from UTC and others have one, if so."""
+    """A note if some times of a column have no offset from UTC and others have one."""
     if not parsed.dtype.is_temporal() or not (bare := dates.without_offset(clean)).any():
         return ()
     known = len(clean) - clean.null_count()
@@ -209,7 +209,7 @@ def _offsets_notes(clean: pl.Series, parsed: pl.Series) -> tuple[str, ...]:
 
 
 def _complete(values: pl.Series, parsers: Iterable[Parser]) -> pl.Series | None:
-    """What the first parser gives that loses none of the values; None if all do, or there are none."""
+    """The result of the first parser that loses no value; None without such a parser, or without values."""
     missing = values.null_count()
     for parse in parsers if missing < len(values) else ():
         if (parsed := parse(values)).null_count() == missing:
@@ -224,7 +224,7 @@ def _integers(values: pl.Series) -> pl.Series:
 
 def _floats(values: pl.Series, *, comma: bool) -> pl.Series:
     parsed = _decimals(values, comma=comma)
-    # Digits alone that are no integers are ids: padded with zeros, or too long to keep their last digits.
+    # Digits that are not integers are ids: padded with zeros, or too long to keep their last digits.
     if _digits(values).all() and _integers(values).null_count() > values.null_count():
         return parsed.clear(len(parsed))
     return parsed

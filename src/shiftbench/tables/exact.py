@@ -1,4 +1,4 @@
-"""Whole numbers and decimals of more digits than float64 keeps: their differences, and whether they become ties."""
+"""Whole numbers and decimals with more digits than float64 keeps: their differences, and ties from rounding."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import polars as pl
 
 from shiftbench.check import Vector
 
-LARGEST_EXACT = 2**53  # of whole numbers, up to which float64 holds every one
+LARGEST_EXACT = 2**53  # float64 represents all whole numbers up to this one
 
 
 def beyond(column: pl.Series) -> bool:
-    """Whether a column [N] of integers or decimals holds some of which float64 may drop the last digits."""
+    """Whether a column [N] of integers or decimals contains any whose last digits float64 may drop."""
     if not (column.dtype.is_integer() or column.dtype.is_decimal()) or column.null_count() == len(column):
         return False
     ends: Any = (column.min(), column.max())
@@ -23,7 +23,7 @@ def beyond(column: pl.Series) -> bool:
 
 
 def differences(one: pl.Series, two: pl.Series) -> Vector:
-    """one - two [N] of two columns of finite numbers; exact until it is rounded to float64 where digits matter."""
+    """one - two [N] of two columns of finite numbers; where digits matter, exact before rounding to float64."""
     if not (beyond(one) or beyond(two)):
         with np.errstate(over="ignore"):
             found: Vector = one.cast(pl.Float64).to_numpy() - two.cast(pl.Float64).to_numpy()
@@ -33,10 +33,10 @@ def differences(one: pl.Series, two: pl.Series) -> Vector:
 
 
 def ties(column: pl.Series, values: Vector) -> str:
-    """What is wrong if different numbers of a column are the same as float64 `values` [N]; "" if none are."""
+    """The problem of different numbers that become equal as float64 `values` [N]; "" if there are none."""
     if not beyond(column) or (different := column.n_unique()) == (left := len(np.unique(values))):
         return ""
     return (
-        f"column {column.name!r}: expected numbers that double precision tells apart, found {different:,} different "
+        f"column {column.name!r}: expected numbers that double precision distinguishes, found {different:,} different "
         f"ones, some beyond 2^53, that become {left:,}. Subtract what they have in common, or write their ranks."
     )

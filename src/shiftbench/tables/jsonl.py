@@ -18,15 +18,15 @@ from shiftbench.tables import columns, dtypes, problem
 from shiftbench.tables.source import source
 
 KEY = r'"(?:[^"\\]|\\.)*"\s*:'
-# A string of JSON, which ends with its line at the latest; without backtracking, so that time is linear.
+# A JSON string, which ends at the end of its line at the latest; without backtracking, so that time is linear.
 STRING = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*\\?(?:"|(?=\n)|\Z)')
-DEEPEST = 32  # levels of nesting; what polars takes to find the types of a table grows with their cube
-LONGEST_INTEGER = 38  # digits, for polars
+DEEPEST = 32  # levels of nesting; the time that polars needs to infer types grows with their cube
+LONGEST_INTEGER = 38  # digits that polars supports
 TYPES = {
     bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object",
 }  # fmt: skip
 CONVERT = "Convert the line ends."
-BLOCK = 1 << 24  # bytes looked at together
+BLOCK = 1 << 24  # bytes processed at once
 _STEPS = np.zeros(256, dtype=np.int8)
 _STEPS[list(b"{[")], _STEPS[list(b"}]")] = 1, -1
 _OTHERS = bytes(np.flatnonzero(_STEPS == 0).astype(np.uint8))
@@ -39,7 +39,7 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         TableError: naming every line that is not a JSON object, or is nested more than `DEEPEST` levels deep.
     """
     data = source(file)[1][:].removeprefix(codecs.BOM_UTF8)
-    if _depth(data) > DEEPEST:  # in one line, or over several, none of which is an object then
+    if _depth(data) > DEEPEST:  # in one line, or over several, which are then not objects
         raise TableError(*_bad_lines(file, data))
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
@@ -54,13 +54,13 @@ def read_jsonl(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
 
 def _repeated_keys(file: Path, data: bytes) -> list[str]:
-    """A problem for each object with a repeated key, of which polars silently keeps one."""
+    """A problem for each object with a repeated key, for which polars silently keeps one value."""
     keys = pl.Series("line", data.decode("utf-8", "replace").split("\n")).str.extract_all(KEY)
-    # A key may be written in two ways, with escapes: such lines are decoded.
+    # With escapes, a key can be written in two ways: such lines are decoded.
     twice = (keys.list.len() > keys.list.n_unique()) | keys.list.join("").str.contains("\\", literal=True)
     problems = []
     lines = data.split(b"\n") if twice.any() else []
-    for place in twice.arg_true():  # keys of objects inside the object may be the same
+    for place in twice.arg_true():  # nested objects may have the same keys
         found = set[str]()
 
         def noticed(pairs: list[tuple[str, Any]], found: set[str] = found) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
 
 
 def _conflicts(file: Path, data: bytes) -> list[str]:
-    """A problem for each key with values of types that no column can hold together, with the first line of each."""
+    """A problem for each key with values of incompatible types, with the first line of each type."""
     first: dict[str, dict[str, int]] = {}
     for number, line in enumerate(data.split(b"\n"), start=1):
         for key, kind in _kinds(json.loads(line)) if line.strip() else ():
@@ -128,13 +128,13 @@ def _conflicts(file: Path, data: bytes) -> list[str]:
             f"{file}: key {key!r}: expected values of one type, found "
             f"{' and '.join(f'{kind} in line {number:,}' for kind, number in kinds.items())}. Write them alike."
             for key, kinds in first.items()
-            if len(kinds) > 1 and "text" not in kinds  # beside text, all else becomes text
+            if len(kinds) > 1 and "text" not in kinds  # together with text, everything becomes text
         ]
     )
 
 
 def _kinds(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The keys of an object, those of objects and lists in it included, and of what type the value of each is."""
+    """The keys of an object, including those of nested objects and lists, with the type of each value."""
     inner: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         inner = [(f"{key}.{name}" if key else name, each) for name, each in value.items()]

@@ -1,4 +1,4 @@
-"""How a CSV is written, as its first lines show: separator, decimal sign, names, and which columns are floats."""
+"""The layout of a CSV, inferred from its first lines: separator, decimal sign, names, and columns of floats."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from shiftbench.tables.source import Bytes
 HEAD_BYTES = 2**20
 SAMPLE_LINES = 250
 SEPARATORS = ",;\t|"
-COMMA_NUMBER = r"^[+-]?[\d.]*(,\d+)?([eE][+-]?\d+)?$"  # with points of thousands, or for some decimal sign
-THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # so that a comma may separate thousands as well
+COMMA_NUMBER = r"^[+-]?[\d.]*(,\d+)?([eE][+-]?\d+)?$"  # points may separate thousands or, in some, be decimal signs
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # the comma may be a thousands separator
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a CSV is written."""
+    """The layout of a CSV."""
 
     names: list[str]
     separator: str
     decimal_comma: bool
-    floats: list[str]  # columns that can be read as floats without a detour through text
+    floats: list[str]  # columns that can be read as floats directly, without text
 
 
 def layout(file: Path, raw: Bytes) -> Layout:
@@ -50,8 +50,8 @@ def layout(file: Path, raw: Bytes) -> Layout:
     sample = dict(zip(names, fields, strict=False))
     columns = [pl.Series(values) for values in sample.values() if separator != "," and any("," in v for v in values)]
     comma = any(map(shows_decimal_comma, columns))
-    # With decimal commas polars takes points for decimal signs too: such numbers must be seen as text first, and so
-    # must those whose commas may be no decimal signs.
+    # With decimal commas polars also accepts points as decimal signs: such numbers must be read as text first, as must
+    # those whose commas may not be decimal signs.
     settled = comma and any(shows_decimal_comma(column) and not may_be_thousands(column) for column in columns)
     plain = not comma or (settled and raw.find(b".") < 0)
     floats = [name for name, values in sample.items() if plain and _is_plain_float(values, "," if comma else ".")]
@@ -59,7 +59,7 @@ def layout(file: Path, raw: Bytes) -> Layout:
 
 
 def bad_text(file: Path, data: bytes, error: UnicodeDecodeError) -> str:
-    """The problem of bytes that are no UTF-8, with their line."""
+    """The problem of bytes that are not UTF-8, with their line."""
     line = data.count(b"\n", 0, error.start) + 1
     return (
         f"{file}: line {line:,}: expected UTF-8 text, found byte 0x{data[error.start]:02x} at offset {error.start:,}. "
@@ -68,7 +68,7 @@ def bad_text(file: Path, data: bytes, error: UnicodeDecodeError) -> str:
 
 
 def _head(file: Path, raw: Bytes) -> str:
-    """The first whole lines as text; binary files and other encodings are told apart here."""
+    """The first complete lines as text; binary files and other encodings are detected here."""
     head = raw[:HEAD_BYTES]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise TableError(f"{file}: expected UTF-8 text, found UTF-16. Save it as UTF-8.")
@@ -92,7 +92,7 @@ def _records(lines: list[str], separator: str) -> Iterator[list[str]]:
 
 
 def _fit(lines: list[str], separator: str) -> tuple[bool, float, int]:
-    """How well a separator explains the first records: more than one column, even widths, many columns."""
+    """A score of how well a separator explains the first records: several columns, equal widths, many columns."""
     try:
         widths = [len(record) for record in islice(_records(lines, separator), 50)]
     except csv.Error:
@@ -114,14 +114,14 @@ def _check_names(file: Path, names: list[str]) -> None:
 
 
 def shows_decimal_comma(texts: pl.Series) -> bool:
-    """Whether all values of a column are numbers and some have a comma; the first few decide for most text."""
+    """Whether all values of a column are numbers and some have a comma; for most text the first few decide."""
     if not _are_numbers(texts.head(SAMPLE_LINES)):
         return False
     return bool(texts.str.contains(",", literal=True).any()) and _are_numbers(texts)
 
 
 def may_be_thousands(numbers: pl.Series) -> bool:
-    """Whether every comma in numbers [N] may separate thousands; True where there is none."""
+    """Whether every comma in numbers [N] may separate thousands; True without commas."""
     with_comma = dtypes.without_missing(numbers.filter(numbers.str.contains(",", literal=True)))
     return bool(with_comma.str.contains(THOUSANDS).all())
 
@@ -131,7 +131,7 @@ def _are_numbers(texts: pl.Series) -> bool:
 
 
 def _is_plain_float(sample: Sequence[str], point: str) -> bool:
-    """Whether polars can parse such a column by itself: floats or nothing, no integers (ids?), no "NA"."""
+    """Whether polars can parse such a column directly: only floats or empty, no integers (ids?), no "NA"."""
     if not any(point in value for value in sample):
         return False
     column = pl.Series(sample)

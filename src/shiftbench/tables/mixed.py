@@ -1,6 +1,6 @@
-"""Refuses text columns in which most values are numbers or dates and the others are not.
+"""Refuses text columns in which most values are numbers or dates but others are not.
 
-Used as categories they would mislead: every number would be a category, and one day would have several names. Refused:
+As categories they would be misleading: every number would be a category, and a day would have several names. Refused:
 
 - dates: at least MOSTLY_DATES of the rows, or of the distinct values, look like dates, and not all can be parsed (see
   `dates`);
@@ -24,12 +24,12 @@ from shiftbench.tables import dates, dtypes, problem
 
 MOSTLY_DATES = 0.5
 MOSTLY_NUMBERS = 0.9
-FEW_CATEGORIES = 12  # so many different numbers may well be categories
-FEW_WORDS = 10  # there are few spellings of "missing", but many codes
+FEW_CATEGORIES = 12  # up to so many different numbers may be categories
+FEW_WORDS = 10  # spellings of "missing" are few, codes are many
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 DIGITS = r"^[+-]?\d+$"
 CODE = r"^[+-]?0\d"
-DECORATED = {  # what else is a number, and what to do about it
+DECORATED = {  # further notations of numbers, with advice
     r"^[+-]?\d{1,3}([,' \u00a0\u202f]\d{3})+(\.\d+)?$|^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$": (
         "Write numbers with a decimal point and without separators of thousands, as 1234.5."
     ),
@@ -45,8 +45,8 @@ def require_uniform(
 ) -> None:
     """Check that columns used as features, targets, times or slices are not text that mostly spells numbers or dates.
 
-    labels: columns whose values are only compared with each other (clusters, groups): their dates must be written in
-        one notation. advice: what else the user can do.
+    labels: columns whose values are only tested for equality (clusters, groups): their dates must be in one notation.
+    advice: further advice for the user.
 
     Raises:
         TableError: naming every such column, with the first rows, counted from 1, and what to do.
@@ -71,10 +71,8 @@ def _label_fault(column: pl.Series) -> str:
 def _warn_of_times(column: pl.Series) -> None:
     times, days = column.n_unique(), column.dt.date().n_unique()
     if days < times:
-        text = (
-            f"column {column.name!r}: {times:,} different times on {days:,} days keep records apart by the time, not "
-        )
-        warnings.warn(TableWarning(text + "by the day. If days are meant, name a column of dates"), stacklevel=4)
+        text = f"column {column.name!r}: {times:,} different times on {days:,} days separate records by time, not "
+        warnings.warn(TableWarning(text + "by day. If days are meant, name a column of dates"), stacklevel=4)
 
 
 def _fault(column: pl.Series) -> str:
@@ -105,7 +103,7 @@ def _dates_fault(column: pl.Series, counts: pl.DataFrame) -> str:
     if not like.any() or _share(counts, like) < MOSTLY_DATES:
         return ""
     unread = texts.filter(dates.moments(texts).is_null())
-    if unread.is_empty():  # valid, but stored as text in a typed format: the types are to be corrected there
+    if unread.is_empty():  # valid dates, but stored as text in a typed format
         shown = ", ".join(map(repr, dates.shapes(texts).head(problem.MOST_LISTED)))
         return f"column {column.name!r}: expected dates, found them as text ({shown}). Store them as dates."
     other = unread.filter(~dates.like(unread))
@@ -133,7 +131,7 @@ def _numbers_fault(column: pl.Series, counts: pl.DataFrame) -> str:
         missing = column.is_not_null() & dtypes.without_missing(column).is_null()
         words = f"; no numbers in {problem.rows(missing)}" if missing.any() else ""
         if not words and texts.str.contains(DIGITS).all():
-            return ""  # whole numbers that are stored as text, in a format with types, are codes
+            return ""  # whole numbers stored as text in a typed format are codes
         return (
             f"column {column.name!r}: expected numbers, found them as text ({_example(texts)}{words}). "
             "Store them as numbers, missing ones as null."
@@ -151,6 +149,6 @@ def _example(texts: pl.Series) -> str:
 
 
 def _found(column: pl.Series, odd: pl.Series) -> str:
-    """The first odd value, how many rows hold one, and the first of these rows."""
+    """The first invalid value, the number of rows with one, and the first of these rows."""
     flags = column.str.strip_chars().is_in(odd.implode()).fill_null(value=False)
     return f"{odd[0]!r} ({int(flags.sum()):,} such, {problem.rows(flags)})"

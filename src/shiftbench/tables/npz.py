@@ -1,4 +1,4 @@
-"""NPZ archives of NumPy: arrays of one length as columns. Nothing is unpickled, and sizes are checked while packed."""
+"""NPZ archives of NumPy: arrays of equal length as columns. Nothing is unpickled; sizes are checked in advance."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shiftbench.tables import columns, dtypes, source
 
 @dataclass(frozen=True)
 class _Header:
-    """What an array says of itself before it is unpacked."""
+    """The header of an array, read before unpacking."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    size: int  # bytes of the header itself
+    size: int  # bytes of the header
 
 
 def read_npz(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """The arrays [N] in an archive, or the named ones, as columns.
 
     Raises:
-        TableError: naming every array that is not numbers, booleans or text of one dimension and one common length.
+        TableError: naming every array that is not numbers, booleans or text with one dimension and the common length.
     """
     with zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -76,7 +76,7 @@ def _fault(header: _Header, unpacked: int) -> str:
     if len(shape) != 1:
         return f"one dimension [N], found shape {shape}. Split it"
     if header.size + shape[0] * dtype.itemsize != unpacked:
-        return "the size its header says, found another. Write it again"
+        return "the size given in its header, found another. Write it again"
     return ""
 
 

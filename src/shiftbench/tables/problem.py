@@ -1,4 +1,4 @@
-"""What is wrong with a table, in words: errors of libraries as ours, and long lists cut short."""
+"""Messages about tables: errors of libraries converted to ours, and abbreviated lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shiftbench.errors import TableError, first_line
 
 MOST_LISTED = 5
 POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-# What libraries raise at damaged input; of NumPy's headers, which are read as Python, also what its parser raises.
+# Raised by libraries for damaged input; NumPy's headers are parsed as Python, so errors of its parser are included.
 UNREADABLE = (
     OSError, EOFError, ValueError, RuntimeError, OverflowError, MemoryError, csv.Error, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, SyntaxError, tokenize.TokenError, TypeError, KeyError, struct.error, *POLARS,
@@ -28,7 +28,7 @@ UNREADABLE = (
 
 @contextmanager
 def reading(file: Path, kind: str) -> Iterator[None]:
-    """Whatever a library raises in this block, as a TableError that names the file; it must not be a named pipe."""
+    """Convert library errors in this block to a TableError that names the file; refuses files that are not regular."""
     if odd := files.irregular(file):
         raise TableError(f"{file}: expected a regular file, found {odd}. Write it to a file first.")
     try:
@@ -46,19 +46,19 @@ def reading(file: Path, kind: str) -> Iterator[None]:
 
 
 def few(problems: list[str]) -> list[str]:
-    """The first problems, and how many there are besides."""
+    """The first problems, and the number of further ones."""
     rest = len(problems) - MOST_LISTED
     return problems[:MOST_LISTED] + ([f"… and {rest:,} more like these."] if rest > 0 else [])
 
 
 def listed(values: pl.Series) -> str:
-    """How many values there are, and the first of them."""
+    """The number of values, and the first of them."""
     shown = ", ".join(map(repr, values.head(MOST_LISTED)))
     return f"{len(values):,} ({shown}{', …' if len(values) > MOST_LISTED else ''})"
 
 
 def rows(flags: pl.Series) -> str:
-    """The numbers, from 1, of the first rows that are flagged."""
+    """The numbers, from 1, of the first flagged rows."""
     places = (flags.arg_true() + 1).to_list()
     shown = ", ".join(f"{place:,}" for place in places[:MOST_LISTED])
     return f"row {shown}" if len(places) == 1 else f"rows {shown}{', …' if len(places) > MOST_LISTED else ''}"

@@ -1,4 +1,4 @@
-"""Tables read from files of any format; the first bytes must be what the suffix says."""
+"""Reads tables from files of any supported format; the first bytes must agree with the suffix."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def read_table(
 ) -> pl.DataFrame:
     """The table in a file: .csv .tsv .txt .jsonl (also packed: .gz, .zst), .parquet, .arrow, .feather or .npz.
 
-    Text columns become integers, floats, booleans, dates or datetimes (UTC where an offset is given) if every
+    Text columns become integers, floats, booleans, dates or datetimes (in UTC if an offset is given) if every
     value allows it; numbers with leading zeros stay text. Separator and decimal sign of a CSV are detected.
     In formats with types, text that spells dates becomes dates (but not a column called `id`); other text is text.
 
     Args:
         path: the file.
         columns: the only columns to read, in this order; all if None.
-        retype: whether text in Parquet and Arrow may become dates; not in files that this package wrote.
+        retype: whether text in Parquet and Arrow may become dates; False for files that this package wrote.
 
     Raises:
-        TableError: if the file is missing, empty, damaged or not what its suffix says, or lacks a column.
+        TableError: if the file is missing, empty, damaged or does not match its suffix, or lacks a column.
 
     Warns:
-        TableWarning: words that were taken as missing, and dates that were not written as 2021-01-31.
+        TableWarning: for words read as missing, and for dates in other notations than 2021-01-31.
     """
     file = Path(path)
     kind = _format(file)
@@ -61,7 +61,7 @@ def read_table(
 
 @contextmanager
 def reading_notes() -> Iterator[list[str]]:
-    """A list that holds, after the block, what `read_table` warned about how values were read; nothing else is kept."""
+    """Collect the warnings of `read_table` on how values were read into a list; other warnings pass through."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TableWarning)
@@ -74,7 +74,7 @@ def reading_notes() -> Iterator[list[str]]:
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The key-value metadata that `write_table` put into a Parquet file."""
+    """The key-value metadata that `write_table` stored in a Parquet file."""
     file = Path(path)
     with problem.reading(file, "Parquet"):
         found = pl.read_parquet_metadata(file)
@@ -82,7 +82,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _format(file: Path) -> str:
-    """Which of FORMATS a file is: its suffix says so, and its first bytes must not say otherwise."""
+    """The format of a file by its suffix, which its first bytes must not contradict."""
     held = _held(file)
     suffix = Path(file.stem).suffix if file.suffix in (".gz", ".zst") else file.suffix
     said = FORMATS.get(suffix.lower())
@@ -98,7 +98,7 @@ def _format(file: Path) -> str:
 
 
 def _held(file: Path) -> str:
-    """What the first bytes of a file say that it holds: a format, a packing, or else text."""
+    """The content of a file by its first bytes: a format, a compression, or else text."""
     if not file.is_file() and not files.irregular(file):
         near = difflib.get_close_matches(file.name, _siblings(file), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
@@ -119,7 +119,7 @@ def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
     column_names.require_plain(known, where=str(file))
     column_names.require_names(known, columns or (), where=str(file))
     wanted = None if columns is None else list(columns)
-    # A folder called "year=2020" above the file must not add a column.
+    # A parent folder called "year=2020" must not add a column.
     return pl.read_parquet(file, columns=wanted, glob=False, hive_partitioning=False)
 
 

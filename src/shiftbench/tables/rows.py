@@ -1,4 +1,4 @@
-"""Rows by id: every id is there once, and tables are lined up by it, never by the order of their rows."""
+"""Rows by id: ids are unique, and tables are aligned by id, never by the order of their rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
     """The ids [N] of the rows as text; row numbers from 1 if `column` is None.
 
     Raises:
-        TableError: if the column is absent or not text or whole numbers, or an id is missing, empty or used twice.
+        TableError: if the column is missing or not text or whole numbers, or an id is missing, empty or repeated.
     """
     return native_ids(frame, column, where=where).cast(pl.String)
 
 
 def id_column(frame: pl.DataFrame, named: str | None) -> str | None:
-    """The column of ids: the one named, else `id` where its values can serve, else None for row numbers."""
+    """The column of ids: the given one, else `id` if its values are valid ids, else None for row numbers."""
     if named is not None or "id" not in frame.columns or unusable_id(frame, named):
         return named
     return "id"
 
 
 def unusable_id(frame: pl.DataFrame, named: str | None) -> str:
-    """Why a column `id` that nobody named cannot serve, so that row numbers do; empty where there is no such column."""
+    """Why a column `id` that was not chosen explicitly has no valid ids; empty without such a column."""
     if named is not None or "id" not in frame.columns:
         return ""
     try:
@@ -41,9 +41,9 @@ def unusable_id(frame: pl.DataFrame, named: str | None) -> str:
 
 
 def native_ids(frame: pl.DataFrame, column: str | None, *, where: str) -> pl.Series:
-    """The ids [N] of the rows: Int64 where they are whole numbers, as row numbers are, and text where not.
+    """The ids [N] of the rows: Int64 for whole numbers, such as row numbers, else text.
 
-    Ten million numbers take a tenth of the room and of the time of their texts.
+    Ten million numbers take a tenth of the memory and of the time of their texts.
 
     Raises:
         TableError: as `ids`.
@@ -62,7 +62,7 @@ def line_up(
     where: str,
     extra: Literal["error", "drop"] = "error",
 ) -> pl.DataFrame:
-    """The rows of `frame` in the order of `wanted_ids`; rows nobody asked for are an error, or dropped.
+    """The rows of `frame` in the order of `wanted_ids`; surplus rows are an error, or dropped.
 
     column: of the ids; row numbers from 1 if None.
 
@@ -71,7 +71,7 @@ def line_up(
     """
     wanted = pl.Series("id", wanted_ids)
     found, problems = _ids(frame, column, where)
-    if not wanted.dtype.is_integer() or not found.dtype.is_integer():  # numbers meet numbers, all else meets as text
+    if not wanted.dtype.is_integer() or not found.dtype.is_integer():  # unless both are numbers, compare as text
         wanted, found = wanted.cast(pl.String), found.cast(pl.String)
     if not _is_unique(wanted):
         repeated = problem.listed(_repeated(wanted))
@@ -120,7 +120,7 @@ def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series
 def _native(column: pl.Series) -> pl.Series:
     if column.dtype.is_integer():
         numbers = column.cast(pl.Int64, strict=False)
-        if numbers.null_count() == column.null_count():  # not so beyond 64 bits
+        if numbers.null_count() == column.null_count():  # fails beyond 64 bits
             return numbers
     return column.cast(pl.String)
 
@@ -134,7 +134,7 @@ def _is_unique(values: pl.Series) -> bool:
         numbers = values.to_numpy()
         if (numbers[1:] > numbers[:-1]).all():
             return True
-    # Distinct hashes are distinct values, and counting integers is faster than counting text.
+    # Distinct hashes imply distinct values, and counting integers is faster than counting text.
     return values.hash().n_unique() == len(values) or values.n_unique() == len(values)
 
 

@@ -1,9 +1,9 @@
-"""Output that is one file: it takes the place of what the same command wrote, and of nothing else.
+"""Output of a single file: it replaces only a file that the same command wrote.
 
-A hidden file beside it, its note, says what made it and holds its size and its SHA-256. The note is written before the
-file is moved into place and lists the earlier file, too, until the command ends: after a kill either file is known to
-be ours, and the same command goes on.
-Parts of files are made in a folder of their own beside it, so that the next command knows what a killed one has left.
+A hidden file beside it, its note, records the command, the size and the SHA-256. The note is written before the file is
+moved into place and also lists the earlier file until the command ends: after a kill either file is known to be ours,
+and the same command continues.
+Temporary files are made in a folder of their own beside it, so that the next command knows what a killed one has left.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ FORMAT = "shiftbench output file 1"
 
 @aborts.left
 def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> Iterator[bool]:
-    """While the block runs it may write a file, in the place of an earlier one if that may be overwritten.
+    """Allow the block to write a file, replacing an earlier one if that may be overwritten.
 
-    Yields whether it may overwrite what belongs to the file as well: `overwrite`, or this command was killed here.
+    Yields whether the block may also overwrite what belongs to the file: `overwrite`, or this command was killed here.
 
     Args:
         path: the file.
-        made_by: what tells the files of this command from all others.
+        made_by: an identifier of the command.
         overwrite: whether an earlier file of this command may be replaced.
-        inputs: what the block reads.
+        inputs: files that the block reads.
 
     Raises:
-        SettingsError: if there is a folder, a file that may not be overwritten or was not written by this command as
-            it is now, one of the inputs, or a file of an output folder; if another process is writing the file.
+        SettingsError: if `path` is a folder, a file that may not be overwritten or was not written by this command or
+            was changed since, one of the inputs, or a file of an output folder; if another process is writing it.
     """
     _require_no_folder(path)
     with staging(path):
@@ -53,7 +53,7 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
             with files.before_move(path, announce):
                 yield overwrite or goes_on
         except BaseException:
-            with suppress(OSError):  # on a full disk the note stays as it is, and lists either file
+            with suppress(OSError):  # on a full disk the note is unchanged, and lists both files
                 _undo(path, note, before, earlier)
             raise
         if (announced := _noted(note)) and announced.unfinished:
@@ -62,7 +62,7 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
 
 
 def _undo(path: Path, note: Path, before: _Noted | None, earlier: Entry | None) -> None:
-    """After an error, remove what was made, or restore the note of the earlier file if that is still there."""
+    """After an error, remove the new file, or restore the note of the earlier file if that still exists."""
     made = _noted(note)
     if made is None or not made.unfinished:
         return
@@ -75,12 +75,12 @@ def _undo(path: Path, note: Path, before: _Noted | None, earlier: Entry | None) 
 
 
 def require_file(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
-    """Refuse what `replacing` does, without writing anything."""
+    """Run the checks of `replacing` without writing anything."""
     _require_no_folder(path)
     note = _note(path)
     if (note.is_symlink() or note.exists()) and _noted(note) is None:
         raise SettingsError(
-            f"{note}: expected nothing there, since what is noted of the file beside it has that name, found something "
+            f"{note}: expected nothing there, since the record of the file beside it has that name, found something "
             "else. Move it away, or choose another --out."
         )
     if not (path.exists() or path.is_symlink()):
@@ -122,7 +122,7 @@ def _is_ours(path: Path, made_by: str) -> bool:
 
 
 def _is_unfinished(path: Path, made_by: str) -> bool:
-    """Whether this command was killed after it had moved the file into place, and before its end."""
+    """Whether this command was killed between moving the file into place and its end."""
     noted = _noted(_note(path))
     if noted is None or not noted.unfinished or not _is_ours(path, made_by):
         return False
@@ -135,10 +135,10 @@ def _note(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Noted:
-    """What is noted of a file.
+    """The note of a file.
 
-    entry: the file as it was, or is to be, written. unfinished: whether the command has not ended. earlier: until then,
-    the file whose place it takes.
+    entry: the file that was, or will be, written. unfinished: whether the command has not ended. earlier: until then,
+    the file that it replaces.
     """
 
     made_by: str
@@ -147,7 +147,7 @@ class _Noted:
     earlier: Entry | None = None
 
     def entries(self) -> list[Entry]:
-        """The file as it may be."""
+        """The possible states of the file."""
         return [self.entry, *([self.earlier] if self.earlier else [])]
 
     def write(self, note: Path) -> None:
@@ -159,7 +159,7 @@ class _Noted:
 
 
 def _noted(note: Path) -> _Noted | None:
-    """What is noted of a file, if it is a note of ours."""
+    """The note of a file, if it is one of ours."""
     try:
         value = json.loads(files.read_text(note))
         if note.is_symlink() or value["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The bytes of a text file, plain or packed with gzip or zstd, and never more of them than fit into memory."""
+"""The bytes of a text file, plain or compressed with gzip or zstd, limited to what fits into memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from shiftbench.executor import memory
 
 Bytes = bytes | mmap.mmap
 
-UNKNOWN_MEMORY = 12 * 2**30  # bytes that are taken to be free where the system does not say
-COPIES = 3  # of what is unpacked: the bytes, the columns made of them, and what is made of these
-LINE_BYTES = 24  # that a line takes at least, as a row of one column
+UNKNOWN_MEMORY = 12 * 2**30  # bytes assumed to be free if the system does not tell
+COPIES = 3  # of unpacked data: the bytes, the columns made from them, and results made from these
+LINE_BYTES = 24  # minimum memory of a line, as a row of one column
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-ZSTD_BLOCK = 128 * 2**10  # bytes that a compressed block of zstd unpacks to, at most
+ZSTD_BLOCK = 128 * 2**10  # maximum unpacked bytes of a compressed zstd block
 
 
 def source(file: Path) -> tuple[Path | bytes, Bytes]:
-    """What polars is to read (the file, or its unpacked bytes) and a view of the same bytes.
+    """The input for polars (the file, or its unpacked bytes) and a view of the same bytes.
 
     Raises:
-        TableError: if the file is empty once unpacked, or is larger then than the free memory allows.
+        TableError: if the unpacked file is empty, or larger than the free memory allows.
     """
     with file.open("rb") as opened:
         raw = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
@@ -39,27 +39,27 @@ def source(file: Path) -> tuple[Path | bytes, Bytes]:
 
 
 def unpacked_limit() -> int:
-    """The most bytes that a packed file may unpack to: a share of the free memory."""
+    """The maximum unpacked size of a file in bytes: a share of the free memory."""
     free = memory.available()
     return (UNKNOWN_MEMORY if free is None else free) // COPIES
 
 
 def too_large(file: Path, found: str, limit: int) -> str:
-    """The problem of a file that unpacks to more than a limit."""
+    """The problem of a file whose unpacked size exceeds a limit."""
     return (
-        f"{file}: expected at most {limit:,} bytes once unpacked, found {found}. Memory has no "
-        "room for more: split it, or write it as Parquet."
+        f"{file}: expected at most {limit:,} bytes once unpacked, found {found}. More does not "
+        "fit into memory: split it, or write it as Parquet."
     )
 
 
 def require_rows_fit(file: Path, raw: Bytes) -> None:
-    """Make sure that a text of mostly line ends does not become more rows than fit into memory.
+    """Check that a text of mostly line ends does not become more rows than fit into memory.
 
     Raises:
-        TableError: if it would.
+        TableError: if it does.
     """
     limit = unpacked_limit()
-    if len(raw) * LINE_BYTES <= limit:  # whatever is in it
+    if len(raw) * LINE_BYTES <= limit:  # fits even if every byte is a line
         return
     array, step = np.frombuffer(raw, dtype=np.uint8), 2**24
     lines = sum(int(np.count_nonzero(array[start : start + step] == 10)) for start in range(0, len(raw), step))
@@ -89,13 +89,13 @@ def _unzstd(file: Path, raw: Bytes) -> bytes:
 
 
 def _zstd_bound(raw: Bytes) -> int:
-    """The most bytes that zstd frames can unpack to, by the headers of their blocks (RFC 8878, section 3.1.1).
+    """An upper bound on the unpacked bytes of zstd frames, from the headers of their blocks (RFC 8878, section 3.1.1).
 
-    The size that a frame may declare is not trusted: unpackers compare it only when they are done.
+    The size declared by a frame is not trusted, since decompressors compare it only at the end.
     """
     size = place = 0
     while place < len(raw):
-        if 0x184D2A50 <= _number(raw, place, 4) <= 0x184D2A5F:  # a frame to be skipped
+        if 0x184D2A50 <= _number(raw, place, 4) <= 0x184D2A5F:  # a skippable frame
             place += 8 + _number(raw, place + 4, 4)
             continue
         descriptor = _number(raw, place + 4, 1)

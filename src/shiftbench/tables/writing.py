@@ -1,4 +1,4 @@
-"""Tables written whole or not at all."""
+"""Writes tables, whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
     """Write a table whole or not at all, by suffix: .csv, .csv.gz, .parquet (zstd) or .jsonl.
 
     Raises:
-        TableError: if the suffix is another one, metadata is given for anything but Parquet, or writing fails.
+        TableError: for another suffix, metadata for anything but Parquet, or a write error.
     """
     target = Path(path)
     suffix = "".join(target.suffixes[-2:]) if target.suffix == ".gz" else target.suffix
@@ -38,15 +38,15 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {frame.height:,} rows, found: {first_line(error)}. "
-            "Check that the folder may be written to and has room; nothing was left behind."
+            "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None
     return target
 
 
 def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None) -> None:
     """Write a table to a path of any name, in the format of one of SUFFIXES."""
-    # Polars takes no names that are not UTF-8, but open files. Neither name nor time goes into the gzip header:
-    # the same table gives the same bytes.
+    # Polars does not accept names that are not UTF-8, but it accepts open files. The gzip header has neither name nor
+    # time, so that equal tables give equal bytes.
     with target.open("wb") as file:
         if suffix == ".parquet":
             frame.write_parquet(file, compression="zstd", metadata=metadata)

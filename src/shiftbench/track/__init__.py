@@ -1,4 +1,4 @@
-"""What a track of a benchmark is: the contract, and the options that its commands take."""
+"""The contract of a track of a benchmark, and the options of its commands."""
 
 from __future__ import annotations
 

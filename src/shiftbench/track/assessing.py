@@ -1,4 +1,4 @@
-"""Reports on predictions files for a track that somebody else made: scored, assessed, and drawn where it can be."""
+"""Reports on existing predictions files for a track: scored, assessed, and with pictures if the track has them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def assess(
     progress: Progress | None = None,
     **changes: Any,
 ) -> list[Result]:
-    """Reports on predictions files by name, together if there are several, for each task that they are of.
+    """Make a report on predictions files, joint if there are several, for each of their tasks.
 
     Args:
-        track: whose predictions they are.
-        predictions: name → file, in the form that the track reads.
-        truth: what they are scored against: a prepared folder, or whatever else the track takes.
-        tasks: whose errors may be reported.
-        options: seed and assessment; the rest has no effect.
-        cores, progress: of the bootstrap, and told how far it is.
-        changes: of the report's `shiftbench.Options`, such as its title or its threshold.
+        track: the track of the predictions.
+        predictions: name → file, in the track's format.
+        truth: the ground truth: a prepared folder, or another form that the track accepts.
+        tasks: the tasks that may be reported.
+        options: seed and assessment; other options have no effect.
+        cores: for the bootstrap. progress: called with its progress.
+        changes: to the report's `shiftbench.Options`, such as its title or its threshold.
 
     Raises:
-        ShiftbenchError: with all that is wrong with the files.
+        ShiftbenchError: listing the problems of all files.
     """
     say, results = progress or silent, []
     for scored in track.score_files(predictions, truth, tasks, progress=progress):

@@ -1,4 +1,4 @@
-"""A track of a benchmark as one frozen value; all that knows its data lies in its own folder in `tracks/`."""
+"""A track of a benchmark as one frozen value; everything about its data lies in its own folder in `tracks/`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from shiftbench.scored import Records, Scored
 from shiftbench.settings import SPLITS, Assessment
 from shiftbench.track.option import Option
 
-MANIFEST = "manifest.json"  # of a prepared folder, written last: where it is, the rest is complete
-LONGEST_NAME = 64  # of a test set: folders and figures are called after it
-COMMANDS = ("example", "prepare", "run", "import", "show")  # those that take options of a track's own
+MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
+LONGEST_NAME = 64  # of a test set: folders and figures are named after it
+COMMANDS = ("example", "prepare", "run", "import", "show")  # commands for which a track may declare options
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted and how it is judged: `name` is that of its reports' task, `target` a column, `unit` its unit.
+    """What is predicted and how it is scored. `name` is the task's name in reports, `target` a column, `unit` its unit.
 
     threshold: the largest acceptable error, as in the papers.
     """
@@ -41,9 +41,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A folder of partitions ready for a run; `origin` says whose data these are ("official", "made-up …", …).
+    """A folder of partitions ready for a run; `origin` describes the source of the data ("official", "made-up …", …).
 
-    counts: records of each partition. unused: of none, by reason. notes: what to know about the data.
+    counts: records of each partition. unused: records in no partition, by reason. notes: remarks on the data.
     """
 
     folder: Path
@@ -55,9 +55,9 @@ class Prepared:
 
 @dataclass(frozen=True)
 class BatchJob:
-    """Work that was left to a batch system: the script to submit, or None if nothing is left but to end the work.
+    """Work left to a batch system: the script to submit, or None if only the last step remains.
 
-    The same command without its executor ends the work.
+    The same command without its executor completes the work.
     """
 
     script: Path | None
@@ -65,13 +65,13 @@ class BatchJob:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a user chooses of a run; None and empty where the track decides.
+    """A user's choices for a run; None or empty values leave the choice to the track.
 
-    methods: only these of the preset's. members: of each ensemble. test_sets: name → path of further records to be
-    scored on. rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
+    methods: a subset of the preset's. members: of each ensemble. test_sets: name → path of further records to score.
+    rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
 
     Raises:
-        SettingsError, UnknownNameError: for test sets without a name of their own, or an invalid assessment.
+        SettingsError, UnknownNameError: for test sets with invalid or taken names, or an invalid assessment.
     """
 
     preset: str
@@ -95,12 +95,12 @@ class RunOptions:
         self.assessment(Assessment())
 
     def assessment(self, usual: Assessment) -> Assessment:
-        """How predictions are scored: as usual but for what is said."""
+        """The assessment: `usual` with the user's changes."""
         said: dict[str, Any] = {"rule": self.rule, "replicates": self.replicates, "kind": self.kind}
         return replace(usual, **{name: value for name, value in said.items() if value is not None})
 
     def preset_of(self, whole: bool) -> str:
-        """The preset as a recipe tells it: `whole` is whether every one of its methods takes part."""
+        """The preset as shown in a recipe; `whole`: whether all of its methods take part."""
         return self.preset if whole and self.members is None else f"{self.preset}, in part"
 
 
@@ -111,8 +111,8 @@ class Run(Protocol):
         self, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
         progress: Progress | None,
     ) -> list[Result]:  # fmt: skip
-        """The reports of all tasks, in their order. All is written below `folder`, where an earlier run may have
-        begun.
+        """The reports of all tasks, in their order. Output goes below `folder`, which may contain an interrupted
+        run.
         """
 
 
@@ -120,9 +120,9 @@ class Run(Protocol):
 class ScoredFiles:
     """Predictions files scored against the ground truth by the error of one task.
 
-    task: whose error it is. parts: the records of each split, and the systems scored on them in the order of the files.
-    options: how a report on them is made: its title, units, threshold and recipe. notes: what to know about files and
-    data. source: anything that the track's `pictures` draws from.
+    task: the task. parts: the records of each split, and the systems scored on them in the order of the files.
+    options: title, units, threshold and recipe of the report. notes: remarks on files and data. source: input for the
+    track's `pictures`.
     """
 
     task: Task
@@ -138,19 +138,19 @@ class ScoreFiles(Protocol):
     def __call__(
         self, predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
     ) -> list[ScoredFiles]:
-        """The scores of files by name against `truth`, for each of the tasks that the files are of, one at least.
+        """The scores of files by name against `truth`, for each task that the files have predictions of, at least one.
 
-        Raises ShiftbenchError with all that is wrong.
+        Raises ShiftbenchError listing all problems.
         """
 
 
 @dataclass(frozen=True)
 class Example:
-    """Made-up data of the official form.
+    """Made-up data in the official format.
 
     write: (path, rows, seed, progress, **options) makes them and returns their path; rows is None for the track's own
-    number. name: of the file or folder by default. unit: what `rows` counts. is_folder: whether they are a folder.
-    notes: (path) what to know about the data that were written, a line each.
+    number. name: default name of the file or folder. unit: what `rows` counts. is_folder: whether they are a folder.
+    notes: (path) remarks on the written data, one per line.
     """
 
     write: Callable[..., Path]
@@ -162,10 +162,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Import:
-    """Data of another benchmark that become data of the track.
+    """Conversion of another benchmark's data to the track's format.
 
-    name: whose data, as on the command line. about: what becomes of them, one sentence. write: (source, folder, *,
-    progress, **options) writes them, goes on where it was stopped, and returns what to say, a line each.
+    name: of the format on the command line. about: one sentence on the result. write: (source, folder, *, progress,
+    **options) writes the data, resumes an interrupted import, and returns messages, one per line.
     """
 
     name: str
@@ -177,8 +177,8 @@ class Import:
 class Show:
     """Drawing one file of a track's data.
 
-    draw: (file, folder, *, progress, **options) draws it and returns the pictures by what they show. about: what the
-    file is. metavar: its name in the help.
+    draw: (file, folder, *, progress, **options) draws it and returns the pictures by content. about: a description of
+    the file. metavar: its name in the help.
     """
 
     draw: Callable[..., Mapping[str, Path]]
@@ -188,20 +188,20 @@ class Show:
 
 @dataclass(frozen=True, kw_only=True)
 class Track:
-    """A track: its tasks, its methods, and how its data are made, prepared, run, scored and drawn.
+    """A track: its tasks, its methods, and functions that make, prepare, run, score and draw its data.
 
     name: on the command line, a package below `tracks` or another package's. tasks: its errors. presets: name → names
-    of the methods of each, the usual preset first. example: made-up data.
-    prepare: (source, folder, *, experiment, progress, **options) checks what was downloaded or made and writes a
+    of its methods, the default preset first. example: made-up data.
+    prepare: (source, folder, *, experiment, progress, **options) checks downloaded or made-up data and writes a
     prepared folder; `experiment` only if there are `experiments`. Returns a `Prepared`, or a `BatchJob`.
-    open_prepared: what a prepared folder holds. run: fits, predicts and assesses. score_files: scores predictions.
-    options: command (of `COMMANDS`) → options that it takes of this track alone.
-    spreads: commands whose work can be spread over processes or machines. Their functions take `executor` and
-    `workers`, see `shiftbench.executor.Executor.of`; they go on where they were cut off, and `prepare` also takes
-    `overwrite`: whether to discard what was begun in another way.
-    experiments: names of the ways to partition the data, the canonical one first. archives: what can be fetched, the
-    usual one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records to
-    look at, and notes on those that cannot be drawn. paper: tables and figures with runs beside what is printed.
+    open_prepared: reads a prepared folder. run: fits, predicts and assesses. score_files: scores predictions.
+    options: command (one of `COMMANDS`) → its options for this track.
+    spreads: commands whose work can be distributed over processes or machines. Their functions take `executor` and
+    `workers`, see `shiftbench.executor.Executor.of`; they resume interrupted work, and `prepare` also takes
+    `overwrite`: whether to discard work begun with other settings.
+    experiments: names of the partitions of the data, the canonical one first. archives: that can be fetched, the
+    default one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records
+    worth looking at, and notes on those that cannot be drawn. paper: tables and figures, with runs beside print.
 
     Raises:
         SettingsError: naming each part that is missing or invalid.
@@ -234,23 +234,23 @@ class Track:
         return tuple(dict.fromkeys(name for names in self.presets.values() for name in names))
 
     def score(self, predictions: Path, truth: Path, task: Task, *, name: str = "") -> list[tuple[Records, Scored]]:
-        """Errors and uncertainties of one predictions file against the ground truth, for each split that it is about.
+        """Errors and uncertainties of one predictions file against the ground truth, for each split that it covers.
 
         Args:
-            predictions: a file in the form that the track reads.
-            truth: a prepared folder, or whatever else the track scores against.
-            task: whose error it is.
-            name: what the system is called; by default the file's name without its ending.
+            predictions: a file in the track's format.
+            truth: a prepared folder, or another ground truth that the track accepts.
+            task: the task.
+            name: of the system; by default the file's name without its extension.
 
         Raises:
-            ShiftbenchError: with all that is wrong with the files.
+            ShiftbenchError: listing the problems of all files.
         """
         (scored,) = self.score_files({name or predictions.stem: predictions}, truth, [task])
         return [(records, systems[0]) for records, systems in scored.parts]
 
 
 def _problems(track: Track) -> Iterator[str]:
-    """What is missing in a track, or invalid."""
+    """Missing or invalid parts of a track."""
     if not track.name or files.name_of(track.name) != track.name:
         yield "name: expected letters, digits, dashes and underscores."
     for part in ("tasks", "presets"):

@@ -1,4 +1,4 @@
-"""An option that a command takes of one track: declared by the track, shown and checked by the command line."""
+"""An option of a command for one track: declared by the track, shown and checked by the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TYPES = (str, int, float, bool, Path)
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a track's own. Its value arrives at the track's function as a keyword argument, if it is given.
+    """An option declared by a track. If given, its value is passed to the track's function as a keyword argument.
 
     name: of the keyword argument, and with dashes of the option. type: of the value; a `bool` is a switch with its
-    opposite (`--gif`, `--no-gif`). help: what it is for, one sentence. default: what holds without it, as text.
+    opposite (`--gif`, `--no-gif`). help: its purpose, one sentence. default: the behaviour without it, as text.
     repeatable: whether it may be given several times; the value is then a tuple. metavar: of the value in the help.
-    choices: the only values there are. least: the smallest number. flag: the option itself, where it is not named
-    after the argument.
+    choices: the allowed values. least: the smallest allowed number. flag: the option itself, if it is not named after
+    the argument.
 
     Raises:
         SettingsError: if any of these is invalid.
@@ -43,18 +43,18 @@ class Option:
             known = ", ".join(each.__name__ for each in TYPES)
             problems.append(f"option {self.name!r}: expected one of the types {known}, found {self.type!r}.")
         if not self.help.strip():
-            problems.append(f"option {self.name!r}: expected help, found none. Say what it is for.")
+            problems.append(f"option {self.name!r}: expected help, found none. Describe its purpose.")
         if problems:
             raise SettingsError(*problems)
 
     @property
     def word(self) -> str:
-        """The option as it is written on the command line."""
+        """The option as written on the command line."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
     @property
     def explained(self) -> str:
-        """Its help, with the choices and what holds without it."""
+        """The help, with choices and default."""
         known = f": {', '.join(self.choices)}" if self.choices else ""
         default = f" [{self.default}]" if self.default else ""
         return f"{self.help.rstrip('.')}{known}{default}."

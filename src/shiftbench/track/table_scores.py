@@ -1,4 +1,4 @@
-"""Predictions files scored against tables: a prepared folder of partitions, or one table of the same columns."""
+"""Scores predictions files against tables: a prepared folder of partitions, or one table with the same columns."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class TableTruth:
-    """What the ground truth of a track of tables is. Its tasks are called `regression` and `classification`.
+    """The ground truth of a track of tables. Its tasks are called `regression` and `classification`.
 
-    track, title: the track's name, and as reports call it. open_prepared: what a prepared folder holds. clusters:
+    track, title: the track's name, and its title in reports. open_prepared: reads a prepared folder. clusters:
     columns whose combinations are resampled together. slices: columns to break scores down by. rule: of retention.
     """
 
@@ -48,17 +48,17 @@ class TableTruth:
     def score_files(
         self, predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
     ) -> list[ScoredFiles]:
-        """The scores of predictions files by name, for the one of the tasks that they are of.
+        """The scores of predictions files by name, for their common task.
 
         Args:
-            predictions: name → file, as `shiftbench predict` and runs write them.
-            truth: a prepared folder, of which each part is scored that the files are about; or one table.
-            tasks: those that the files may be of.
-            progress: told how many files are read.
+            predictions: name → file, as written by `shiftbench predict` and runs.
+            truth: a prepared folder, of which the parts that the files cover are scored; or one table.
+            tasks: the tasks that the files may have.
+            progress: called with the number of files read.
 
         Raises:
-            ShiftbenchError: with all that is wrong with the files: of another task, records without a prediction,
-                targets that are not those that they were made for, and others.
+            ShiftbenchError: listing the problems of all files, such as another task, records without a prediction, or
+                predictions made for other targets.
         """
         read = _read(predictions, progress)
         task = _task(read, predictions, tasks)
@@ -85,7 +85,7 @@ class TableTruth:
         return [ScoredFiles(task, found.parts, options, (*dict.fromkeys(notes), *found.notes))]
 
     def _of_table(self, read: Mapping[str, Predictions], paths: Mapping[str, Path], truth: Path, task: Task) -> _Found:
-        """All predictions on the rows of a table that they are about."""
+        """All predictions, on the rows of a table that they cover."""
         recorded = {str(each.metadata.get("id_column") or "id") for each in read.values()}
         wanted = {task.target, "shifted", *recorded, *self.clusters, *self.slices}
         table = _table(truth, wanted)
@@ -108,7 +108,7 @@ class TableTruth:
         return _Found(truth.name, [(joined.records, joined.systems)], recipe)
 
     def _of_folder(self, read: Mapping[str, Predictions], paths: Mapping[str, Path], truth: Path, task: Task) -> _Found:
-        """Predictions on the evaluated parts of a prepared folder that they are about, as a run scores its own."""
+        """Predictions on the evaluated parts of a prepared folder that they cover, scored as in a run."""
         prepared, manifest = self.open_prepared(truth), read_manifest(truth)
         frame = self._records(truth, prepared, task)
         rows = {name: _rows(frame["id"], each) for name, each in read.items()}
@@ -152,7 +152,7 @@ class TableTruth:
         return _Found(prepared.origin, parts, recipe, tuple(notes))
 
     def _records(self, folder: Path, prepared: Prepared, task: Task) -> pl.DataFrame:
-        """What scoring needs of the evaluated records with a target: id, part, target, clusters and slices."""
+        """The columns needed for scoring of evaluated records with a target: id, part, target, clusters and slices."""
         columns = list(dict.fromkeys(("id", task.target, *self.clusters, *self.slices)))
         frames = [
             tables.read_table(folder / f"{part}.parquet", columns=columns, retype=False).with_columns(part=pl.lit(part))
@@ -167,7 +167,7 @@ class TableTruth:
 
 @dataclass(frozen=True)
 class _Found:
-    """Scores of files on a ground truth: of whose data, split by split, and what a recipe and a reader are told."""
+    """Scores of files on a ground truth: the data's origin, the scores by split, the recipe and notes."""
 
     origin: str
     parts: list[tuple[Records, list[Scored]]]
@@ -176,7 +176,7 @@ class _Found:
 
 
 def _read(paths: Mapping[str, Path], progress: Progress | None) -> dict[str, Predictions]:
-    """The predictions in files, or all that is wrong with them."""
+    """The predictions in files; raises with the problems of all files."""
     read, problems = dict[str, Predictions](), list[str]()
     for name, path in paths.items():
         try:
@@ -191,7 +191,7 @@ def _read(paths: Mapping[str, Path], progress: Progress | None) -> dict[str, Pre
 
 
 def _task(read: Mapping[str, Predictions], paths: Mapping[str, Path], tasks: Sequence[Task]) -> Task:
-    """The task that all files are of."""
+    """The common task of all files."""
     kinds = {
         name: "regression" if isinstance(each.ensemble, Gaussian) else "classification" for name, each in read.items()
     }
@@ -205,7 +205,7 @@ def _task(read: Mapping[str, Predictions], paths: Mapping[str, Path], tasks: Seq
 
 
 def _table(path: Path, wanted: set[str]) -> pl.DataFrame:
-    """The wanted columns that a table has; of Parquet no others are read."""
+    """The wanted columns that a table has; no others are read from Parquet."""
     if path.suffix.lower() != ".parquet":
         table = tables.read_table(path)
         return table.select(name for name in table.columns if name in wanted)
@@ -219,7 +219,7 @@ def _roles(rules: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(ids: pl.Series, predicted: Predictions) -> Index:
-    """The place of each record's prediction, or -1."""
+    """The position of each record's prediction, or -1."""
     given = pl.DataFrame({"id": pl.Series(predicted.ids, dtype=pl.String)}).with_row_index("row")
     wanted = pl.DataFrame({"id": ids.cast(pl.String)})
     joined = wanted.join(given, on="id", how="left", maintain_order="left")
@@ -234,7 +234,7 @@ def _require_whole(
     frame: pl.DataFrame, kept: Flags, rows: Mapping[str, Index], read: Mapping[str, Predictions],
     paths: Mapping[str, Path],
 ) -> None:  # fmt: skip
-    """Raise PredictionsError for records without a prediction, but for files that say that they leave some out."""
+    """Raise PredictionsError for records without a prediction, except in files declared to leave some out."""
     problems = []
     for name, order in rows.items():
         missing = np.flatnonzero(kept & (order < 0))

@@ -219,7 +219,7 @@ def test_only_official_data_are_said_to_compare():
         for table in paper.tables([made(systems=("DNN",), origin=origin)]):
             if table.number != "Table 16":
                 assert words in table.caption
-                assert ("do not compare" in table.caption) is (origin != SYNTHETIC)
+                assert ("are not comparable" in table.caption) is (origin != SYNTHETIC)
                 assert any("apart in the median" in note for note in table.notes) is (
                     origin == SYNTHETIC and bool(table.columns)
                 )

@@ -285,7 +285,7 @@ def test_official_files_are_only_warned_of_their_units(divided, tmp_path, as_pub
 
 
 def test_a_prepared_folder_is_not_prepared_again(whole, tmp_path):
-    with pytest.raises(TableError, match="found a folder that is prepared already"):
+    with pytest.raises(TableError, match="found a folder that is already prepared"):
         prepare(whole.folder, tmp_path / "again")
 
 

@@ -311,9 +311,9 @@ def test_tables_of_other_data_say_that_print_does_not_compare():
         for table in paper.tables([made(origin=origin)]):
             if table.columns:
                 assert words in table.caption
-                assert "do not compare" in table.caption
+                assert "are not comparable" in table.caption
     for table in paper.tables([made(origin=OFFICIAL)]):
-        assert "compare with ours" not in table.caption
+        assert "comparable with ours" not in table.caption
 
 
 def test_another_unit_is_said():

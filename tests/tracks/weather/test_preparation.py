@@ -64,7 +64,7 @@ def test_only_what_is_no_partition_of_its_own_is_prepared(whole, tmp_path):
             for file in whole.folder.iterdir():
                 if file.name != "manifest.json":
                     (source / file.name).write_bytes(file.read_bytes())
-        with pytest.raises(TableError, match="expected data to prepare, found a folder that is prepared already"):
+        with pytest.raises(TableError, match="expected data to prepare, found a folder that is already prepared"):
             prepare(source, tmp_path / "again")
 
 
