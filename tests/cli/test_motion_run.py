@@ -60,7 +60,7 @@ def tiny() -> Iterator[None]:
         return drawn(*given, error=error, count=1, **words) if error[1] == "nats" else []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shiftbench.methods.trajectories.presets.PRESETS", {"quick": TINY, "paper": TINY})
+        patch.setattr("shiftbench.tracks.motion.baselines.presets.PRESETS", {"quick": TINY, "paper": TINY})
         patch.setattr(plots, "save", lambda _report, _folder: [])
         paper = dataclasses.replace(definition.TRACK.paper, figures=lambda _reports, _folder: [])
         replace_track(patch, definition.TRACK, paper=paper)
@@ -112,11 +112,9 @@ def report_of(folder: Path, name: str) -> Report:
 def forbid_networks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """From now on nothing may be trained or predicted; what was all the same."""
     calls: list[str] = []
-    monkeypatch.setattr("shiftbench.methods.trajectories.member.train", lambda *_, **__: calls.append("train"))
-    for name in ("plans", "mixtures"):
-        monkeypatch.setattr(
-            f"shiftbench.methods.trajectories.answers.{name}", lambda *_, what=name, **__: calls.append(what)
-        )
+    for place in ("member.train", "answers.predict"):
+        name = f"shiftbench.methods.trajectories.{place}"
+        monkeypatch.setattr(name, lambda *_, what=place, **__: calls.append(what))
     return calls
 
 

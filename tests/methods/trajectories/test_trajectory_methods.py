@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import threading
 import zlib
@@ -16,8 +15,8 @@ from shiftbench.ensembles import Mixture
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
 from shiftbench.executor import memory
 from shiftbench.methods import checkpoint
-from shiftbench.methods.trajectories import answers, cloning, imitative, member, output_buffer, presets, vector
-from shiftbench.methods.trajectories.settings import PlannerSettings
+from shiftbench.methods.trajectories import answers, fitting, member, output_buffer
+from shiftbench.methods.trajectories.settings import CloningSettings, PlannerSettings, VectorSettings
 from tests.methods.trajectories.made_up import made_up
 
 TRAIN, DEV, TEST = made_up(120, seed=1), made_up(32, seed=2), made_up(21, seed=3)
@@ -26,19 +25,15 @@ SMALL = {
     "least_scale_m": 0.02, "plans_per_member": 3,
 }  # fmt: skip
 SETTINGS = {
-    "cloning": cloning.Settings(generation="teacher_forcing", epochs=6, **SMALL),
-    "imitative": imitative.Settings(epochs=6, **SMALL),
-    "vector": vector.Settings(
+    "cloning": CloningSettings(generation="teacher_forcing", epochs=6, **SMALL),
+    "imitative": PlannerSettings(epochs=6, **SMALL),
+    "vector": VectorSettings(
         members=2, batch=24, learning_rate=5e-3, width=32, heads=4, mixing=1, layers=1, epochs=6, modes=3
     ),
 }
 NAMES = sorted(SETTINGS)
 PLANNERS = ["cloning", "imitative"]
 KINDS = ["cloning", "vector"]  # one of each kind, where the two planners run the same code
-
-
-def module(name):
-    return importlib.import_module(f"shiftbench.methods.trajectories.{name}")
 
 
 def short(name, **changes):
@@ -51,14 +46,14 @@ def fitted(tmp_path_factory):
     folders = {}
     for name in NAMES:
         folders[name] = tmp_path_factory.mktemp(name) / "fit"
-        module(name).fit(TRAIN, DEV, settings=SETTINGS[name], folder=folders[name], cores=1)
+        fitting.fit(name, TRAIN, DEV, settings=SETTINGS[name], folder=folders[name], cores=1)
     return folders
 
 
 @pytest.fixture(scope="module")
 def deep(fitted):
     """What each method predicts for TEST, by name."""
-    return {name: module(name).predict(TEST, folder=fitted[name], cores=1) for name in NAMES}
+    return {name: fitting.predict(name, TEST, folder=fitted[name], cores=1) for name in NAMES}
 
 
 def weights(folder, number=0):
@@ -68,7 +63,7 @@ def weights(folder, number=0):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_where_vehicles_go(name, fitted):
-    found = module(name).predict(DEV, folder=fitted[name], cores=1)
+    found = fitting.predict(name, DEV, folder=fitted[name], cores=1)
     trajectories = found.merged().trajectories[0] if isinstance(found, Mixture) else found.plans
     errors = np.linalg.norm(trajectories - DEV.targets[:, None], axis=-1).mean(axis=-1).min(axis=1)
     nobody = np.linalg.norm(TRAIN.targets.mean(axis=0) - DEV.targets, axis=-1).mean(axis=-1)
@@ -77,8 +72,13 @@ def test_it_learns_where_vehicles_go(name, fitted):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_members_differ_and_seeds_give_other_members(name, fitted, tmp_path):
-    other = module(name).fit(
-        TRAIN, DEV, settings=short(name, seed=1, epochs=1, members=1, batch=80), folder=tmp_path / "other", cores=1
+    other = fitting.fit(
+        name,
+        TRAIN,
+        DEV,
+        settings=short(name, seed=1, epochs=1, members=1, batch=80),
+        folder=tmp_path / "other",
+        cores=1,
     )
     first = [weights(fitted[name], 0), weights(fitted[name], 1), weights(other, 0)]
     assert all(not np.allclose(one, two) for one, two in itertools.combinations(first, 2))
@@ -89,7 +89,7 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
     settings = short(name, epochs=3, members=1, batch=80)
     if name == "cloning":
         settings = replace(settings, generation="sampling")  # random numbers in every step
-    whole = module(name).fit(TRAIN, DEV, settings=settings, folder=tmp_path / "whole", cores=1)
+    whole = fitting.fit(name, TRAIN, DEV, settings=settings, folder=tmp_path / "whole", cores=1)
     monkeypatch.setattr(checkpoint.Checkpoint, "due", True)
     looks = itertools.count(1)
 
@@ -99,11 +99,11 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
 
     folder = tmp_path / "cut"
     with pytest.raises(OSError, match="the power is gone"):
-        module(name).fit(TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=broken)
+        fitting.fit(name, TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=broken)
     assert list(folder.glob("*.ckpt"))
     steps = []
-    module(name).fit(
-        TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=lambda done, *_: steps.append(done)
+    fitting.fit(
+        name, TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=lambda done, *_: steps.append(done)
     )
     np.testing.assert_array_equal(weights(folder), weights(whole))
     assert steps[0] > 1, "only what is missing is done again"
@@ -112,7 +112,10 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
 
 def test_processes_train_the_same_members(tmp_path):
     settings = short("vector", epochs=1)
-    folders = [vector.fit(TRAIN, DEV, settings=settings, folder=tmp_path / str(cores), cores=cores) for cores in (1, 2)]
+    folders = [
+        fitting.fit("vector", TRAIN, DEV, settings=settings, folder=tmp_path / str(cores), cores=cores)
+        for cores in (1, 2)
+    ]
     for number in range(2):
         np.testing.assert_array_equal(weights(folders[0], number), weights(folders[1], number))
 
@@ -122,10 +125,10 @@ def test_processes_train_the_same_members(tmp_path):
 def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep):
     found = deep[name]
     if ensemble == "dropout":
-        found = module(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
+        found = fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1)
     order = np.random.default_rng(5).permutation(len(TEST))
-    mixed = module(name).predict(TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
-    alone = module(name).predict(TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
+    mixed = fitting.predict(name, TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
+    alone = fitting.predict(name, TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
     for key in ("trajectories", "weights" if name == "vector" else "scores"):
         np.testing.assert_allclose(getattr(mixed, key), getattr(found, key)[:, order], rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(getattr(alone, key)[:, 0], getattr(found, key)[:, order[0]], rtol=1e-4, atol=1e-3)
@@ -164,7 +167,7 @@ def test_plans_stand_member_by_member_and_each_is_made_of_its_own_noise(name, fi
 
 @pytest.mark.parametrize("name", KINDS)
 def test_virtual_members_differ_and_are_drawn_from_the_seed(name, fitted, deep):
-    found = [module(name).predict(TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
+    found = [fitting.predict(name, TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
     np.testing.assert_array_equal(found[0].trajectories, found[1].trajectories)
     assert found[0].members == deep[name].members == 2
     key = "weights" if name == "vector" else "scores"
@@ -176,8 +179,14 @@ def test_virtual_members_differ_and_are_drawn_from_the_seed(name, fitted, deep):
 def test_sampling_learns_too(tmp_path):
     settings = replace(SETTINGS["cloning"], generation="sampling", members=1, epochs=3)
     looks = []
-    cloning.fit(
-        TRAIN, DEV, settings=settings, folder=tmp_path / "a", cores=1, progress=lambda *told: looks.append(told[2])
+    fitting.fit(
+        "cloning",
+        TRAIN,
+        DEV,
+        settings=settings,
+        folder=tmp_path / "a",
+        cores=1,
+        progress=lambda *told: looks.append(told[2]),
     )
     first, last = (float(text.split("loss ")[1].split(",")[0]) for text in (looks[0], looks[-2]))
     assert last < first
@@ -190,8 +199,13 @@ def test_inputs_that_are_not_finite_are_named_with_their_request(tmp_path):
     pictures = TRAIN.pictures.copy()
     pictures[7, 1, 3, 3] = np.nan
     with pytest.raises(ArrayError, match=r"maps: expected finite numbers, found NaN or infinity in request 7\."):
-        imitative.fit(
-            replace(TRAIN, pictures=pictures), DEV, settings=short("imitative"), folder=tmp_path / "a", cores=1
+        fitting.fit(
+            "imitative",
+            replace(TRAIN, pictures=pictures),
+            DEV,
+            settings=short("imitative"),
+            folder=tmp_path / "a",
+            cores=1,
         )
 
 
@@ -199,13 +213,13 @@ def test_targets_that_are_not_known_are_counted(tmp_path):
     targets = TRAIN.targets.copy()
     targets[[3, 9], 2] = np.nan
     with pytest.raises(ArrayError, match=r"train: expected targets .* in 2 of 120 requests, first in request 3"):
-        vector.fit(replace(TRAIN, targets=targets), DEV, settings=short("vector"), folder=tmp_path / "a")
+        fitting.fit("vector", replace(TRAIN, targets=targets), DEV, settings=short("vector"), folder=tmp_path / "a")
 
 
 def test_too_few_requests_of_both_parts_are_told_at_once(tmp_path):
     none = np.arange(0)
     with pytest.raises(ArrayError, match=r"(?s)train: expected at least 2 .* found 0.*dev_in: expected at least 1"):
-        vector.fit(TRAIN.select(none), DEV.select(none), settings=short("vector"), folder=tmp_path / "a")
+        fitting.fit("vector", TRAIN.select(none), DEV.select(none), settings=short("vector"), folder=tmp_path / "a")
 
 
 def test_a_loss_that_is_not_finite_names_the_request():
@@ -217,14 +231,14 @@ def test_a_loss_that_is_not_finite_names_the_request():
 def test_other_inputs_than_those_of_the_training_are_refused(fitted):
     larger = replace(TEST, pictures=np.zeros((21, 4, 32, 32), np.float32))
     with pytest.raises(SettingsError, match=r"maps: \[4, 16, 16\] here, \[3, 16, 16\] there"):
-        imitative.predict(larger, folder=fitted["imitative"])
+        fitting.predict("imitative", larger, folder=fitted["imitative"])
 
 
 def test_no_request_and_unknown_ensembles_are_refused(fitted):
     with pytest.raises(ArrayError, match="expected at least one request to predict, found none"):
-        vector.predict(TEST.select(np.arange(0)), folder=fitted["vector"])
+        fitting.predict("vector", TEST.select(np.arange(0)), folder=fitted["vector"])
     with pytest.raises(SettingsError, match="ensemble: expected deep or dropout, found 'deap'"):
-        vector.predict(TEST, folder=fitted["vector"], ensemble="deap")
+        fitting.predict("vector", TEST, folder=fitted["vector"], ensemble="deap")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -233,8 +247,8 @@ def test_answers_that_do_not_fit_into_memory_are_refused_before_they_are_compute
     there = output_buffer.RESERVE + 20 * output_buffer.needed(*shapes)
     monkeypatch.setattr(memory, "available", lambda: there)
     with pytest.raises(ShiftbenchError, match=r"21 requests of .* bytes: expected .* Predict fewer .* at most 20 fit"):
-        module(name).predict(TEST, folder=fitted[name])
-    assert module(name).predict(TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
+        fitting.predict(name, TEST, folder=fitted[name])
+    assert fitting.predict(name, TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
 
 
 def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypatch):
@@ -253,8 +267,12 @@ def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypa
 
     threads = torch.get_num_threads()
     with pytest.raises(KeyboardInterrupt):
-        vector.predict(
-            Counted(TEST.targets, TEST.pictures, TEST.features), folder=fitted["vector"], cores=1, progress=interrupt
+        fitting.predict(
+            "vector",
+            Counted(TEST.targets, TEST.pictures, TEST.features),
+            folder=fitted["vector"],
+            cores=1,
+            progress=interrupt,
         )
     assert told == [(done, 21, f"{done} of 21 requests") for done in (1, 2, 3)]
     assert len(read) < 10
@@ -263,33 +281,35 @@ def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypa
 
 
 def test_dropout_of_a_network_without_any_is_refused(tmp_path):
-    folder = vector.fit(TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a")
+    folder = fitting.fit(
+        "vector", TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a"
+    )
     with pytest.raises(SettingsError, match="expected networks trained with dropout, found a rate of 0"):
-        vector.predict(TEST, folder=folder, ensemble="dropout")
+        fitting.predict("vector", TEST, folder=folder, ensemble="dropout")
 
 
 def test_another_fit_in_the_folder_is_refused(fitted):
     with pytest.raises(SettingsError, match=r"found another fit \(settings.epochs: 6 there, 2 here\)"):
-        vector.fit(TRAIN, DEV, settings=short("vector"), folder=fitted["vector"])
+        fitting.fit("vector", TRAIN, DEV, settings=short("vector"), folder=fitted["vector"])
 
 
 def test_a_damaged_member_is_named(tmp_path):
-    folder = vector.fit(TRAIN, DEV, settings=short("vector", epochs=1), folder=tmp_path / "a", cores=1)
+    folder = fitting.fit("vector", TRAIN, DEV, settings=short("vector", epochs=1), folder=tmp_path / "a", cores=1)
     (folder / "member_01.pt").write_bytes(b"nothing")
     with pytest.raises(SettingsError, match=r"member_01\.pt: expected the weights as they were written"):
-        vector.predict(TEST, folder=folder)
+        fitting.predict("vector", TEST, folder=folder)
 
 
 @pytest.mark.parametrize(
     ("settings", "values", "message"),
     [
-        (cloning.Settings, {"generation": "magic"}, "generation: expected sampling or teacher_forcing, found 'magic'"),
-        (imitative.Settings, {"hidden": 30}, "hidden: expected a multiple of 8 from 16 to 65,536, found 30"),
-        (imitative.Settings, {"checkpoint_by": "fde"}, "checkpoint_by: expected ade or nll, found 'fde'"),
-        (imitative.Settings, {"least_scale_m": 0}, "least_scale_m: expected a number above 0"),
-        (vector.Settings, {"heads": 7}, "heads: expected a divisor of the width 128, found 7"),
-        (vector.Settings, {"modez": 7}, "Did you mean 'modes'"),
-        (vector.Settings, {"batch": 1, "epochs": 0}, r"batch: expected .*, found 1\.\nepochs: expected"),
+        (CloningSettings, {"generation": "magic"}, "generation: expected sampling or teacher_forcing, found 'magic'"),
+        (PlannerSettings, {"hidden": 30}, "hidden: expected a multiple of 8 from 16 to 65,536, found 30"),
+        (PlannerSettings, {"checkpoint_by": "fde"}, "checkpoint_by: expected ade or nll, found 'fde'"),
+        (PlannerSettings, {"least_scale_m": 0}, "least_scale_m: expected a number above 0"),
+        (VectorSettings, {"heads": 7}, "heads: expected a divisor of the width 128, found 7"),
+        (VectorSettings, {"modez": 7}, "Did you mean 'modes'"),
+        (VectorSettings, {"batch": 1, "epochs": 0}, r"batch: expected .*, found 1\.\nepochs: expected"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, values, message):
@@ -297,16 +317,8 @@ def test_settings_out_of_range_are_refused(settings, values, message):
         settings.from_dict(values)
 
 
-@pytest.mark.parametrize("name", sorted(presets.PRESETS))
-def test_the_settings_of_a_preset_are_valid_and_go_through_a_file(name):
-    for entry in presets.preset(name):
-        values = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        settings = module(entry["name"]).Settings.from_dict(values)
-        assert type(settings).from_dict(settings.to_dict()) == settings
-
-
 def test_the_defaults_are_the_published_settings():
     found = PlannerSettings()
     assert (found.learning_rate, found.batch, found.epochs, found.clip, found.weight_decay) == (1e-4, 650, 100, 1.0, 0)
     assert (found.members, found.plans_per_member, found.hidden, found.checkpoint_by) == (5, 10, 512, "ade")
-    assert cloning.Settings().generation == "sampling"
+    assert CloningSettings().generation == "sampling"

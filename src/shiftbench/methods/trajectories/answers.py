@@ -26,7 +26,7 @@ from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder, member_files, training, workers
 from shiftbench.methods.determinism import one_thread
-from shiftbench.methods.trajectories import dropout, fitting, likelihood, member
+from shiftbench.methods.trajectories import dropout, likelihood, member
 from shiftbench.methods.trajectories.batch_reader import BatchReader
 from shiftbench.methods.trajectories.dataset import Rows, TrajectoryDataset
 from shiftbench.methods.trajectories.output_buffer import OutputBuffer
@@ -40,6 +40,8 @@ ENSEMBLES = ("deep", "dropout")
 NOISE, MASKS, PASSES = 1, 2, 3
 
 Output = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
+Block = Callable[[dict[str, Tensor]], Output]
 
 
 @dataclass(frozen=True)
@@ -53,57 +55,52 @@ class Member:
     planners: Sequence[PlannerNet]
 
 
-def plans(
+def predict(
     method: str,
     dataset: TrajectoryDataset,
     *,
     folder: str | os.PathLike[str],
-    cores: int | None = None,
-    progress: Progress | None = None,
-    ensemble: str = "deep",
-) -> Trajectories:
-    """Q plans of each member for each request, all scored under all members; see `cloning.predict`."""
+    cores: int | None,
+    progress: Progress | None,
+    ensemble: str,
+) -> Trajectories | Mixture:
+    """What a fit predicts for each request; see `fitting.predict`."""
     record, nets = _fitted(method, dataset, folder, ensemble)
+    kind, output = (Mixture, _mixtures) if method == "vector" else (Trajectories, _plans)
+    shapes, block = output(record, nets, ensemble)
+    buffer = OutputBuffer(len(dataset), *shapes)
+    for part in _over_blocks(dataset, record, block, cores=cores, progress=progress):
+        buffer.put(*part)
+    return kind(*buffer.members_first)
+
+
+def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
+    """The shapes of one request's plans and scores, and what computes those of a block."""
     settings = record["settings"]
     networks = _members(nets, settings, ensemble)
     each, horizon, members = settings["plans_per_member"], record["data"]["horizon"], len(networks)
-    buffer = OutputBuffer(len(dataset), (members, each, horizon, 2), (members, members * each))
 
     def block(inputs: dict[str, Tensor]) -> Output:
         keys = [zlib.crc32(picture.data) for picture in inputs["maps"].cpu().numpy()]
         drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(members)]
         return _planned(networks, inputs["maps"], drawn, shared=ensemble == "dropout")
 
-    for output in _over_blocks(dataset, record, block, cores=cores, progress=progress):
-        buffer.put(*output)
-    return Trajectories(*buffer.members_first)
+    return ((members, each, horizon, 2), (members, members * each)), block
 
 
-def mixtures(
-    method: str,
-    dataset: TrajectoryDataset,
-    *,
-    folder: str | os.PathLike[str],
-    cores: int | None = None,
-    progress: Progress | None = None,
-    ensemble: str = "deep",
-) -> Mixture:
-    """The mixture of each member for each request; see `vector.predict`."""
-    record, nets = _fitted(method, dataset, folder, ensemble)
+def _mixtures(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
+    """The shapes of one request's modes and weights, and what computes those of a block."""
+    settings = record["settings"]
     if ensemble == "dropout":
-        seed = record["settings"]["seed"]
-        nets = [dropout.masked(nets[0], [seed, MASKS, k]) for k in range(record["settings"]["members"])]
-    shape = len(nets), record["settings"]["modes"]
-    buffer = OutputBuffer(len(dataset), (*shape, record["data"]["horizon"], 2), shape)
+        nets = [dropout.masked(nets[0], [settings["seed"], MASKS, k]) for k in range(settings["members"])]
+    shape = len(nets), settings["modes"]
 
     def block(inputs: dict[str, Tensor]) -> Output:
         outputs = [net(inputs) for net in nets]
         weights = torch.stack([logarithms.double().softmax(dim=1) for _, logarithms in outputs], dim=1)
         return torch.stack([modes for modes, _ in outputs], dim=1).cpu().numpy(), weights.cpu().numpy()
 
-    for output in _over_blocks(dataset, record, block, cores=cores, progress=progress):
-        buffer.put(*output)
-    return Mixture(*buffer.members_first)
+    return ((*shape, record["data"]["horizon"], 2), shape), block
 
 
 def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
@@ -123,7 +120,7 @@ def _fitted(
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
     count = record["settings"]["members"] if ensemble == "deep" else 1
     member_files.weights(place).require(count)
-    fitting.require_inputs(record, dataset)
+    member.require_inputs(record, dataset)
     return record, [member.load(place, record, k).to(training.device()) for k in range(count)]
 
 
@@ -166,7 +163,7 @@ def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
 def _over_blocks(
     dataset: TrajectoryDataset,
     record: Mapping[str, Any],
-    block: Callable[[dict[str, Tensor]], Output],
+    block: Block,
     *,
     cores: int | None,
     progress: Progress | None,

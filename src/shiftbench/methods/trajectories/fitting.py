@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.contract import require_libraries
 from shiftbench.methods.trajectories.dataset import digest, training_problems
 
 if TYPE_CHECKING:
+    from shiftbench.ensembles import Mixture, Trajectories
     from shiftbench.methods.progress import Progress
     from shiftbench.methods.trajectories.dataset import TrajectoryDataset
     from shiftbench.methods.trajectories.settings import TrajectorySettings
@@ -30,24 +29,88 @@ Parts = tuple["TrajectoryDataset", "TrajectoryDataset"]
 
 def fit(
     method: str,
-    settings: TrajectorySettings,
-    parts: Parts,
+    train: TrajectoryDataset,
+    dev: TrajectoryDataset,
     *,
+    settings: TrajectorySettings,
     folder: str | os.PathLike[str],
-    cores: int | None,
-    progress: Progress | None,
-    overwrite: bool,
+    cores: int | None = None,
+    progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> Path:
-    """Train the networks that are missing in `folder` on (train, dev_in); see `cloning.fit`."""
+    """Train the members on `train`, keep the weights that are best on `dev`, and write them to `folder`.
+
+    Killed at any moment and called again with the same arguments, it goes on from about a minute before, and (on a CPU)
+    ends with the same weights, bit for bit, for any number of cores. The folder holds `settings.json`, and for each
+    member its weights and, written last, a file with their hash.
+
+    Args:
+        method: one of `settings.SETTINGS`.
+        train: requests [N], N >= 2, to learn from.
+        dev: requests like those of train (dev_in); of more than 10,000, a sample of 10,000 is used.
+        settings: of the method.
+        folder: a fresh folder, or that of the same fit begun earlier.
+        cores: processes at a time, one thread each, one member in each; all available ones if None. On GPUs one member
+            on each.
+        progress: called with steps done, steps in all, and a sentence.
+        overwrite: delete another fit in `folder` instead of refusing it.
+
+    Raises:
+        ArrayError: naming requests whose targets or inputs are not finite, or of another form.
+        SettingsError: if the folder is another fit's or cannot be written to, or train and dev are of other forms.
+        MissingExtraError: if PyTorch is not installed.
+        ShiftbenchError: if a loss is not finite, naming the request.
+    """
     require_torch(method)
     cores = workers.available(cores)
-    train, dev = parts
     if problems := training_problems(train, "train", least=2) + training_problems(dev, "dev_in", least=1):
         raise ArrayError(*problems)
-    record = _record(method, settings, parts)
-    place = fitted_folder.claim(folder, record, overwrite=overwrite)
+    parts = train, dev
+    place = fitted_folder.claim(folder, _record(method, settings, parts), overwrite=overwrite)
     _train_missing(place, parts, settings, cores=cores, progress=progress)
     return place
+
+
+def predict(
+    method: str,
+    dataset: TrajectoryDataset,
+    *,
+    folder: str | os.PathLike[str],
+    cores: int | None = None,
+    progress: Progress | None = None,
+    ensemble: str = "deep",
+) -> Trajectories | Mixture:
+    """The mixture of each member for each request (`vector`), or its Q plans, all scored under all members: every
+    number of members and every aggregation of robust imitative planning follow from them.
+
+    "deep": the K networks are the members. "dropout": the first network under K sets of masks, the same for all
+    requests; of plans, member k scores all under one set of its own and makes each of its Q under another, all drawn
+    from the seed. Which random numbers a plan is made of follows from the request's map, so no number depends on
+    blocks, cores or the order of the requests.
+
+    The result is held in memory: 4 bytes for each number of plans [K, N, Q, T, 2] and 8 for each score [K, N, K·Q],
+    12 KB a request with 5 members of 10 plans, 6 GB for 500,000; or of modes [K, N, D, T, 2] and each weight. Blocks
+    take little more.
+
+    Args:
+        method: one of `settings.SETTINGS`.
+        dataset: the requests [N].
+        folder: of the fit.
+        cores: blocks of requests at a time on a CPU; all cores if None.
+        progress: called with requests done, requests in all, and a sentence.
+        ensemble: see above.
+
+    Raises:
+        ArrayError: if there are no requests, or inputs are not finite.
+        SettingsError: if `folder` holds no fit of this method, members that are missing or damaged, or networks that
+            were trained on inputs of another form.
+        MissingExtraError: if PyTorch is not installed.
+        ShiftbenchError: if the result will not fit into memory, naming how many requests do: `select` so many.
+    """
+    require_torch(method)
+    from shiftbench.methods.trajectories import answers
+
+    return answers.predict(method, dataset, folder=folder, cores=cores, progress=progress, ensemble=ensemble)
 
 
 def require_torch(method: str) -> None:
@@ -59,35 +122,13 @@ def require_torch(method: str) -> None:
     require_libraries(method, ("torch",), "neural")
 
 
-def require_inputs(record: dict[str, Any], dataset: TrajectoryDataset) -> None:
-    """Check that there are requests, and that their inputs have the shapes that the networks were trained with.
-
-    Raises:
-        ArrayError: if there are none.
-        SettingsError: naming the inputs that differ.
-    """
-    if not len(dataset):
-        raise ArrayError("expected at least one request to predict, found none.")
-    found, wanted = _shapes(record, dataset), record["inputs"]
-    if found != wanted:
-        different = [
-            f"{key}: {found.get(key)} here, {wanted.get(key)} there"
-            for key in sorted(found | wanted)
-            if found.get(key) != wanted.get(key)
-        ]
-        raise SettingsError(
-            f"expected inputs of the shapes that the networks were trained with, found others "
-            f"({'; '.join(different)}). Prepare both with the same settings."
-        )
-
-
 def _record(method: str, settings: TrajectorySettings, parts: Parts) -> dict[str, Any]:
     """What distinguishes this fit from any other."""
     from shiftbench.methods.trajectories import member
 
     record: dict[str, Any] = {"method": method, "settings": settings.to_dict()}
     train, dev = parts
-    shapes = [_shapes(record, part) for part in parts]
+    shapes = [member.shapes(record, part) for part in parts]
     if shapes[0] != shapes[1]:
         raise SettingsError(f"dev_in: expected inputs of the shapes of train {shapes[0]}, found {shapes[1]}.")
     read = member.reader(record)
@@ -100,14 +141,6 @@ def _record(method: str, settings: TrajectorySettings, parts: Parts) -> dict[str
     }
     record["libraries"] = {"torch": importlib.metadata.version("torch")}
     return record
-
-
-def _shapes(record: dict[str, Any], dataset: TrajectoryDataset) -> dict[str, list[int]]:
-    """The shapes of one request's inputs by name."""
-    from shiftbench.methods.trajectories import member
-
-    inputs = member.reader(record)(dataset, np.arange(1))
-    return {name: list(values.shape[1:]) for name, values in inputs.items()}
 
 
 def _train_missing(

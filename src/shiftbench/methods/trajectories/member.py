@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from shiftbench.errors import ShiftbenchError
+from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
 from shiftbench.methods import fitted_folder, member_files, member_training
 from shiftbench.methods.training import Objective, Schedule
 from shiftbench.methods.trajectories import batch_reader, planner_net
@@ -42,14 +42,41 @@ def reader(record: Mapping[str, Any]) -> batch_reader.Read:
     return batch_reader.vectors if record["method"] == "vector" else planner_net.reader(record["settings"])
 
 
+def shapes(record: Mapping[str, Any], dataset: TrajectoryDataset) -> dict[str, list[int]]:
+    """The shapes of one request's inputs by name."""
+    return {name: list(values.shape[1:]) for name, values in reader(record)(dataset, np.arange(1)).items()}
+
+
+def require_inputs(record: Mapping[str, Any], dataset: TrajectoryDataset) -> None:
+    """Check that there are requests, and that their inputs have the shapes that the networks were trained with.
+
+    Raises:
+        ArrayError: if there are none.
+        SettingsError: naming the inputs that differ.
+    """
+    if not len(dataset):
+        raise ArrayError("expected at least one request to predict, found none.")
+    found, wanted = shapes(record, dataset), record["inputs"]
+    if found != wanted:
+        different = [
+            f"{key}: {found.get(key)} here, {wanted.get(key)} there"
+            for key in sorted(found | wanted)
+            if found.get(key) != wanted.get(key)
+        ]
+        raise SettingsError(
+            f"expected inputs of the shapes that the networks were trained with, found others "
+            f"({'; '.join(different)}). Prepare both with the same settings."
+        )
+
+
 def network(record: Mapping[str, Any], *, seed: int) -> Any:
     """A network of the fit on the CPU, with the weights that the seed leads to."""
-    settings, shapes, horizon = record["settings"], record["inputs"], record["data"]["horizon"]
+    settings, inputs, horizon = record["settings"], record["inputs"], record["data"]["horizon"]
     with member_training.seeded(seed):
         if record["method"] == "vector":
             steps = schedule(settings, record["data"]["train"], seed=seed).steps
-            return VectorNet(settings, shapes, horizon=horizon, steps=steps)
-        return PlannerNet(record["method"], settings, channels=shapes["maps"][0])
+            return VectorNet(settings, inputs, horizon=horizon, steps=steps)
+        return PlannerNet(record["method"], settings, channels=inputs["maps"][0])
 
 
 def schedule(settings: Mapping[str, Any], records: int, *, seed: int) -> Schedule:

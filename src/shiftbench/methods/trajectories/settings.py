@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,3 +88,57 @@ class PlannerSettings(TrajectorySettings):
     least_scale_m: float = positive(1e-7, 10)
     checkpoint_by: str = one_of("ade", "nll")
     plans_per_member: int = whole_number(10, 1, 1000)
+
+
+@dataclass(frozen=True)
+class CloningSettings(PlannerSettings):
+    """Settings of `cloning` beside those of all networks of maps.
+
+    Attributes:
+        generation: what a step is conditioned on in training: "sampling" (the published one) on the network's own
+            samples, "teacher_forcing" on the true positions before. Plans are sampled and scored alike after both.
+    """
+
+    generation: str = one_of("sampling", "teacher_forcing")
+
+
+@dataclass(frozen=True)
+class VectorSettings(TrajectorySettings):
+    """Settings of `vector`; no paper has them.
+
+    Attributes:
+        batch, learning_rate, weight_decay, epochs, dropout: see `TrajectorySettings`.
+        width: of tokens; a multiple of 8 from 16, and of the heads.
+        heads: of each attention.
+        mixing: blocks in which all tokens attend to each other; the expensive ones.
+        layers: blocks in which the modes attend to each other and to the tokens.
+        lines: how many polylines are seen, the nearest ones.
+        modes: D; with five members 25 modes in all, as many as are scored.
+        first_sigma_m: the standard deviation that training begins with, in metres; it ends with 1.
+    """
+
+    batch: int = whole_number(128, 2, 1_000_000)
+    learning_rate: float = positive(5e-4, 1)
+    weight_decay: float = non_negative(1e-4, 1)
+    epochs: int = whole_number(60, 1, 100_000)
+    dropout: float = non_negative(0.1, 0.9)
+    width: int = layer_width(128)
+    heads: int = whole_number(8, 1, 256)
+    mixing: int = whole_number(2, 0, 100)
+    layers: int = whole_number(3, 1, 100)
+    lines: int = whole_number(128, 1, 100_000)
+    modes: int = whole_number(5, 1, 1000)
+    first_sigma_m: float = positive(5.0, 1000)
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong with these values."""
+        found = super().problems()
+        if not found and self.width % self.heads:
+            found.append(f"heads: expected a divisor of the width {self.width}, found {self.heads}.")
+        return found
+
+
+SETTINGS: Mapping[str, type[TrajectorySettings]] = {
+    "cloning": CloningSettings, "imitative": PlannerSettings, "vector": VectorSettings,
+}  # fmt: skip
+"""The methods that predict trajectories, with the class of their settings."""

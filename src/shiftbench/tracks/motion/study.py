@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from shiftbench.assessment import Options
 from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.methods import fitted_folder
+from shiftbench.methods.trajectories import fitting
+from shiftbench.methods.trajectories.settings import SETTINGS
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
@@ -129,10 +130,9 @@ class MotionStudy(Study[Prediction, Requests]):
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a network's members to train, stopped by dev_in."""
-        module = _module(planned.method)
-        settings = module.Settings.from_dict({"task": "regression", **planned.settings})
-        module.fit(
-            *self.parts, settings=settings, folder=folder, cores=cores,
+        settings = SETTINGS[planned.method].from_dict({"task": "regression", **planned.settings})
+        fitting.fit(
+            planned.method, *self.parts, settings=settings, folder=folder, cores=cores,
             progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
         )  # fmt: skip
         return Fitted(planned, settings.to_dict(), folder)
@@ -256,10 +256,6 @@ def _test_sets(sets: Mapping[str, str], store: Store) -> Iterator[Requests]:
 # --- predictions and systems ------------------------------------------------------------------------------------------
 
 
-def _module(method: str) -> Any:
-    return importlib.import_module(f"shiftbench.methods.trajectories.{method}")
-
-
 def _predicted(
     fitted: Fitted, ensemble: Ensemble, *, records: Requests, plans: Path, cores: int, progress: Progress
 ) -> Trajectories | Mixture:
@@ -269,7 +265,7 @@ def _predicted(
     key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
     stage = f"predict {fitted.planned.name}, {ensemble}, {records.name}"
     make: Callable[[], Trajectories | Mixture] = partial(
-        _module(method).predict, records.requests, folder=fitted.folder, cores=cores, ensemble=ensemble,
+        fitting.predict, method, records.requests, folder=fitted.folder, cores=cores, ensemble=ensemble,
         progress=lambda done, total, _message: progress(stage, done, total),
     )  # fmt: skip
     return plan_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)

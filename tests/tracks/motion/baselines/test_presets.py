@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
 from shiftbench.errors import UnknownNameError
+from shiftbench.methods.trajectories.settings import SETTINGS
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.planning import AGGREGATIONS, MOST_PLANS
 
@@ -16,18 +15,17 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset):
     entries = presets.methods(preset, members=3, seed=7)
     assert [entry["name"] for entry in entries] == list(presets.METHODS)
     for entry in entries:
-        module = importlib.import_module(f"shiftbench.methods.trajectories.{entry['name']}")
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        settings = module.Settings.from_dict({"task": "regression", **own})
+        settings = SETTINGS[entry["name"]].from_dict({"task": "regression", **own})
+        assert type(settings).from_dict(settings.to_dict()) == settings
         assert (settings.members, settings.seed) == (3, 7)
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
 def test_a_preset_has_five_members_as_the_paper_if_nobody_says(preset):
     for entry in presets.methods(preset):
-        module = importlib.import_module(f"shiftbench.methods.trajectories.{entry['name']}")
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        assert module.Settings.from_dict({"task": "regression", **own}).members == 5
+        assert SETTINGS[entry["name"]].from_dict({"task": "regression", **own}).members == 5
 
 
 def test_some_of_the_methods_keep_the_order_of_the_preset():

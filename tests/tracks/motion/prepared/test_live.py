@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
-from shiftbench.methods.trajectories import vector
+from shiftbench.methods.trajectories import fitting
+from shiftbench.methods.trajectories.settings import VectorSettings
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import live, preparation
 from shiftbench.tracks.motion.prepared.live import LiveStore
@@ -184,11 +185,11 @@ def test_scenes_of_one_recording_are_one_cluster(tmp_path):
 
 
 def test_networks_learn_the_same_from_scenes_drawn_live(folder, store, alive, tmp_path):
-    settings = vector.Settings(
+    settings = VectorSettings(
         members=1, epochs=2, warmup_epochs=0, batch=4, width=16, heads=2, mixing=0, layers=1, modes=2, patience=2
     )
     answers = []
     for name, requests in (("packed", store), ("live", alive)):
-        vector.fit(requests, requests, settings=settings, folder=tmp_path / name, cores=1)
-        answers.append(vector.predict(store, folder=tmp_path / name, cores=1).trajectories)
+        fitting.fit("vector", requests, requests, settings=settings, folder=tmp_path / name, cores=1)
+        answers.append(fitting.predict("vector", store, folder=tmp_path / name, cores=1).trajectories)
     assert np.array_equal(*answers)
