@@ -11,7 +11,7 @@ from torch import nn
 
 from shiftbench.methods.trajectories import likelihood
 from shiftbench.methods.trajectories.autoregression import Decoder, linear_head, two_layer_head
-from shiftbench.methods.trajectories.encoder import MobileNetV2, channels
+from shiftbench.methods.trajectories.planner_net import MobileNetV2, channels
 from shiftbench.metrics import motion
 
 GOLDEN = dict(np.load(Path(__file__).parent / "golden.npz"))

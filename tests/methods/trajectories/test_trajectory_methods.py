@@ -15,7 +15,7 @@ from shiftbench.ensembles import Mixture
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
 from shiftbench.executor import memory
 from shiftbench.methods import checkpoint
-from shiftbench.methods.trajectories import answers, fitting, member, output_buffer
+from shiftbench.methods.trajectories import answers, fitting, member
 from shiftbench.methods.trajectories.settings import CloningSettings, PlannerSettings, VectorSettings
 from tests.methods.trajectories.made_up import made_up
 
@@ -244,7 +244,7 @@ def test_no_request_and_unknown_ensembles_are_refused(fitted):
 @pytest.mark.parametrize("name", KINDS)
 def test_answers_that_do_not_fit_into_memory_are_refused_before_they_are_computed(name, fitted, monkeypatch):
     shapes = {"cloning": ((2, 3, 25, 2), (2, 6)), "vector": ((2, 3, 25, 2), (2, 3))}[name]
-    there = output_buffer.RESERVE + 20 * output_buffer.needed(*shapes)
+    there = answers.RESERVE + 20 * answers.needed(*shapes)
     monkeypatch.setattr(memory, "available", lambda: there)
     with pytest.raises(ShiftbenchError, match=r"21 requests of .* bytes: expected .* Predict fewer .* at most 20 fit"):
         fitting.predict(name, TEST, folder=fitted[name])

@@ -17,7 +17,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.scored import Records, Scored
 from shiftbench.track import ScoredFiles, Task
 from shiftbench.tracks.motion import schema
-from shiftbench.tracks.motion.picture.galleries import galleries
+from shiftbench.tracks.motion.picture.gallery import galleries
 from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.evaluation import Evaluation, evaluation
 from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame

@@ -10,8 +10,9 @@ from shiftbench.track import BatchJob, Example, Import, Option, Prepared, Show, 
 from shiftbench.tracks.motion import argoverse2, assessing, example, picture, schema, study
 from shiftbench.tracks.motion.archives import ARCHIVES
 from shiftbench.tracks.motion.baselines import presets
+from shiftbench.tracks.motion.maps import map_settings
 from shiftbench.tracks.motion.paper import PAPER
-from shiftbench.tracks.motion.prepared import map_options, preparation, staging
+from shiftbench.tracks.motion.prepared import preparation, staging
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
 
 TASKS = tuple(Task(name, kind.title, "trajectories", kind.unit, kind.threshold) for name, kind in ERRORS.items())
@@ -46,7 +47,7 @@ def prepare(
     settings: of the feature maps, each as NAME=VALUE. executor: `slurm` only writes the script of an array.
     overwrite: whether to discard what was begun with another experiment or other settings.
     """
-    maps = map_options.settings(settings)
+    maps = map_settings.settings_of(settings)
     if overwrite:
         staging.discard_other(folder, experiment=experiment, settings=maps)
     if executor == SLURM:

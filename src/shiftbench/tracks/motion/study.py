@@ -33,7 +33,7 @@ from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import plan_files, presets
 from shiftbench.tracks.motion.baselines.answers import Prediction, constant_velocity, planned
 from shiftbench.tracks.motion.baselines.presets import VECTOR, Ensemble, Planner, every_planner, planners
-from shiftbench.tracks.motion.picture.galleries import galleries
+from shiftbench.tracks.motion.picture.gallery import galleries
 from shiftbench.tracks.motion.prepared.live import LiveStore
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions import scoring

@@ -12,7 +12,7 @@ import pytest
 
 from shiftbench.errors import ShiftbenchError
 from shiftbench.tracks.motion.argoverse2 import import_scenes
-from shiftbench.tracks.motion.argoverse2.note import parsed
+from shiftbench.tracks.motion.argoverse2.scene_making import parsed
 from shiftbench.tracks.motion.prepared.sources import recordings
 from tests.tracks.motion.argoverse2 import made
 

@@ -10,7 +10,7 @@ import pytest
 
 from shiftbench.errors import ShiftbenchError
 from shiftbench.tracks.motion.argoverse2 import read
-from shiftbench.tracks.motion.argoverse2.units import check_headings, check_velocities
+from shiftbench.tracks.motion.argoverse2.columns import check_headings, check_velocities
 from tests.tracks.motion.argoverse2 import made
 
 VELOCITY, POSITION = pl.col("velocity_x", "velocity_y"), pl.col("position_x", "position_y")

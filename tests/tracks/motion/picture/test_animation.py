@@ -8,7 +8,7 @@ from PIL import Image
 
 from shiftbench.errors import UnknownNameError
 from shiftbench.tracks.motion.picture import write_gif
-from shiftbench.tracks.motion.picture.panel import time_text
+from shiftbench.tracks.motion.picture.figure import time_text
 
 from .hostile import crossing, forecast, scenes
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from shiftbench.tracks.motion.picture.galleries import galleries
+from shiftbench.tracks.motion.picture.gallery import galleries
 from shiftbench.tracks.motion.submissions.submitted import Submission
 
 from .hostile import crossing

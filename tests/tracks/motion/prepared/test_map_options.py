@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shiftbench.errors import SettingsError
-from shiftbench.tracks.motion.maps.map_settings import CHANNELS, MapSettings
-from shiftbench.tracks.motion.prepared.map_options import settings
+from shiftbench.tracks.motion.maps.map_settings import CHANNELS, MapSettings, settings_of
 
 
 def test_no_words_are_the_usual_settings():
-    assert settings([]) == MapSettings()
+    assert settings_of([]) == MapSettings()
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_no_words_are_the_usual_settings():
     ],
 )
 def test_each_setting_has_its_word(word, expected):
-    assert settings([word]) == MapSettings(**expected)
+    assert settings_of([word]) == MapSettings(**expected)
 
 
 @pytest.mark.parametrize(
@@ -48,5 +47,5 @@ def test_each_setting_has_its_word(word, expected):
 )
 def test_words_that_are_no_settings_are_named(word, told):
     with pytest.raises(SettingsError, match=told) as caught:
-        settings([word])
+        settings_of([word])
     assert len(caught.value.problems) == 1

@@ -22,9 +22,8 @@ from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor import Executor, Job
 from shiftbench.output import alone
 from shiftbench.progress import Progress, silent
-from shiftbench.tracks.motion.argoverse2.note import Note, parsed
 from shiftbench.tracks.motion.argoverse2.reading import Settings
-from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, job_of, notes
+from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, Note, job_of, notes, parsed
 from shiftbench.tracks.motion.argoverse2.sources import Source, sources
 from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
 

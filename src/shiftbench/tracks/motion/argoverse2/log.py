@@ -15,6 +15,7 @@ from shiftbench.tracks.motion.argoverse2.columns import (
     INTEGER,
     NUMBER,
     TEXT,
+    check_reach,
     numbers,
     raise_all,
     rotations,
@@ -24,7 +25,6 @@ from shiftbench.tracks.motion.argoverse2.columns import (
 from shiftbench.tracks.motion.argoverse2.recording import HZ, LEAD, Floats, Motion, Observed, Recording, motion
 from shiftbench.tracks.motion.argoverse2.scenario import left_out
 from shiftbench.tracks.motion.argoverse2.sources import Source
-from shiftbench.tracks.motion.argoverse2.units import check_reach
 
 POSE = {"timestamp_ns": INTEGER, **dict.fromkeys(("qw", "qx", "qy", "qz", "tx_m", "ty_m", "tz_m"), NUMBER)}
 SIZES = ("length_m", "width_m", "height_m")

@@ -13,10 +13,20 @@ import numpy as np
 import polars as pl
 
 from shiftbench.tracks.motion.argoverse2 import categories
-from shiftbench.tracks.motion.argoverse2.columns import INTEGER, NUMBER, TEXT, numbers, raise_all, table, twice
+from shiftbench.tracks.motion.argoverse2.columns import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    check_headings,
+    check_reach,
+    check_velocities,
+    numbers,
+    raise_all,
+    table,
+    twice,
+)
 from shiftbench.tracks.motion.argoverse2.recording import HZ, Observed, Recording, motion, track_id
 from shiftbench.tracks.motion.argoverse2.sources import Source
-from shiftbench.tracks.motion.argoverse2.units import check_headings, check_reach, check_velocities
 
 COLUMNS = {
     "track_id": TEXT, "object_type": TEXT, "timestep": INTEGER, "position_x": NUMBER, "position_y": NUMBER,

@@ -64,30 +64,14 @@ class Settings:
             raise SettingsError(*wrong)
 
 
-def _mean(scores: Vector, axis: int, ddof: int) -> Vector:
-    return np.asarray(scores.mean(axis=axis))
-
-
-def _lower(scores: Vector, axis: int, ddof: int) -> Vector:
-    return np.asarray(scores.mean(axis=axis) - scores.std(axis=axis, ddof=ddof))
-
-
-def _upper(scores: Vector, axis: int, ddof: int) -> Vector:
-    return np.asarray(scores.mean(axis=axis) + scores.std(axis=axis, ddof=ddof))
-
-
-def _worst(scores: Vector, axis: int, ddof: int) -> Vector:
-    return np.asarray(scores.min(axis=axis))
-
-
-def _best(scores: Vector, axis: int, ddof: int) -> Vector:
-    return np.asarray(scores.max(axis=axis))
-
-
 # Model average, lower and upper quantile (mean -/+ one standard deviation), worst and best case model.
 AGGREGATIONS: Mapping[str, Callable[[Vector, int, int], Vector]] = {
-    "MA": _mean, "LQ": _lower, "UQ": _upper, "WCM": _worst, "BCM": _best,
-}  # fmt: skip
+    "MA": lambda scores, axis, ddof: np.asarray(scores.mean(axis)),
+    "LQ": lambda scores, axis, ddof: np.asarray(scores.mean(axis) - scores.std(axis, ddof=ddof)),
+    "UQ": lambda scores, axis, ddof: np.asarray(scores.mean(axis) + scores.std(axis, ddof=ddof)),
+    "WCM": lambda scores, axis, ddof: np.asarray(scores.min(axis)),
+    "BCM": lambda scores, axis, ddof: np.asarray(scores.max(axis)),
+}
 
 
 def aggregate(scores: Any, aggregation: str, *, axis: int = 0, ddof: int = 0) -> Vector:

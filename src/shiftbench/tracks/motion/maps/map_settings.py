@@ -1,15 +1,16 @@
-"""What a feature map shows: its channels, steps and size, checked once."""
+"""What a feature map shows: its channels, steps and size, checked once; as words, such as `size=400`, too."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.tracks.motion.maps.road_drawing import LAYERS
 from shiftbench.tracks.motion.scenes.frame import INTERPOLATIONS
 from shiftbench.tracks.motion.schema import PAST
@@ -21,6 +22,7 @@ GROUPS = {
 }
 CHANNELS = tuple(f"{group}.{name}" for group, names in GROUPS.items() for name in names)
 YAW_FRAMES = ("global", "agent")
+LISTS = ("channels", "history", "road_history")
 MOST_PIXELS = 2**24  # of one channel; 64 MiB
 FINEST, COARSEST = 1e-3, 1e3  # metres per pixel; finer ones lead out of float32
 
@@ -153,3 +155,47 @@ def _step_problems(settings: MapSettings) -> Iterator[str]:
                 f"{name}: expected a list of steps before T = 0, whole numbers from 0 to {PAST - 1}, at least one and "
                 f"each once, found {steps!r}."
             )
+
+
+# --- from words of the command line ----------------------------------------------------------------------------------
+
+
+def settings_of(words: Sequence[str]) -> MapSettings:
+    """Map settings from words NAME=VALUE: size=400 or 300,400, channels=0,vehicles.yaw, history=24,12,0, and so on.
+
+    Raises:
+        SettingsError: naming every setting that is unknown, given twice or out of range.
+    """
+    known = [each.name for each in fields(MapSettings)]
+    pairs = [word.partition("=") for word in words]
+    problems = [
+        f"expected NAME=VALUE, found {word!r}. Say for instance size=400."
+        for word, (_, sign, value) in zip(words, pairs, strict=True)
+        if not sign or not value.strip()
+    ]
+    said = {name.strip(): value for name, sign, value in pairs if sign and value.strip()}
+    problems += [str(UnknownNameError("map setting", name, known)) for name in said if name not in known]
+    counted = Counter(name.strip() for name, *_ in pairs)
+    problems += [f"{name}: expected it once, found it {count} times." for name, count in counted.items() if count > 1]
+    try:
+        found = MapSettings.of(**{name: _value(name, value) for name, value in said.items() if name in known})
+    except ShiftbenchError as error:
+        problems += error.problems
+    if problems:
+        raise SettingsError(*problems)
+    return found
+
+
+def _value(name: str, text: str) -> Any:
+    """A number, a list or a name; anything else is kept for the settings to refuse."""
+    listed = name in LISTS or (name == "size" and "," in text)
+    return tuple(map(_number, text.split(","))) if listed else _number(text)
+
+
+def _number(text: str) -> Any:
+    """A text as a number if it is one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text.strip()
+    return int(number) if number.is_integer() else number

@@ -12,9 +12,8 @@ import numpy as np
 from shiftbench import files
 from shiftbench.report import canvas
 from shiftbench.tracks.motion.picture import look
-from shiftbench.tracks.motion.picture.figure import finish, scene_panel
+from shiftbench.tracks.motion.picture.figure import Panel, finish, scene_panel, time_text
 from shiftbench.tracks.motion.picture.forecast import Forecast
-from shiftbench.tracks.motion.picture.panel import Panel, time_text
 from shiftbench.tracks.motion.picture.traffic import NOW
 from shiftbench.tracks.motion.scenes.scene import Scene
 from shiftbench.tracks.motion.schema import HZ, STEPS

@@ -2,22 +2,107 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shiftbench import files
 from shiftbench.report import canvas
 from shiftbench.report.style import DPI
-from shiftbench.tracks.motion.picture import look
+from shiftbench.tracks.motion.picture import look, roadway
 from shiftbench.tracks.motion.picture.forecast import Forecast
-from shiftbench.tracks.motion.picture.panel import Panel, view_of
-from shiftbench.tracks.motion.picture.view import placed, request_of
+from shiftbench.tracks.motion.picture.paths import Paths
+from shiftbench.tracks.motion.picture.roadway import Lights
+from shiftbench.tracks.motion.picture.traffic import NOW, Traffic
+from shiftbench.tracks.motion.picture.view import View, placed, request_of, request_view, scene_view
 from shiftbench.tracks.motion.scenes.scene import Scene
+from shiftbench.tracks.motion.schema import HZ, STEPS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Panel:
+    """The picture of a scene on axes.
+
+    Args:
+        axes: those of matplotlib.
+        scene: the scene.
+        view: what is seen of it.
+        asked: the tracks of the requests that are marked.
+        forecasts: what is foreseen, by track.
+    """
+
+    def __init__(
+        self, axes: Any, scene: Scene, view: View, asked: list[int], forecasts: Mapping[int, Forecast]
+    ) -> None:
+        self.axes, self.scene, self.view, self.asked = axes, scene, view, asked
+        reach = (-view.reach, view.reach)
+        axes.set(xlim=reach, ylim=reach, aspect="equal", xticks=[], yticks=[])
+        axes.grid(visible=False)
+        for spine in axes.spines.values():
+            spine.set(visible=True, color=look.KERB)
+        roadway.draw(axes, scene, view)
+        self.lights = Lights(axes, scene, view)
+        self.traffic = Traffic(axes, scene, view, asked)
+        self.paths = Paths(axes, scene, view, asked, forecasts)
+
+    @property
+    def artists(self) -> list[Any]:
+        """What changes from step to step, from bottom to top."""
+        moving = (self.lights, self.traffic, self.paths)
+        return sorted((artist for each in moving for artist in each.artists), key=lambda artist: artist.get_zorder())
+
+    def show(self, step: int, *, until: int | None = None) -> None:
+        """Show a step, 0 … 49; the truth is drawn up to the step `until`, by default up to this one."""
+        self.lights.show(step)
+        self.traffic.show(step)
+        self.paths.show(step, until=step if until is None else until)
+
+    def show_now(self) -> None:
+        """Show T = 0 with all of the truth."""
+        self.show(NOW, until=STEPS - 1)
+
+    def handles(self) -> list[Any]:
+        """Legend entries of what is in the picture but forecasts."""
+        shown = self.lights.shown | self.traffic.shown | self.paths.shown
+        shown |= {"lane"} if self.scene.road.lanes else set()
+        shown |= {"crosswalk"} if roadway.free_crosswalks(self.scene, self.view) else set()
+        return look.handles(dict.fromkeys(shown, True))
+
+    def measure(self, *, words: str = "") -> None:
+        """A scale bar below the panel, with words beside it."""
+        length = _round_length(self.view.reach / 2)
+        start, below = -self.view.reach, self.axes.get_xaxis_transform()
+        bar = {"transform": below, "color": "black", "clip_on": False, "solid_capstyle": "butt"}
+        self.axes.plot((start, start + length), (-0.022, -0.022), linewidth=2.2, **bar)
+        text = f"{length:g} m" + (f"     {words}" if words else "")
+        self.axes.text(start, -0.034, text, transform=below, va="top", fontsize="small")
+
+
+def _round_length(metres: float) -> float:
+    """The longest of 1, 2, 5, 10, 20, 50 … m that is not longer."""
+    power = 10.0 ** math.floor(math.log10(metres))
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= metres * (1 + 1e-9))
+
+
+def time_text(step: int) -> str:
+    """The time of a step beside T = 0, in seconds."""
+    seconds = (step - NOW) / HZ
+    return f"t = {'−' if seconds < 0 else '+' if seconds > 0 else ''}{abs(seconds):.1f} s"
+
+
+def view_of(scene: Scene, request: int | None, forecasts: Mapping[int, Forecast]) -> View:
+    """The surroundings of a request, wide enough for its truth and forecast, or those of all requests."""
+    if request is None:
+        return scene_view(scene, forecasts)
+    column = scene.vehicles.column(request)
+    fits = [] if column is None else [scene.vehicles.position[NOW:, column, :2]]
+    fits += [forecasts[request].trajectories] if request in forecasts else []
+    return request_view(scene, request, fits=fits)
+
 
 SIZE = (8.6, 7.1)  # inches; the legend stands beside the panel, where it covers nobody
 

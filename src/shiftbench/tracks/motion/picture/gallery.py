@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +17,8 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.style import short
 from shiftbench.report.view import clean
 from shiftbench.tracks.motion.picture import look
+from shiftbench.tracks.motion.picture.figure import Panel
 from shiftbench.tracks.motion.picture.forecast import Forecast, forecasts
-from shiftbench.tracks.motion.picture.panel import Panel
 from shiftbench.tracks.motion.picture.paths import weight_handles
 from shiftbench.tracks.motion.picture.view import NEAR_M, View, request_view
 from shiftbench.tracks.motion.scenes.scene import Scene
@@ -23,6 +26,7 @@ from shiftbench.tracks.motion.submissions.submitted import Submission
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 Lookup = Callable[[str], Scene]
 
@@ -37,6 +41,7 @@ KINDS = {
 MOST = 12
 _WIDTH, _HEIGHT = 3.05, 3.6  # of a small picture with its lines, in inches
 _LONGEST = 50  # signs of a line above a small picture
+_LONGEST_NAME = 50  # of a file, before what tells a picture from the others of its gallery
 _WORST = 4  # one in so many has a large error
 
 
@@ -168,3 +173,35 @@ def _figure(shown: list[_Shown], words: list[str]) -> Figure:
         figure.set_figheight(figure.get_figheight() + below)
         canvas.legend(figure, handles, columns)
     return figure
+
+
+def galleries(
+    scenes: Lookup, systems: Iterable[tuple[str, Submission, npt.ArrayLike]], *, error: tuple[str, str], split: str
+) -> list[Picture]:
+    """The galleries of several systems on a split, as a report carries them: each picture has a name of its own.
+
+    Args:
+        scenes, error: as `gallery`.
+        systems: name, what was predicted for N requests, and the error [N] of each.
+        split: what the requests are of, for names and captions.
+
+    Raises:
+        ShiftbenchError: as `gallery`.
+    """
+    found, taken = list[Picture](), set[str]()
+    for name, submission, errors in systems:
+        prefix = _free(f"{split}-{name}", taken)
+        made = gallery(scenes, submission, errors, error=error, system=f"{name}, {split}")
+        found += [replace(each, name=f"{prefix}-{each.name}", title=f"{each.title}: {name}") for each in made]
+    return found
+
+
+def _free(text: str, taken: set[str]) -> str:
+    """A text as the beginning of a file's name that is not taken yet; some disks do not tell A from a."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", text).lstrip("_-")[:_LONGEST_NAME] or "systems"
+    numbers = itertools.count(2)
+    name = plain
+    while name.lower() in taken:
+        name = f"{plain}-{next(numbers)}"
+    taken.add(name.lower())
+    return name
