@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ShiftbenchError, UnknownNameError
-from shiftbench.tracks.motion.partitions import RULES, matching, partition_of, partitions, tag_counts
+from shiftbench.tracks.motion.partitions import RULES, partition_of, partitions, tag_counts
 from shiftbench.tracks.motion.scenes import tag_files
 from shiftbench.tracks.motion.schema import (
     COUNTS,
@@ -77,20 +77,11 @@ def test_no_scenes_make_empty_partitions(part):
     assert all(len(places) == 0 for places in partitions([], part).values())
 
 
-def test_parts_rules_and_tags_that_are_none_are_named():
+def test_parts_and_rules_that_are_unknown_are_named():
     with pytest.raises(UnknownNameError, match=r"Unknown part 'dev_in'\. Did you mean 'dev'\?"):
         partition_of(SceneTags(), "dev_in")
     with pytest.raises(UnknownNameError, match=r"Unknown rule 'canon'\. Did you mean 'canonical'\?"):
         partitions([SceneTags()], "dev", rule="canon")
-    with pytest.raises(UnknownNameError, match=r"Unknown tag 'city'\..*track"):
-        matching(EVERY, city=[City.MOSCOW])
-
-
-def test_filters_keep_what_has_an_allowed_value_in_every_tag():
-    chosen = matching(EVERY, track=[City.MOSCOW, City.MODIIN], precipitation=(each for each in [Precipitation.SNOW]))
-    assert [EVERY[place].track for place in np.flatnonzero(chosen)] == [City.MOSCOW, City.MODIIN]
-    assert matching(EVERY).all()
-    assert not matching(EVERY, sun_phase=[SunPhase.DAYLIGHT]).any()
 
 
 def test_counts_have_the_form_of_the_published_ones():

@@ -7,7 +7,7 @@ The figure and the counts of Table 19 keep sleet in the shifted evaluation data;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -66,21 +66,6 @@ def partitions(tags: Iterable[SceneTags], part: str, *, rule: str = "canonical")
     found = [partition_of(each, part, rule=rule) for each in tags]
     names = [name for name in PARTITIONS if name.split("_")[0] == part]
     return {name: np.flatnonzero([each == name for each in found]) for name in names}
-
-
-def matching(tags: Sequence[SceneTags], **allowed: Iterable[Tag]) -> npt.NDArray[np.bool_]:
-    """Which of N scenes have one of the allowed values in every tag named: `track=[City.MOSCOW]`; bool [N].
-
-    Raises:
-        UnknownNameError: for a tag that scenes do not have.
-    """
-    chosen = np.ones(len(tags), dtype=np.bool_)
-    for key, values in allowed.items():
-        if key not in SCENE_TAGS:
-            raise UnknownNameError("tag", key, SCENE_TAGS)
-        wanted = frozenset(values)
-        chosen &= np.fromiter((getattr(each, key) in wanted for each in tags), dtype=np.bool_, count=len(tags))
-    return chosen
 
 
 def tag_counts(tags: Iterable[SceneTags], maneuvers: Iterable[Maneuver] = ()) -> dict[str, dict[str, int]]:

@@ -96,22 +96,6 @@ def test_no_rows_give_empty_arrays(store):
     assert store.select([]).targets.shape == (0, 25, 2)
 
 
-def test_requests_are_found_by_their_ids(store):
-    ids = store.requests["id"].to_list()
-    chosen = store.select([9, 2, 4])
-    assert chosen.rows([ids[4], ids[9], ids[4]]).tolist() == [2, 0, 2]
-    np.testing.assert_array_equal(store.rows(ids), np.arange(len(store)))
-    assert store.rows([]).tolist() == []
-    with pytest.raises(ArrayError, match=r"expected those of 3 requests, .* found 1 that are none of them \('x/1'\)"):
-        chosen.rows([ids[9], "x/1"])
-
-
-@pytest.mark.parametrize("ids", [[1], [None], None, 5, "x/1", b"x/1", [["x/1"]], np.array([0.5])], ids=str)
-def test_ids_that_are_no_texts_are_refused(store, ids):
-    with pytest.raises(ArrayError, match=r"ids: expected a list of texts, each 'scene/track', found "):
-        store.rows(ids)
-
-
 def test_folders_that_are_no_paths_are_refused_and_texts_are_paths(folder):
     assert len(Store.open(str(folder))) == 18
     with pytest.raises(ShiftbenchError, match=r"expected a path, found 'None' \(NoneType\)"):

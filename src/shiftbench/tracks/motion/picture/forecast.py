@@ -14,9 +14,10 @@ from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene
 from shiftbench.tracks.motion.submissions.requests import shown
 from shiftbench.tracks.motion.submissions.submitted import Submission
-from shiftbench.tracks.motion.submissions.truth import FRAMES
 
 Floats = npt.NDArray[np.float64]
+
+FRAMES = ("agent", "global")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import ArrayError, TableError
+from shiftbench.errors import TableError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import vector_codec
 from shiftbench.tracks.motion.prepared.indices import row_numbers
@@ -126,23 +126,6 @@ class Store:
         self._shards.each(places, "vectors", lambda data, row: vector_codec.unpack(data, found, row))
         return found
 
-    def rows(self, ids: Sequence[str]) -> Places:
-        """The rows of requests by their ids, "scene/track", in the order given.
-
-        Raises:
-            ArrayError: naming ids that no request of this store has, or that are no list of texts.
-        """
-        known = self.requests.lazy().select("id").with_row_index("row")
-        asked = pl.LazyFrame({"id": _texts(ids)}, schema={"id": pl.String})
-        found = asked.join(known, on="id", how="left", maintain_order="left").collect()
-        if (missing := found.filter(pl.col("row").is_null())).height:
-            named = ", ".join(map(repr, missing["id"][:3]))
-            raise ArrayError(
-                f"ids: expected those of {len(self):,} requests, as 'scene/track', found {missing.height:,} that are "
-                f"none of them ({named})."
-            )
-        return found["row"].to_numpy().astype(np.int64)
-
     def select(self, rows: Rows) -> Store:
         """Some of these requests, by their numbers in this store or as N flags; tables read once serve both.
 
@@ -155,12 +138,3 @@ class Store:
         """Places in the folder of rows of this store."""
         places: Places = self._places[row_numbers(rows, len(self))]
         return places
-
-
-def _texts(ids: Any) -> list[str]:
-    """Ids that are a list of texts."""
-    whole = isinstance(ids, str | bytes) or not isinstance(ids, Iterable)
-    listed = [ids] if whole else list(ids)
-    if wrong := listed[:1] if whole else [each for each in listed if not isinstance(each, str)]:
-        raise ArrayError(f"ids: expected a list of texts, each 'scene/track', found {str(wrong[0])[:60]!r}.")
-    return listed

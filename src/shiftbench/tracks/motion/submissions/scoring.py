@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -39,15 +39,15 @@ ERRORS = {"cnll": ErrorKind("cNLL", "nats", 25.0), "weighted_ade": ErrorKind("we
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def line_up(submission: Submission, truth: Truth, *, extra: Literal["error", "drop"] = "error") -> Submission:
-    """The predictions for the requests of the truth, in its order; others are an error, or dropped.
+def line_up(submission: Submission, truth: Truth) -> Submission:
+    """The predictions for the requests of the truth, in its order.
 
     Raises:
         PredictionsError: naming all of: requests without a prediction, scenes and tracks nobody asked for, and an
             `is_ood` that contradicts the truth (false everywhere is taken as unsaid).
     """
     found = _Match(submission, truth)
-    if problems := found.problems(extra):
+    if problems := found.problems():
         raise PredictionsError(*problems)
     order = found.rows.to_numpy()
     return submission if np.array_equal(order, np.arange(len(submission))) else submission.select(order)
@@ -55,7 +55,7 @@ def line_up(submission: Submission, truth: Truth, *, extra: Literal["error", "dr
 
 def misfits(requests: Requests, truth: Truth) -> list[str]:
     """All that `line_up` would refuse, of requests whose predictions are wrong themselves; some may come twice."""
-    return _Match(requests, truth).problems("error")
+    return _Match(requests, truth).problems()
 
 
 class _Match:
@@ -72,7 +72,7 @@ class _Match:
         self.wanted = key_frame(truth.scene_ids, truth.track_ids)
         self.rows = self.wanted.join(keys, on=KEY, how="left", maintain_order="left")["row_right"]
 
-    def problems(self, extra: Literal["error", "drop"]) -> list[str]:
+    def problems(self) -> list[str]:
         problems = []
         if self.rows.null_count():
             where = named(self.rows.is_null().arg_true().to_numpy().astype(np.intp), self.truth.name)
@@ -80,9 +80,8 @@ class _Match:
                 f"expected a prediction for each request, found none for {where}. Predict them; or, if they are in no "
                 "partition, name prepared data, which leave them out."
             )
-        if extra == "error":
-            surplus = self.keys.join(self.wanted, on=KEY, how="anti", maintain_order="left")
-            problems += _surplus_problems(surplus, self.wanted, self.given)
+        surplus = self.keys.join(self.wanted, on=KEY, how="anti", maintain_order="left")
+        problems += _surplus_problems(surplus, self.wanted, self.given)
         return problems + _shift_problems(self.given.is_ood, self.rows, self.truth)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.check import Flags
-from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, UnknownNameError
+from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError
 from shiftbench.metrics.modes import Floats, named
 from shiftbench.scored import Labels
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
@@ -20,7 +20,6 @@ from shiftbench.tracks.motion.schema import FUTURE, City, Maneuver, Precipitatio
 from shiftbench.tracks.motion.submissions.requests import Ids, Tracks, request_name, shown
 from shiftbench.tracks.motion.submissions.submitted import Submission
 
-FRAMES = ("agent", "global")
 NO_MANEUVER = "none"
 
 
@@ -80,20 +79,14 @@ class Truth:
         )
 
 
-def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolation: str = "published") -> Truth:
-    """The ground truth of the valid requests of scenes, in their order.
+def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
+    """The ground truth of the valid requests of scenes, in their order, each in its agent's frame.
 
-    Args:
-        scenes: read one after another; nothing of a scene but its truth is kept.
-        frame: "agent" or "global", whichever the predictions are in. Distances do not depend on it.
-        interpolation: of the agent's state at T = 0, as in `frame.latest_state`.
+    Scenes are read one after another; nothing of a scene but its truth is kept.
 
     Raises:
         ShiftbenchError: naming scenes that come twice and agents without a state at T = 0; no valid request at all.
-        UnknownNameError: an unknown frame or interpolation.
     """
-    if frame not in FRAMES:
-        raise UnknownNameError("frame", frame, FRAMES)
     ids: list[str] = []
     asked: list[tuple[SceneTags, Request]] = []
     targets: list[Floats] = []
@@ -105,9 +98,8 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
             ids.append(scene.id)
             asked.append((scene.tags, request))
             try:
-                targets.append(_target(scene, request, frame=frame, interpolation=interpolation))
-            except UnknownNameError:
-                raise
+                path = ground_truth(scene, request.track_id)
+                targets.append(transformed(path, agent_frame(scene, request.track_id).to_agent))
             except ShiftbenchError as error:
                 problems += error.problems
     if problems := problems + _scene_problems(seen, len(ids)):
@@ -120,13 +112,6 @@ def truth_of_scenes(scenes: Iterable[Scene], *, frame: str = "agent", interpolat
         None if None in shifted else np.array(shifted, dtype=np.bool_),
         slices(asked),
     )
-
-
-def _target(scene: Scene, request: Request, *, frame: str, interpolation: str) -> Floats:
-    path = ground_truth(scene, request.track_id)
-    if frame != "agent":
-        return path
-    return transformed(path, agent_frame(scene, request.track_id, interpolation=interpolation).to_agent)
 
 
 def _scene_problems(seen: Counter[str], valid: int) -> list[str]:
