@@ -17,8 +17,8 @@ from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.executor import processes
 from shiftbench.output import alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
-from shiftbench.tracks.motion.prepared import preparation, request_table, scene_paths, shard_making, staging
-from shiftbench.tracks.motion.prepared.manifest import read_manifest
+from shiftbench.tracks.motion.prepared import preparation, request_table, shard_making, staging
+from shiftbench.tracks.motion.prepared.manifest import read_manifest, scene_file
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.scenes.scene import scene_of, write_scene
 from tests.tracks.motion import made_parts
@@ -414,4 +414,4 @@ def test_where_scenes_lie_may_be_damaged(prepared, tmp_path):
     for said in ("5", '{"train": 5}'):
         (folder / "scenes.json").write_text(said)
         with pytest.raises(TableError, match=r"scenes.json: expected where the parts lie, found others"):
-            scene_paths.scene_file(folder, "train/000/a.pb")
+            scene_file(folder, "train/000/a.pb")

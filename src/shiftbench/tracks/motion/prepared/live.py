@@ -17,8 +17,13 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources, vector_codec
-from shiftbench.tracks.motion.prepared.indices import row_numbers
-from shiftbench.tracks.motion.prepared.request_table import REQUEST, request_rows, usable_requests, with_recordings
+from shiftbench.tracks.motion.prepared.request_table import (
+    REQUEST,
+    request_rows,
+    row_numbers,
+    usable_requests,
+    with_recordings,
+)
 from shiftbench.tracks.motion.prepared.shard_plan import plain
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
 from shiftbench.tracks.motion.scenes import protobuf

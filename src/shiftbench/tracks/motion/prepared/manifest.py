@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from shiftbench import files
 from shiftbench.errors import TableError
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, read_json
 from shiftbench.tracks.motion.schema import PARTITIONS
 
 MANIFEST = "manifest.json"
+PLACES = "scenes.json"  # where the scenes lie: not part of the data, for they may be moved
 SHA256 = 64  # characters
 _MOST_LISTED = 3
 _WORDS: dict[Any, str] = {str: "text", list: "a list", dict: "an object"}
@@ -112,3 +114,26 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size if path.is_file() else None
     except OSError:
         return None
+
+
+def write_places(folder: Path, parts: Mapping[str, str]) -> None:
+    """Note part → folder of its scenes; scenes unpacked from archives have no folder."""
+    files.write_json(folder / PLACES, dict(parts))
+
+
+def scene_file(folder: Path, file: str) -> Path:
+    """Where a scene of a prepared folder lies; `file` is what its table of requests calls it.
+
+    Raises:
+        TableError: if that is not known, since the scenes came in an archive, or it is there no more.
+    """
+    part, _, rest = file.partition("/")
+    known = read_json(folder / PLACES) if (folder / PLACES).is_file() else {}
+    if not isinstance(known, dict) or not isinstance(known.get(part, ""), str):
+        raise TableError(f"{folder / PLACES}: expected where the parts lie, found others. Prepare the data again.")
+    if part not in known:
+        raise TableError(f"{file}: expected to know where this scene lies, found data that came in an archive.")
+    path = Path(known[part]) / rest
+    if not path.is_file():
+        raise TableError(f"{path}: expected a scene of the prepared data, found nothing there. Were the scenes moved?")
+    return path

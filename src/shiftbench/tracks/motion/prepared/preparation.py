@@ -25,8 +25,8 @@ from shiftbench.track import Prepared
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import RULES
-from shiftbench.tracks.motion.prepared import scene_checks, scene_paths, sources, staging
-from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest
+from shiftbench.tracks.motion.prepared import scene_checks, sources, staging
+from shiftbench.tracks.motion.prepared.manifest import MANIFEST, read_manifest, write_places
 from shiftbench.tracks.motion.prepared.request_table import with_recordings
 from shiftbench.tracks.motion.prepared.shard_making import WORK
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, SCENES_PER_SHARD, Begun, Plan, read_json
@@ -228,7 +228,7 @@ def _finish(work: _Work) -> Prepared:
         }
         for number, note in enumerate(notes)
     ]
-    scene_paths.write(folder, work.parts)
+    write_places(folder, work.parts)
     files.write_json(folder / MANIFEST, _manifest(work, counted) | {"shards": shards, "requests": _table(folder)})
     return _cleaned(folder)
 

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import ShiftbenchError, UnknownNameError
+from shiftbench.errors import ArrayError, ShiftbenchError, UnknownNameError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
 from shiftbench.tracks.motion.schema import FUTURE
 from shiftbench.tracks.motion.submissions import truth
 
+Rows = npt.NDArray[np.int64]
 NO_FUTURE = "requests whose vehicle is not there at all 25 future steps"
 NO_PAST = "requests whose vehicle has no state at T = 0"
 
@@ -73,3 +75,25 @@ def request_rows(
             }
         )
     return rows
+
+
+def row_numbers(rows: Any, count: int) -> Rows:
+    """Rows [B] among `count` requests as numbers, from numbers in any order or `count` flags.
+
+    Raises:
+        ArrayError: for invalid rows.
+    """
+    expected = f"rows: expected whole numbers from 0 to {count - 1}, or {count} flags"
+    try:
+        asked = np.asarray(rows)
+    except ValueError:
+        raise ArrayError(f"{expected}, found lists of different lengths.") from None
+    if asked.dtype == np.bool_ and asked.shape == (count,):
+        asked = np.flatnonzero(asked)
+    if asked.ndim == 1 and not asked.size:
+        return np.empty(0, np.int64)
+    whole = asked.dtype.kind in "iu"
+    if asked.ndim != 1 or not whole or asked.min() < 0 or asked.max() >= count:
+        found = f"{asked.min()} to {asked.max()}" if whole and asked.size else str(asked.dtype)
+        raise ArrayError(f"{expected}, found {found} of shape {asked.shape}.")
+    return asked.astype(np.int64)

@@ -14,9 +14,9 @@ import polars as pl
 from shiftbench.errors import TableError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import vector_codec
-from shiftbench.tracks.motion.prepared.indices import row_numbers
+from shiftbench.tracks.motion.prepared.manifest import scene_file
 from shiftbench.tracks.motion.prepared.prepared_shards import Places, PreparedShards
-from shiftbench.tracks.motion.prepared.scene_paths import scene_file
+from shiftbench.tracks.motion.prepared.request_table import row_numbers
 from shiftbench.tracks.motion.prepared.vector_codec import Vectors
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
