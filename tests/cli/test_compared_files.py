@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench.files import sha256
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 
@@ -136,3 +137,32 @@ def test_one_file_named_twice_is_nothing_to_compare(shiftbench: Shiftbench, tmp_
     said = shiftbench("compare", "a.csv", "./a.csv", *QUICK)
     assert said.code == 2
     assert "expected different files to compare, found one more than once (a.csv)" in " ".join(said.err.split())
+
+
+def test_files_of_one_name_are_told_apart_in_the_recipe(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        other = errors_table().with_columns(error=pl.col("error") * len(folder))
+        other.select("id", "error", "uncertainty").write_csv(tmp_path / folder / "p.csv")
+    said = shiftbench("compare", "first/p.csv", "second/p.csv", *QUICK)
+    assert said.code == 0, said.err
+    files = Report.load(tmp_path / "c" / "report.json").recipe["files"]
+    assert files == {name: sha256(tmp_path / name) for name in ("first/p.csv", "second/p.csv")}
+
+
+def test_reports_of_one_command_are_not_replaced_by_another(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        errors_table().select("id", "error", "uncertainty").write_csv(tmp_path / name)
+    commands = {
+        "assess": ("assess", "a.csv", *QUICK[:2]),
+        "compare": ("compare", "a.csv", "b.csv", *QUICK[:2]),
+        "report": ("report", "assess/report.json"),
+    }
+    for command, words in commands.items():
+        assert shiftbench(*words, "--out", command).code == 0
+    for folder in commands:
+        for command in {"assess", "compare"} - {folder}:
+            before = sha256(tmp_path / folder / "report.html")
+            said = shiftbench(*commands[command], "--out", folder, "--overwrite")
+            assert (said.code, sha256(tmp_path / folder / "report.html")) == (2, before)
+            assert f"found one of `shiftbench {folder}`" in " ".join(said.err.split())

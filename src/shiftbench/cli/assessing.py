@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shiftbench.progress import Progress
     from shiftbench.scored_table import Columns, ScoredTable
 
-ASSESS = "assess"  # the command recorded as the writer of a report's folder, for one model or several
-
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predictions for this track.")]
 TrackData = Annotated[
@@ -130,7 +128,9 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
     )  # fmt: skip
     settings = (names, given.track, [entry.name for entry in tasks], options, changes)
     with (
-        writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note) as place,
+        writing(
+            folder, _command(files), overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note
+        ) as place,
         progress_bar() as progress,
     ):
         results = assessing.assess(
@@ -177,7 +177,9 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
     settled = {"rule": given.rule, "replicates": given.replicates, "kind": given.intervals}
     how = Assessment(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[arg-type]
     settings = (names, columns, truth, title, given.threshold, given.unit, how, given.seed)
-    with writing(folder, ASSESS, overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note) as place:
+    with writing(
+        folder, _command(files), overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note
+    ) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
@@ -194,7 +196,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
                     joined.task, "error"
                 ),
                 recipe={
-                    "files": {file.name: sha256(file) for file in inputs},
+                    "files": {_told(file, inputs): sha256(file) for file in inputs},
                     "manifests": joined.manifests,
                     "clusters": list(columns.clusters),
                 },
@@ -230,6 +232,16 @@ def _short(file: Path, files: list[Path]) -> str:
     return stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
 
 
+def _told(file: Path, files: list[Path]) -> str:
+    """A file's name, or its path as given if several files have that name: a recipe tells them apart."""
+    return file.name if [other.name for other in files].count(file.name) == 1 else file.as_posix()
+
+
+def _command(files: list[Path]) -> str:
+    """The command recorded as the writer of a report's folder: --overwrite replaces only its own results."""
+    return "assess" if len(files) == 1 else "compare"
+
+
 def report(
     file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)],
     out: o.Out = None,
@@ -240,7 +252,7 @@ def report(
     here = file if file.is_dir() else file.parent
     found = finding.load([file])[0]
     folder = out or here
-    with adding(folder, ASSESS) as place:
+    with adding(folder, "report") as place:
         page = folder / write(found, place, picture.beside(here)).relative_to(place)
     show(found, brief=False)
     say(f"report: {page}")
