@@ -75,7 +75,7 @@ class Columns:
         taken = replace(
             self,
             id=self.id or _if_there("id", names),
-            error=self.error or (None if self.target else _if_there("error", names)),
+            error=self.error or (None if self.target or self.answer else _if_there("error", names)),
             shifted=self.shifted or _if_there("shifted", names),
             uncertainty=self.uncertainty or tuple(name for name in names if name.lower().startswith("uncertainty")),
             target=self.target or _if_there("target", names),
@@ -89,6 +89,16 @@ class Columns:
             problems.append(
                 f"{where}: expected a column `error`, or `target` and `answer`, found {', '.join(names)}. "
                 "Name them with --error, or --target and --answer."
+            )
+        if self.error and self.answer:
+            problems.append(
+                f"expected --error, or --target and --answer, found --error {self.error} and --answer {self.answer}. "
+                "Drop one of them."
+            )
+        elif not taken.error and taken.target and taken.target == taken.answer:
+            problems.append(
+                f"{where}: expected targets and answers in different columns, found {taken.target!r} for both. "
+                "Choose others with --target and --answer."
             )
         if not taken.uncertainty:
             problems.append(

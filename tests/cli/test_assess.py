@@ -46,6 +46,31 @@ def test_targets_and_answers_give_the_squared_error(shiftbench: Shiftbench, tmp_
     )
 
 
+def test_a_named_answer_is_scored_where_a_column_of_errors_is_there_too(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().with_columns(better=(pl.col("target") + pl.col("answer")) / 2)
+    table.write_csv(tmp_path / "mine.csv")
+    said = shiftbench("assess", "mine.csv", "--answer", "better", "--out", "out", *QUICK)
+    assert said.code == 0, said.err
+    score = Report.load(tmp_path / "out" / "report.json").score("rmse", system="mine", split="all", subset="full")
+    assert score.value == pytest.approx(np.sqrt(table["error"].mean()) / 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--error", "error", "--answer", "answer"), "found --error error and --answer answer"),
+        (("--target", "target", "--answer", "target"), "found 'target' for both"),
+    ],
+)
+def test_roles_of_columns_that_contradict_each_other_are_refused(
+    shiftbench: Shiftbench, tmp_path: Path, options: tuple[str, ...], found: str
+) -> None:
+    errors_table().write_csv(tmp_path / "mine.csv")
+    said = shiftbench("assess", "mine.csv", *options, "--out", "out", *QUICK)
+    assert (said.code, found in " ".join(said.err.split())) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_text_answers_are_judged_right_or_wrong(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table = pl.DataFrame(
         {"target": ["a", "b", "a", "b"] * 10, "answer": ["a", "a", "a", "b"] * 10, "uncertainty": range(40)}
