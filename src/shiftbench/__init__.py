@@ -1,7 +1,6 @@
 """shiftbench: does a model stay good when the world shifts, and does it know when it does not?
 
-The names below are the table of contents; each is imported when it is first used, so that importing the package
-costs nothing.
+The names below are the public interface; each is imported when first used, so that importing the package is fast.
 """
 
 from __future__ import annotations

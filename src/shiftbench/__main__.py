@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is imported, which takes a moment, ends it like any other Ctrl-C."""
+    """Run the command line; Ctrl-C during its import, which takes a moment, is handled like any other."""
     try:
         from shiftbench.cli import main as command_line
 

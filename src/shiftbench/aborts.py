@@ -1,9 +1,9 @@
-"""Libraries that end the process where they should raise: answered like any damaged file, with nothing left behind.
+"""Turns aborts of native libraries into errors, as for any damaged file, with all contexts cleaned up.
 
-A library written in Rust cannot raise where memory that it asks for is refused: it ends the process (SIGABRT). Damaged
-Parquet files make polars ask for exabytes. The thread that asked cannot go on, and whoever waits for it never wakes up;
-so the handler of the signal, in that thread, leaves what the others have open, answers, and exits. On Windows such a
-process ends without a signal, and nothing is answered.
+A Rust library cannot raise when an allocation fails: it ends the process (SIGABRT). Damaged Parquet files make polars
+allocate exabytes. The failing thread cannot continue, and threads that wait for it would wait for ever; so the signal
+handler, in that thread, exits the open contexts of the others, reports the error, and exits. On Windows such a process
+ends without a signal, and no error is reported.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _READ: list[Path] = []  # files that libraries are reading
-_OPEN: list[ExitStack] = []  # what is left before the end, the last first
+_OPEN: list[ExitStack] = []  # contexts to exit before the process ends, the last first
 _ANSWERS: list[Callable[[TableError], object]] = []
 
 
 @contextmanager
 def answered(answer: Callable[[TableError], object]) -> Iterator[None]:
-    """While the block runs, an abort in `reading` is answered with its error, and the process exits with code 2."""
+    """While the block runs, report an abort in `reading` by calling `answer` with its error, and exit with code 2."""
     _ANSWERS.append(answer)
     try:
         yield
@@ -38,7 +38,7 @@ def answered(answer: Callable[[TableError], object]) -> Iterator[None]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """While the block runs, a library reads a file: what is in there makes it abort, if it does."""
+    """While the block runs, a library reads this file; an abort is attributed to it."""
     with ExitStack() as stack:
         if _ANSWERS and not _READ:
             stack.enter_context(_handled())
@@ -48,7 +48,7 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def left(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
-    """As `contextmanager`; the block is left, too, when a library aborts, as by an error in it."""
+    """Like `contextmanager`, but the context is also exited when a library aborts, as if by an error in the block."""
     manager = contextmanager(function)
 
     @wraps(function)
@@ -67,7 +67,7 @@ def left(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManag
 
 @contextmanager
 def _handled() -> Iterator[None]:
-    import ctypes  # which the libraries that read tables have imported already
+    import ctypes  # already imported by the libraries that read tables
 
     install = ctypes.pythonapi.PyOS_setsig  # Python's own handlers run in the main thread only, which waits
     install.argtypes, install.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
@@ -80,10 +80,10 @@ def _handled() -> Iterator[None]:
 
 
 def _end(_signal: int) -> None:
-    if not (_READ and _ANSWERS):  # an abort of what is done here
+    if not (_READ and _ANSWERS):  # an abort for another reason
         return
     error = TableError(
-        f"{_READ[-1]}: expected a readable file, found what makes the library that reads it ask for more memory than "
+        f"{_READ[-1]}: expected a readable file, found content that makes the library allocate more memory than "
         "any machine has. It may be cut off or damaged: write or fetch it again."
     )
     _READ.clear()

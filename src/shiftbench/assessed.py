@@ -1,4 +1,4 @@
-"""One system on one split: everything a report shows of it, from one sort a subset."""
+"""One system on one split: everything a report shows of it, with one sort per subset."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from shiftbench.scored import Labels, Records, Scored
 
 SMALLEST_SLICE = 10
 
-OF_ACCEPTABLE = ("f1_auc", "f1_auc_normalised", "f1_at_95")  # scores of errors in two kinds
+OF_ACCEPTABLE = ("f1_auc", "f1_auc_normalised", "f1_at_95")  # scores of acceptable against other errors
 
 Label = tuple[str, ...]  # ("score", subset, metric) or ("slice", column, group)
 
 
 class Basis(NamedTuple):
-    """What the interval of a score rests on; the fields are those of `intervals.bootstrap`."""
+    """The basis of a score's interval; the fields are those of `intervals.bootstrap`."""
 
     units: int
     scale: Scale
@@ -56,7 +56,7 @@ class Basis(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The ends of an interval, or why there is none."""
+    """The ends of an interval, or the reason why it is missing."""
 
     low: float | None = None
     high: float | None = None
@@ -76,7 +76,7 @@ def _ends(low: float, high: float, reason: str) -> Ends:
 
 
 def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Records, list[Scored]]:
-    """The same records in an order that does not depend on that of the rows, nor on that of the systems."""
+    """The same records in an order that depends neither on that of the rows nor on that of the systems."""
     shared = [records.shifted, records.clusters, *map(_codes, records.slices.values())]
     held = [[system.errors, system.uncertainty[system.measure], *_resampled(system)] for system in systems]
     order = canonical_order([column for column in shared if column is not None], held, records.n)
@@ -88,12 +88,12 @@ def _codes(labels: Labels) -> Index:
 
 
 def _resampled(system: Scored) -> list[Any]:
-    """What else of a system gets intervals."""
+    """The columns of a system that determine the canonical order."""
     return [*system.means.values(), *(column for terms in system.sets.values() for column in terms.found.columns)]
 
 
 class Assessed:
-    """A system on a split: ranked once per subset, then asked for everything the report shows of it."""
+    """A system on a split: ranked once per subset, then the source of all its entries in the report."""
 
     def __init__(self, records: Records, system: Scored, *, threshold: float | None, rule: Rule) -> None:
         self.records, self.system = records, system
@@ -114,12 +114,12 @@ class Assessed:
         errors = system.errors[self.subsets[subset]]
         return retention.ranked_scores(errors, ranking, threshold=self.threshold, rule=self.rule)
 
-    # What is resampled.
+    # Resampled scores.
 
     def statistic(self, resampler: Resampler, shared: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
-        """All that gets an interval as one statistic; for each of its scores a label, and what its interval rests on.
+        """All scores with intervals as one statistic, with the label and the basis of each.
 
-        A score over all records rests on the side of the shift that has fewer units.
+        The basis of a score over all records is the side of the shift that has fewer units.
         """
         units = {subset: resampler.units_of(member) for subset, member in self.subsets.items()}
         units["full"] = min(units.values())
@@ -146,7 +146,7 @@ class Assessed:
 
     @cached_property
     def _of_classes(self) -> bool:
-        """Whether errors are 0 or 1, so that their mean is a share, whether or not the answers are known."""
+        """Whether errors are 0 or 1, so that their mean is a share, even if answers are not known."""
         errors = self.system.errors
         return not self.system.root and bool(((errors == 0) | (errors == 1)).all())
 
@@ -165,7 +165,7 @@ class Assessed:
                 yield ("slice", column), bases, part
 
     def _level(self, member: Flags, resampler: Resampler) -> Statistic:
-        """How large the errors are, in the unit of the target where they are squared."""
+        """The error level, in the unit of the target if errors are squared."""
         mean = Means(("mean_error",), self.system.errors[member][None], resampler.unit[member], resampler.units)
         return Root(("rmse",), mean) if self.system.root else mean
 
@@ -192,7 +192,7 @@ class Assessed:
         ]
 
     def _groups(self) -> list[tuple[str, list[str], Any, Flags]]:
-        """Slice columns with their groups, codes [n] and the records [N] that are in a group large enough."""
+        """Slice columns with their groups, codes [n] and the records [N] in sufficiently large groups."""
         found = []
         for column, labels in self.records.slices.items():
             names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -205,7 +205,7 @@ class Assessed:
             found.append((column, [str(name) for name in names[kept]], code[code >= 0], code >= 0))
         return found
 
-    # What is reported.
+    # Reported values.
 
     def scores(self, ends: Mapping[Label, Ends]) -> list[Score]:
         """All scores: of the headline measure with intervals, of the others without."""
@@ -265,7 +265,7 @@ class Assessed:
         return found
 
     def _references(self, subset: str) -> list[Score]:
-        """What a random and the optimal order would score on the same errors."""
+        """The scores of a random and of the optimal order on the same errors."""
         points = self.points[subset]
         values = [("random", "r_auc", points.r_auc_random), ("optimal", "r_auc", points.r_auc_optimal)]
         if points.f1_auc_random is not None and points.f1_auc_optimal is not None:
@@ -277,7 +277,7 @@ class Assessed:
         name = self.system.system.name
         ends = ends or Ends()
         if ends.low is not None and metric in OF_ACCEPTABLE and self.points[subset].acceptable in (0.0, 1.0):
-            ends = Ends(no_interval=NO_VARIATION)  # no replicate has an error of the other kind
+            ends = Ends(no_interval=NO_VARIATION)  # all errors are equal in every replicate
         return Score(
             name, self.records.split, subset, metric, float(value), n, measure, **_holding(value, ends)._asdict()
         )
@@ -331,7 +331,7 @@ class Assessed:
                     threshold=self.threshold,
                     rule=self.rule,
                 )
-                # A group of single records is never smaller than what an interval needs; one of clusters may be.
+                # Without clusters a group always has enough units for an interval; with clusters it may not.
                 found_ends = ends.get(("slice", column, group), Ends(no_interval="too few clusters"))
                 low, high, no_interval = _holding(points.mean_error, found_ends)
                 shifted = None if self.records.shifted is None else float(self.records.shifted[inside].mean())
@@ -344,9 +344,9 @@ class Assessed:
     def parts(self) -> list[Part]:
         """The R-AUC on the full subset as a sum.
 
-        R-AUC = (error of the mean, in a random order) + (what the order changes), and what the order changes is a sum
-        over pairs of records, so it falls apart into pairs within the in-domain records, pairs within the shifted
-        ones, and pairs across.
+        R-AUC = (level of a random order) + (effect of the ranking), and the effect of the ranking is a sum over pairs
+        of records, so it splits into pairs within the in-domain records, pairs within the shifted ones, and pairs
+        across.
         """
         name, split, points = self.system.system.name, self.records.split, self.points
         if self.records.part and not self.records.two_sided:  # the other side's parts would be missing
@@ -369,17 +369,17 @@ class Assessed:
         return [Part(name, split, part, float(value)) for part, value in values.items()]
 
     def _pairs(self, points: RetentionScores) -> float:
-        """What turns an area into a sum over pairs of records under the rule."""
+        """The factor from an area to a sum over pairs of records under the rule."""
         return float(points.n) * (points.n + (1 if self.rule == "published" else 0))
 
     def warn(self) -> None:
-        """Say what is suspicious about the uncertainty; caught by `build`."""
+        """Warn of suspicious uncertainties; the warnings are caught by `build`."""
         name, where = self.system.system.name, self.records.split
         measure, errors = self.system.measure, self.system.errors
         values = self.system.uncertainty[measure]
         if len(values) > 1 and values.min() == values.max():
             if self.system.system.role == "baseline":
-                return  # a forecast without an uncertainty of its own: nothing went wrong
+                return  # a forecast without an uncertainty of its own is expected here
             warnings.warn(
                 ConstantUncertaintyWarning(
                     f"{name}, {where}: {measure} is {values[0]:g} for every record, so it ranks nothing: "
@@ -406,23 +406,23 @@ def _retention_values(points: RetentionScores) -> dict[str, float]:
 
 
 def _shift_ratio(system: Scored, points: Mapping[str, RetentionScores]) -> float:
-    """The error on shifted over that on in-domain records, RMSE or mean error; NaN unless both are positive."""
+    """The ratio of the shifted to the in-domain error, RMSE or mean error; NaN unless both are positive."""
     above, below = points["shifted"].mean_error, points["in"].mean_error
     return retention.shift_ratio(above, below, root=system.root)
 
 
 def _holding(value: float, ends: Ends) -> Ends:
-    """An interval that holds its score, which was summed in another order than those of replicates."""
+    """The interval extended to contain its score, which is rounded differently from those of replicates."""
     if ends.low is None or ends.high is None:
         return ends
     return ends._replace(low=min(ends.low, float(value)), high=max(ends.high, float(value)))
 
 
 def effective_units(unit: Index) -> float:
-    """Of how many independent units a share says as much, where records [n] of a unit always agree.
+    """The effective number of independent units behind a share, if records [n] of a unit always agree.
 
-    (sum of the units' sizes)^2 / sum of their squares: the number of units where sizes are equal, less where they are
-    not. Source: Kish (1965), Section 8.2.
+    (sum of the units' sizes)^2 / sum of their squares: the number of units if sizes are equal, otherwise less.
+    Source: Kish (1965), Section 8.2.
     """
     sizes = np.bincount(unit).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum())

@@ -28,7 +28,7 @@ from shiftbench.slicing import Gathering
 
 @dataclass(frozen=True)
 class Options:
-    """How a report is made; all of it ends in its recipe."""
+    """Options of a report; all are recorded in its recipe."""
 
     title: str = "Assessment"
     task: str = "errors"
@@ -59,18 +59,18 @@ def assess(
         errors: [N], >= 0, lower is better.
         uncertainty: [N], higher is less certain; or several by name, the first of them behind the headline scores.
         shifted: [N] booleans or 0/1: which records come from the shifted domain.
-        threshold: the largest acceptable error, in the unit of the errors; without it no F1 score is made.
+        threshold: the largest acceptable error, in the unit of the errors; without it there are no F1 scores.
         clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
         slices: column name → [N] labels to break scores down by.
-        name: what the system is called.
-        options: everything else: rule, intervals, units, title. Its threshold yields to the argument.
+        name: of the system.
+        options: everything else: rule, intervals, units, title. The argument `threshold` overrides its threshold.
         progress: called with (replicates done, replicates in all).
 
     Returns:
         A `Report`; write it in every format with `shiftbench.report.write(report, folder)`.
 
     Raises:
-        ArrayError: naming everything that is wrong with the arrays.
+        ArrayError: listing the problems of all arrays.
 
     Warns:
         WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
@@ -116,7 +116,7 @@ def build(
     if options.threshold is not None:
         check.threshold(options.threshold)
     retention.checked_rule(options.rule)
-    tuple(METRICS)  # now, so that a warning of somebody else's package is none of the report's
+    tuple(METRICS)  # load all now, so that warnings about other packages do not enter the report
     parts = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -148,7 +148,7 @@ def _tell(message: str) -> None:
 
 
 def _of(records: Records) -> str:
-    """The beginning of a message about a split; "" where there is one split only."""
+    """The prefix of a message about a split; "" if there is only one split."""
     return "" if records.split == "all" else f"{records.split}: "
 
 
@@ -184,14 +184,14 @@ def _share(progress: Progress | None, place: int, total: int) -> Progress | None
 
 
 def _with_singles(systems: Sequence[Scored]) -> list[System]:
-    """Each system, and before an ensemble one line for its models."""
+    """Each system, with an entry for its single models before an ensemble."""
     return [entry for each in systems for entry in ([each.singles.system] if each.singles else []) + [each.system]]
 
 
 def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> dict[str, Any]:
     units = {records.split: _resampler(records).units for records, _ in splits}
     settings = asdict(options.intervals)
-    del settings["cores"]  # does not touch the numbers
+    del settings["cores"]  # has no effect on the numbers
     return {
         **options.recipe,
         "rule": options.rule,
@@ -245,9 +245,9 @@ def _split(
 def _resampled(
     records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
 ) -> tuple[dict[int, tuple[Assessed, dict[Label, Ends]]], list[Tested]]:
-    """Each system that answers any record, by its place, on its own records with its intervals; and what is compared,
-    on the records that pairs have in common."""
-    kind = options.intervals.chosen(_resampler(records).units)  # one for all records of a split
+    """Systems with any answers, by position, on their own records with intervals; and the comparisons of pairs on
+    their common records."""
+    kind = options.intervals.chosen(_resampler(records).units)  # the same for all records of a split
     options = replace(options, intervals=replace(options.intervals, kind=kind))
     few = _warn_of_few(records)
     every = shared_records([system.answered for system in systems], records.n)
@@ -272,7 +272,7 @@ def _resampled(
 def _replicates(
     records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
 ) -> tuple[Sequence[list[Label]], Bootstrap]:
-    """What is resampled of each system, and its replicates; not even rounding depends on the order of the rows."""
+    """The resampled scores of each system, and their replicates; not even rounding depends on the order of the rows."""
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
@@ -280,14 +280,14 @@ def _replicates(
     labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
     units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewClustersWarning)  # there is one already, which names the split
+        warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
         return labels, intervals.bootstrap(
             statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
         )
 
 
 def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
-    """Warn of few clusters (or records) to resample, by split and side; of some systems on records that they answer."""
+    """Warn of few clusters (or records) to resample, by split and side; for `names`, on the records they answer."""
     resampler, subsets = _resampler(records), records.subsets()
     if resampler.fewest >= intervals.FEW:
         return False

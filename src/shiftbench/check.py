@@ -1,4 +1,4 @@
-"""The only place where arrays are checked. Everything below it may trust what it is given."""
+"""The only module that validates arrays. Code below it may rely on its input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_LISTED = 3
-LARGEST = 1e150  # of values >= 0: sums of their squares stay finite
-SMALLEST = 1.5e-154  # of differences: the squares of smaller ones have lost digits, or are 0
+LARGEST = 1e150  # for values >= 0: sums of their squares stay finite
+SMALLEST = 1.5e-154  # for differences: squares of smaller ones lose digits, or are 0
 CORRECT = "Drop or correct these records."
 LOSSES = "Errors are losses: lower is better and 0 is perfect."
 
@@ -37,14 +37,14 @@ def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
 
 
 def _places(bad: Flags, *, rows: bool = False) -> str:
-    """How many are bad, and where: at which indices, or in which rows of a file, counted from 1."""
+    """The number of bad values and their first indices, or rows of a file, counted from 1."""
     places = np.argwhere(bad) + rows
     shown = ", ".join(str(place[0] if len(place) == 1 else tuple(map(int, place))) for place in places[:MOST_LISTED])
     return f"{len(places):,} of {bad.size:,}, first {'in row' if rows else 'at index'} {shown}"
 
 
 def first(values: Vector, bad: Flags) -> str:
-    """The first value [N] that is bad, its index and the number of bad ones, for a message."""
+    """The first bad value [N], its index and the number of bad ones, for a message."""
     place = int(np.argmax(bad))
     return f"{values[place]:.4g} at index {place} ({np.count_nonzero(bad):,} of {len(bad):,} records)"
 
@@ -58,13 +58,13 @@ def value_problems(
     advice: str = CORRECT,
     rows: bool = False,
 ) -> list[str]:
-    """All that is wrong with the values of a numeric array: NaN, infinity, and values beyond their limits.
+    """Problems of the values of a numeric array: NaN, infinity, and values beyond their limits.
 
     nonnegative, positive: whether values must be >= 0 (and <= LARGEST), or > 0.
-    advice: what to do about those that are not.
+    advice: for values that are not.
     rows: the values are a column of a file, whose rows are counted from 1.
     """
-    # One pass decides the common, clean case: min is NaN if anything is, infinite if anything is.
+    # One pass suffices for the common case without problems: min is NaN if any value is, infinite if any value is.
     if array.dtype.kind in "biu":
         low, high = (array.min(), array.max()) if array.size else (0, 0)
     else:
@@ -91,7 +91,7 @@ def value_problems(
 
 
 def difference_problems(name: str, differences: npt.NDArray[Any]) -> list[str]:
-    """A problem if differences [N] are not all 0, but so small that their squares lose digits or vanish."""
+    """A problem if differences [N] are not all 0, but so small that their squares lose digits or underflow."""
     largest = float(np.abs(differences).max()) if differences.size else 0.0
     if not 0 < largest < SMALLEST:
         return []
@@ -113,7 +113,7 @@ def vector(
     """`values` as a finite float64 [N], N >= 1; `nonnegative`, `positive` and `advice` as in `value_problems`.
 
     Raises:
-        ArrayError: naming every problem found: not one-dimensional, empty, another length, NaN, infinity, too low.
+        ArrayError: naming every problem: not one-dimensional, empty, wrong length, NaN, infinity, too low.
     """
     array = _numeric(name, values)
     problems: list[str] = []
@@ -134,9 +134,9 @@ def vector(
 def vectors(
     *, nonnegative: tuple[str, ...] = (), positive: tuple[str, ...] = (), advice: str = CORRECT, **named: Any
 ) -> tuple[Vector, ...]:
-    """Several vectors of one common length; all problems of all of them are reported together.
+    """Several vectors of equal length; the problems of all are reported together.
 
-    nonnegative, positive: names of those whose values must be >= 0, or > 0; `advice`: what to do where they are not.
+    nonnegative, positive: names of vectors whose values must be >= 0, or > 0; `advice`: for values that are not.
     """
     arrays: list[Vector] = []
     lengths: dict[str, int] = {}
@@ -188,13 +188,13 @@ def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[n
 
 
 def _missing(labels: npt.NDArray[Any]) -> Flags:
-    """Where labels [N] are None, NaN, NaT, infinite or pandas.NA."""
+    """A mask of labels [N] that are None, NaN, NaT, infinite or pandas.NA."""
     absent = np.zeros(len(labels), dtype=np.bool_)
     if labels.dtype.kind == "f":
         absent = ~np.isfinite(labels)
     elif labels.dtype.kind in "mM":
         absent = np.isnat(labels)
-    elif labels.dtype.kind == "O":  # what is missing does not equal itself; pandas.NA does not say, so ask in text
+    elif labels.dtype.kind == "O":  # missing values do not equal themselves; pandas.NA is recognised by its text
         absent = np.array([label is None or str(label == label) != "True" for label in labels], dtype=np.bool_)
     return absent
 

@@ -1,4 +1,4 @@
-"""Paired comparison of systems on the same records, adjusted for how many there are, and the ranks that follow."""
+"""Paired comparisons of systems on the same records, adjusted for multiple testing, and the resulting ranks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Numbers = tuple[float, float, float, float]  # difference, low, high, p
 def ranks(better: Flags) -> list[int]:
     """Ranks [K] from 1: one more than the number of systems that a test finds better.
 
-    So several systems can have rank 1, and rank 1 means that no system is found better. A system is not lifted by
-    another that it cannot be told apart from: of three in a row, each like its neighbour, the last has rank 2 if the
-    first is better than it.
+    So several systems can have rank 1, and rank 1 means that no system is found better. Being indistinguishable from a
+    better-ranked system does not improve a rank: if A and B, and B and C cannot be told apart, but A is found better
+    than C, then C has rank 2.
 
     Args:
         better: [K, K], True at [a, b] where an adjusted paired test finds a better than b.
@@ -37,10 +37,10 @@ def ranks(better: Flags) -> list[int]:
 
 @dataclass(frozen=True)
 class Tested:
-    """Systems resampled on records that they have in common.
+    """Systems resampled on their common records.
 
-    result: their replicates. labels: what each of its S scores is, see `assessed.Label`. pairs: number of a pair in the
-    result → the places (a, b) of its systems among all K. n: subset → how many records.
+    result: their replicates. labels: of its S scores, see `assessed.Label`. pairs: number of a pair in the result →
+    the indices (a, b) of its systems among all K. n: subset → number of records.
     """
 
     result: Bootstrap
@@ -49,7 +49,7 @@ class Tested:
     n: Mapping[str, int]
 
     def differences(self) -> dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]]:
-        """Of each score and pair: the numbers, why there is no interval, and how many records."""
+        """For each score and pair: the numbers, the reason for a missing interval, and the number of records."""
         found: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
         for pair, places in self.pairs.items():
             numbers = np.array(self.result.difference(pair)).T.tolist()
@@ -68,17 +68,17 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
         tested: each pair once, on the records that both of its systems answer.
 
     Returns:
-        Differences a - b of the headline metrics with interval and p-value, adjusted within a metric and subset: by
-        Holm's method, or where its p-values could not fall below the level however large a difference, by the
-        step-down of Romano & Wolf; and the ranks by every metric: of the systems that have a test, if there are
-        replicates enough for one to find anything at the level of the intervals.
+        Differences a - b of the headline metrics with interval and p-value, adjusted within a metric and subset by
+        Holm's method or, if its p-values could not fall below the level for any difference, by the step-down of
+        Romano & Wolf; and the ranks by every metric, of the systems that have a test, if there are enough replicates
+        for a test to be significant at the level of the intervals.
     """
     differences: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
     for each in tested:
         for label, pairs in each.differences().items():
             differences.setdefault(label, {}).update(pairs)
     metrics = {metric for _, _, metric in differences}
-    better_said = metrics & {"rmse", "accuracy"}  # what a mean error is of these tasks
+    better_said = metrics & {"rmse", "accuracy"}  # the usual forms of the mean error in these tasks
     wanted = {name for name in metrics if METRICS[name].compared and not (name == "mean_error" and better_said)}
     level, replicates = tested[0].result.level, _replicates(tested)
     enough = _enough(split, replicates, level)
@@ -106,10 +106,10 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
 
 
 def _distances(tested: Sequence[Tested], label: Label, pairs: Sequence[tuple[int, int]]) -> tuple[Vector, Vector]:
-    """How far the differences of pairs [P] lie from zero, and their replicates [P, B] from them, in standard errors.
+    """Distances of the differences of pairs [P] from zero, and of their replicates [P, B], in standard errors.
 
-    Pairs on other records have replicates of their own, drawn apart where records are single: as though they had
-    nothing to do with each other, which makes the largest of them larger (Sidak 1967).
+    Pairs on other records have their own replicates, drawn separately if records are not clustered. Treating them as
+    independent makes their maximum larger, which is conservative (Sidak 1967).
     """
     found = {}
     for each in tested:
@@ -122,7 +122,7 @@ def _distances(tested: Sequence[Tested], label: Label, pairs: Sequence[tuple[int
 
 
 def _replicates(tested: Sequence[Tested]) -> int | None:
-    """How many replicates the tests stand on; None where they need none; 0 where there are no tests."""
+    """The number of replicates behind the tests; None if they need none; 0 if there are no tests."""
     results = [each.result for each in tested if not all(each.result.no_interval)]
     if not results:
         return 0
@@ -130,14 +130,14 @@ def _replicates(tested: Sequence[Tested]) -> int | None:
 
 
 def _enough(split: str, replicates: int | None, level: float) -> bool:
-    """Whether so many replicates let an adjusted p fall below the level at all; a warning says so if not."""
+    """Whether the number of replicates lets an adjusted p fall below the level; warns if not."""
     if replicates is None or 1.0 / (replicates + 1) < 1.0 - level:
         return True
-    if replicates:  # else there are too few clusters, of which there is a warning already
+    if replicates:  # otherwise there are too few clusters, which was already warned of
         warnings.warn(
             ShiftbenchWarning(
                 f"{split}: {replicates:,} replicates let no p fall below {1.0 / (replicates + 1):.2g}, so no test can "
-                f"tell two systems apart and none is ranked; take at least {math.ceil(2.0 / (1.0 - level))} replicates"
+                f"tell two systems apart and none is ranked; use at least {math.ceil(2.0 / (1.0 - level))} replicates"
             ),
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""The lines of a report: every curve is made from all records and thinned only for drawing."""
+"""The curves of a report: computed from all records, and thinned only for drawing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _curve(
 
 
 def _thinned(x: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """At most `POINTS` points, the first and the last among them; flat and steep parts alike."""
+    """At most `POINTS` points, including the first and the last, spread over flat and steep parts."""
     if len(x) <= POINTS:
         return x, y
     kept = np.unique(np.linspace(0, len(x) - 1, POINTS).round().astype(np.intp))
@@ -80,7 +80,7 @@ def _retention(
 
 
 def _set_retention(place: tuple[str, str, str], part: Scored, ranking: Ranking) -> Iterator[Curve]:
-    """The retention curves of scores of sets; a random order has the expected sums, the best one is not known."""
+    """The retention curves of scores of sets; a random order has the expected sums, the optimal one is unknown."""
     n = len(part.errors)
     orders = {"uncertainty": ranking, "random": Ranking.of(np.zeros(n))}
     for metric, terms in part.with_retention():
@@ -93,7 +93,7 @@ def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
     uncertainty = _drawable(part.uncertainty[part.measure])
     x, y = _binned_means(uncertainty, part.errors)
     if len(x) > 1:
-        # A log axis where the uncertainty spans more than a factor of ten and has no sign.
+        # A log axis if the uncertainty is positive and spans more than a factor of ten.
         yield _curve(
             place, "error_by_uncertainty", x, y, measure=part.measure, log_x=bool(x[0] > 0 and x[-1] > 10 * x[0])
         )
@@ -107,7 +107,7 @@ def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
 
 
 def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
-    """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; equal `by` are never parted."""
+    """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; ties are never split."""
     edges = np.unique(np.quantile(by, np.linspace(0.0, 1.0, BINS + 1)))
     bins = np.clip(np.searchsorted(edges, by, side="left") - 1, 0, max(len(edges) - 2, 0))
     counts = np.bincount(bins)
@@ -118,7 +118,7 @@ def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
 def _densities(records: Records, system: Scored) -> Iterator[Curve]:
     values = _drawable(system.uncertainty[system.measure])
     low, high = np.quantile(values, [0.001, 0.999])
-    if not high - low > PARTS * np.spacing(max(abs(low), abs(high))):  # no room for bins between them
+    if not high - low > PARTS * np.spacing(max(abs(low), abs(high))):  # too close for bins
         return
     log = bool(low > 0 and high > 10 * low)
     scaled = np.log10(np.maximum(values, np.finfo(float).tiny)) if log else values
@@ -130,7 +130,7 @@ def _densities(records: Records, system: Scored) -> Iterator[Curve]:
 
 
 def _drawable(values: Vector) -> Vector:
-    """Values as pictures show them: so bounded that neither differences nor sums of them are infinite."""
+    """Values clipped for drawing, so that neither differences nor sums of them are infinite."""
     return np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN)
 
 

@@ -1,4 +1,4 @@
-"""Does the uncertainty tell shifted records from in-domain ones?"""
+"""Shift detection: whether the uncertainty distinguishes shifted from in-domain records."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def roc_auc(uncertainty: Any, shifted: Any) -> float:
         shifted: [N], booleans or 0 and 1.
 
     Returns:
-        In [0, 1]: 0.5 is chance, below 0.5 the uncertainty points the wrong way. NaN, with a DegenerateScoreWarning,
-        where all records are shifted or none is.
+        In [0, 1]: 0.5 is chance, below 0.5 the uncertainty is lower on shifted records. NaN, with a
+        DegenerateScoreWarning, if all records are shifted or none is.
 
     Raises:
         ArrayError: unequal lengths, NaN, infinity, flags other than 0 and 1.
@@ -79,7 +79,7 @@ def pr_auc(uncertainty: Any, shifted: Any, *, rule: str = "published") -> float:
     """Area under the precision-recall curve of finding shifted records by their uncertainty; its chance level is the
     share of shifted records.
 
-    `published`: the trapezoid over recall, as the published code has it, which interpolates too kindly between points.
+    `published`: the trapezoid over recall, as in the published code, which interpolates too optimistically.
     `exact`: average precision, the sum of precision times the step in recall (Davis & Goadrich 2006 show why).
     Arguments, NaN and errors as `roc_auc`.
     """
@@ -89,7 +89,7 @@ def pr_auc(uncertainty: Any, shifted: Any, *, rule: str = "published") -> float:
         return math.nan
     false, true = _roc_counts(shifted, Ranking.of(uncertainty))
     recall = true / true[-1]
-    precision = np.ones_like(recall)  # by convention 1 where nothing is found yet
+    precision = np.ones_like(recall)  # by convention 1 before anything is found
     np.divide(true[1:], true[1:] + false[1:], out=precision[1:])
     if rule == "exact":
         return float(np.dot(np.diff(recall), precision[1:]))
@@ -111,7 +111,7 @@ def _both(shifted: Flags, score: str) -> bool:
 
 
 def _roc_counts(shifted: Flags, ranking: Ranking) -> tuple[Vector, Vector]:
-    """In-domain and shifted records found, [G+1], going down from the highest uncertainty, a tie group at a time."""
+    """Cumulative counts of in-domain and shifted records, [G+1], from the highest uncertainty down by tie groups."""
     found = shifted[ranking.order][::-1]
     true = np.cumsum(found, dtype=np.float64)
     ends = np.arange(1, len(found) + 1)

@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Every message says what was expected, what was found, and what to do."""
+"""Errors and warnings. Every message states what was expected, what was found, and what to do."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 
 MOST_CHARACTERS = 2_000  # of one problem
 MOST_QUOTED = 200  # of one word or quoted value in it
-MOST_COMPARED = 1_000  # names that are searched for the nearest one
+MOST_COMPARED = 1_000  # names that are searched for the closest one
 _LONG_WORD = re.compile(rf"\S{{{MOST_QUOTED + 1},}}")
 _LONG_QUOTE = re.compile(rf"'[^'\n]{{{MOST_QUOTED + 1},}}'|\"[^\"\n]{{{MOST_QUOTED + 1},}}\"")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def quoted(value: object, most: int = 40) -> str:
-    """A value as messages show it: the beginning of its repr. Python writes no whole number of over 4,300 digits."""
+    """The beginning of a value's repr, for messages. Python refuses to write whole numbers of over 4,300 digits."""
     try:
         text = repr(value[: 4 * most] if isinstance(value, (str, bytes)) else value)
     except (ValueError, RecursionError):
@@ -24,11 +24,11 @@ def quoted(value: object, most: int = 40) -> str:
 
 
 def shortened(message: str) -> str:
-    """A message of bounded length: long words, long quoted values, and then its middle are cut out.
+    """A message of bounded length: long words, long quoted values, and then its middle are abbreviated.
 
-    Control characters, which could steer a terminal or turn the direction of writing, are written as their codes.
+    Control characters, which could control a terminal or change the writing direction, are written as their codes.
     """
-    if len(message) > 50 * MOST_CHARACTERS:  # patterns need not read megabytes
+    if len(message) > 50 * MOST_CHARACTERS:  # the patterns need not process megabytes
         message = _cut(message, 50 * MOST_CHARACTERS)
     if len(message) > MOST_QUOTED:
         for pattern in (_LONG_QUOTE, _LONG_WORD):
@@ -48,7 +48,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def nearest(name: object, known: Sequence[str]) -> str | None:
-    """The known name that is spelt most like a name, if there is one; of very many only the first are compared."""
+    """The known name with the most similar spelling, if any; of very many names only the first are compared."""
     if len(text := str(name)) > MOST_QUOTED:
         return None
     short = [other for other in known[:MOST_COMPARED] if len(other) <= MOST_QUOTED]
@@ -56,9 +56,9 @@ def nearest(name: object, known: Sequence[str]) -> str | None:
 
 
 class ShiftbenchError(Exception):
-    """Base of every error that is the input's fault; `problems` lists all of them, not only the first.
+    """Base of every error caused by the input; `problems` lists all of them, not only the first.
 
-    Each problem is `shortened`: whatever a file holds, its message can be read.
+    Each problem is `shortened`, so that its message is readable whatever a file contains.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -71,7 +71,7 @@ class ArrayError(ShiftbenchError, ValueError):
 
 
 class TableError(ShiftbenchError, ValueError):
-    """A table that cannot be read, or whose columns or ids are not what they should be."""
+    """A table that cannot be read, or whose columns or ids are invalid."""
 
 
 class PartitionError(ShiftbenchError, ValueError):
@@ -91,11 +91,11 @@ class MissingExtraError(ShiftbenchError, ImportError):
 
 
 class FetchError(ShiftbenchError):
-    """An archive that cannot be had, or that is not what it should be."""
+    """An archive that cannot be downloaded, or that is invalid."""
 
 
 class UnknownNameError(ShiftbenchError, LookupError):
-    """A name that is not known; the message names the nearest known one and lists the rest."""
+    """An unknown name; the message suggests the closest known one and lists the rest."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -106,14 +106,14 @@ class UnknownNameError(ShiftbenchError, LookupError):
 
 
 class ShiftbenchWarning(UserWarning):
-    """Base of every warning: the result stands, and there is something to know about it."""
+    """Base of every warning: the result is valid, but needs a remark."""
 
     def __init__(self, message: str) -> None:
         super().__init__(shortened(str(message)))
 
 
 class TableWarning(ShiftbenchWarning):
-    """How values of a table were read where it is not obvious: words as missing, dates written in several ways."""
+    """Notes on values of a table that allow several readings: words as missing, dates in several notations."""
 
 
 class DegenerateScoreWarning(ShiftbenchWarning):
@@ -125,7 +125,7 @@ class FewClustersWarning(ShiftbenchWarning):
 
 
 class WrongSignWarning(ShiftbenchWarning):
-    """The uncertainty falls where the error rises: was a confidence handed over?"""
+    """The uncertainty falls where the error rises: perhaps it is a confidence."""
 
 
 class ConstantUncertaintyWarning(ShiftbenchWarning):

@@ -1,6 +1,6 @@
-"""A made-up table with known truth: daily electricity demand of stations, its noise known for every row.
+"""A made-up table with known truth: daily electricity demand of stations, with known noise for every row.
 
-Nobody's data: every value comes from the formulas below. What a model should find is therefore known.
+Every value comes from the formulas below, so what a model should find is known.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from shiftbench.executor import memory
 
 Values = npt.NDArray[Any]
 
-KEY = "shiftbench"  # of the metadata of a table
+KEY = "shiftbench"  # in the metadata of a table
 MADE_BY = "example table"
 ROWS = 20_000
 FEWEST_ROWS = 400
 BYTES_A_ROW = 600  # at the peak
 MOST_STATIONS = 150
-ROWS_A_STATION = 20  # at least, so that small tables keep several dates
+ROWS_A_STATION = 20  # minimum, so that small tables keep several dates
 START = np.datetime64("2021-01-01", "D")
 DAYS = 800  # the time covered, whatever the number of rows
 
@@ -35,19 +35,19 @@ COLDER_C = np.array([5.0, -3.0, 0.0, 1.0])  # how much colder a region is than t
 HEATING = np.array([0.028, 0.022, 0.022, 0.022])  # relative demand per degree below 16 °C
 SECTORS = np.array(["residential", "commercial", "industrial"])
 WEEKEND = np.array([1.05, 0.80, 0.90])  # factor on Saturdays and Sundays, by sector
-GROWTH_A_YEAR = 0.03  # no column tells it: later dates drift away from what a model has seen
+GROWTH_A_YEAR = 0.03  # not in any column: later dates drift away from the training data
 
 
 def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
-    """One row per station and day, in the order of time; `rows` rows exactly.
+    """One row per station and day, in the order of time; exactly `rows` rows.
 
     The target `demand_mw` is drawn from a normal distribution with mean `truth_mean` and standard deviation
     `truth_sd` (both in MW and in the table, for checks; no model may see them). The standard deviation rises
     with wind, frost and holidays. `level` is the demand relative to the station's base load as a class: low,
     medium or high. About 1.5 % of the targets are missing, as are some features.
 
-    Two shifts are built in. The region `north` is 5 °C colder and answers cold a quarter more strongly; and
-    demand grows by 3 % a year, which no feature tells. `forecast` is somebody's forecast: in every region and
+    Two shifts are built in. The region `north` is 5 °C colder and responds to cold a quarter more strongly; and
+    demand grows by 3 % a year, which no feature reveals. `forecast` is an imaginary forecast: in every region and
     at every time its distance from `truth_mean` has 0.8 times the standard deviation of the noise.
 
     The same `rows` and `seed` give the same table everywhere: only uniform numbers of `Generator(PCG64)` are
@@ -76,7 +76,7 @@ def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
 def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, Path]:
     """Write the table (Parquet or CSV, by the suffix) and the settings of a run on it; return both paths.
 
-    The settings file stands beside the table under the same stem: `table.parquet` and `table.toml`.
+    The settings file is beside the table with the same stem: `table.parquet` and `table.toml`.
     """
     target, settings = paths(path)
     metadata = {KEY: f"{MADE_BY} rows={rows} seed={seed}"} if target.suffix == ".parquet" else None
@@ -91,7 +91,7 @@ def paths(path: str | Path) -> tuple[Path, Path]:
 
 
 def replaceable(path: str | Path) -> bool:
-    """Whether the settings beside the table are gone, or just as `write` writes them, with any rows and seed."""
+    """Whether the settings beside the table are missing, or unchanged since `write`, with any rows and seed."""
     target, settings = paths(path)
     try:
         return files.read_bytes(settings) == _settings(target).encode() and not settings.is_symlink()

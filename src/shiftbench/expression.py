@@ -5,7 +5,7 @@
     "2021-01-31" <= valid_date < "2021-06-01"       ISO dates as text beside columns of dates
     not is_null(col("wind, m/s"))                   missing values; columns whose names are not Python names
 
-The text is parsed, never run: anything else is refused.
+The text is parsed, never executed: anything else is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shiftbench.errors import PartitionError, UnknownNameError
 MOST_CHARACTERS = 10_000
 MOST_NODES = 5_000
 DEEPEST = 50  # levels of nesting
-LONGEST = 200  # operations one upon the other, as in a + b + c + …; polars takes cubic time over more
+LONGEST = 200  # chained operations, as in a + b + c + …; the time polars needs grows with their cube
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -50,18 +50,18 @@ def condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
 
     Raises:
         UnknownNameError: for a column that is not in `schema`.
-        PartitionError: naming every piece that is not understood, and every comparison of different kinds.
+        PartitionError: naming every invalid part, and every comparison of different kinds.
     """
     return open_condition(text, schema).fill_null(value=False)
 
 
 def open_condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
-    """Like `condition`, but null where a missing value leaves the answer open, so that it can be negated with ~."""
+    """Like `condition`, but null if a missing value makes the result unknown, so that it can be negated with ~."""
     return _Reader(_parsed(text), text.strip(), schema).condition()
 
 
 def moment(text: str, dtype: DataType) -> pl.Expr:
-    """An ISO date or time as a value beside a column of type `dtype` (Date or Datetime); local in its time zone.
+    """An ISO date or time as a value for comparison with a column of type `dtype` (Date or Datetime), in its time zone.
 
     Raises:
         PartitionError: if `text` is not an ISO date or time, or does not exist in the time zone.
@@ -96,7 +96,7 @@ class _Term:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it costs nothing to write it twice."""
+        """Whether it may be duplicated at no cost."""
         return self.dtype is not None or self.literal is not None
 
 
@@ -146,14 +146,14 @@ def _zone(dtype: DataType | None) -> str | None:
 
 
 def _without_nan(expr: pl.Expr) -> pl.Expr:
-    # Not `fill_nan(None)`: that writes its operand out twice, and nested ones would double at every level.
+    # Not `fill_nan(None)`, which duplicates its operand, so that nested ones would double at every level.
     return expr.replace(math.nan, None)
 
 
 class _Reader:
-    """Turns a parsed condition into an expression, collecting what it cannot accept.
+    """Turns a parsed condition into an expression, collecting invalid parts.
 
-    No step may write an operand of any depth out twice: the time would double at every level.
+    No step may duplicate an operand of any depth: the time would double at every level.
     """
 
     def __init__(self, tree: ast.expr, text: str, schema: Mapping[str, DataType]) -> None:
@@ -174,7 +174,7 @@ class _Reader:
         return PartitionError(f"condition {_short(self.text)}: expected {expected}, found {found}.{advice}")
 
     def truth(self, node: ast.expr) -> pl.Expr:
-        """Three-valued: null where a missing value leaves the answer open."""
+        """Three-valued: null if a missing value makes the result unknown."""
         match node:
             case ast.BoolOp(op=joined, values=operands):
                 parts = self.each(operands)
@@ -263,7 +263,7 @@ class _Reader:
         return term.expr if term.kind != "number" or whole else _without_nan(term.expr)
 
     def dated(self, term: _Term, other: DataType | None) -> _Term:
-        """ISO text beside a column of dates is a date."""
+        """ISO text that is compared with a column of dates becomes a date."""
         if not isinstance(term.literal, str) or not isinstance(other, (pl.Date, pl.Datetime)):
             return term
         try:
@@ -324,7 +324,7 @@ class _Reader:
         if len(terms) == 1 and terms[0].literal is not None:
             value = operation(terms[0].literal)
             return _Term(pl.lit(value), "number", node, literal=value)
-        # Float64 throughout: small integer types would wrap around. NaN passes on to the end, as missing values do.
+        # Float64 throughout, since small integer types would overflow. NaN propagates to the end, like missing values.
         values = [term.expr.cast(pl.Float64) for term in terms]
         if operation in (operator.truediv, operator.mod):
             values[1] = values[1].replace(0.0, None)
@@ -332,7 +332,7 @@ class _Reader:
 
 
 def _numbers_of(dtype: DataType | None, literals: list[float]) -> pl.Series:
-    """Those of the numbers that a column of a type can hold, in that type; a calculated value is a Float64."""
+    """The numbers that a column of a type can represent, in that type; a calculated value is a Float64."""
     if dtype is None or not dtype.is_integer():
         return pl.Series(literals, dtype=dtype if dtype is not None and dtype.is_float() else pl.Float64)
     whole = [int(number) for number in literals if number == int(number)]

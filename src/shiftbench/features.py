@@ -1,4 +1,4 @@
-"""Which columns a model may see, how they become its inputs, and which of them give the target away."""
+"""The features of a model: choice of columns, conversion to inputs, and detection of columns that reveal the target."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Names = tuple[str, ...]
 Codes = npt.NDArray[np.int64]
 
 MISSING_CATEGORY = "(missing)"
-MOST_RECORDS = 100_000  # leaks are looked for in a seeded sample of at most so many
-FEWEST_RECORDS = 20  # fewer cannot tell a leak from a coincidence
+MOST_RECORDS = 100_000  # size of the seeded sample in which leaks are searched
+FEWEST_RECORDS = 20  # with fewer, a leak cannot be distinguished from a coincidence
 LEAK_R2 = 0.9999
 LEAK_ACCURACY = 0.999
 WANTED = {
@@ -29,15 +29,15 @@ WANTED = {
     "categorical": ("text or booleans", pl.String()),
     "dates": ("dates", pl.Datetime("us")),
 }
-LARGEST_MAJORITY = 0.99  # where one class is more frequent, high accuracy says nothing
+LARGEST_MAJORITY = 0.99  # if one class is more frequent, high accuracy is meaningless
 
 
 @dataclass(frozen=True)
 class Features:
-    """The columns that a model sees, by what they are; `left_out` says why it does not see the others.
+    """The columns that a model sees, by kind; `left_out` has the reasons for all others.
 
-    Dates become the sine and cosine of the day of the year and the weekday; those in `times` the sine and cosine of
-    the hour too. Only those in `timestamps` are given as they are, because a model cannot generalise over them.
+    Dates become the sine and cosine of the day of the year and the weekday; those in `times` also the sine and cosine
+    of the hour. Only those in `timestamps` are also used as numbers, because a model cannot generalise over them.
     """
 
     numeric: Names = ()
@@ -56,7 +56,7 @@ class Features:
         """The features that `to_json` wrote.
 
         Raises:
-            TableError: if the value is not of that form.
+            TableError: if the value does not have that form.
         """
         known = set(cls.__dataclass_fields__)
         if not isinstance(value, dict) or set(value) != known:
@@ -68,7 +68,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a model is given: `numeric` float32 [N, P], NaN where missing, and categories as text, each [N]."""
+    """The inputs of a model: `numeric` float32 [N, P], NaN for missing values, and categories as text, each [N]."""
 
     numeric: npt.NDArray[np.float32]
     categorical: list[npt.NDArray[Any]]
@@ -81,7 +81,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that gives the target away: `strength` is a held-out R² or accuracy, 1 for a copy."""
+    """A column that reveals the target: `strength` is a held-out R² or accuracy, 1 for a copy."""
 
     column: str
     strength: float
@@ -97,14 +97,14 @@ def choose(
     keep: Iterable[str] = (),
     timestamps: Iterable[str] = (),
 ) -> Features:
-    """The columns of `frame` that may serve as features.
+    """The columns of `frame` that can be features.
 
     Left out are the target, the columns named in `exclude`, those matching the globs in `drop`, and those that are
-    empty, constant, text with another value in each row, or of a type no model takes. The globs in `keep` bring
-    columns back, but never the target. Dates named in `timestamps` are also given as days since 1970.
+    empty, constant, text with another value in each row, or of a type no model supports. The globs in `keep` restore
+    columns, but never the target. Dates named in `timestamps` are also used as days since 1970.
 
     Raises:
-        TableError: if a named column is absent, a kept one has an unusable type, or no feature is left.
+        TableError: if a named column is missing, a kept one has an unusable type, or no feature is left.
         UnknownNameError: if a glob matches nothing.
     """
     exclude, timestamps = tuple(exclude), tuple(timestamps)
@@ -154,7 +154,7 @@ def _kind(dtype: pl.DataType) -> str:
 
 
 def _useless(column: pl.Series) -> str:
-    """Why a column tells nothing, or "" if it may tell something."""
+    """Why a column carries no information, or "" if it may carry some."""
     values = column.fill_nan(None) if column.dtype.is_float() else column
     if values.null_count() == len(values):
         return "empty"
@@ -176,10 +176,10 @@ def _has_time(column: pl.Series) -> bool:
 
 
 def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
-    """The features of `frame` as a model takes them; missing text is a category of its own.
+    """The features of `frame` as model inputs; missing text is a category of its own.
 
     Raises:
-        TableError: naming every column that is absent, has become of another type, or holds infinite values.
+        TableError: naming every column that is missing, has another type than in training, or holds infinite values.
     """
     tables.require(frame, (*features.numeric, *features.categorical, *features.dates), where="the features")
     problems: list[str] = []
@@ -188,7 +188,7 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
     categorical = _of_kind(frame, "categorical", features.categorical, problems)
     of_dates = {name: values for column in dates for name, values in _of_date(column, features).items()}
     names = [*(column.name for column in numbers), *of_dates]
-    # Filled column by column, and in Fortran order, in which CatBoost takes it without a copy.
+    # Filled column by column, in Fortran order, which CatBoost accepts without a copy.
     numeric = np.empty((frame.height, len(names)), np.float32, order="F")
     for place, column in enumerate(numbers):
         numeric[:, place] = _float32(column)
@@ -201,20 +201,20 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
 
 
 def frequent(texts: npt.NDArray[Any], fewest: int) -> list[str]:
-    """The categories that a column [N] of text has at least so many times."""
+    """The categories that occur at least `fewest` times in a column [N] of text."""
     names, counts = np.unique(np.asarray(texts, dtype=str), return_counts=True)
     found: list[str] = names[counts >= fewest].tolist()
     return found
 
 
 def partly_missing(inputs: Inputs) -> list[int]:
-    """The numeric columns in which some values are missing, and not all."""
+    """The numeric columns in which some but not all values are missing."""
     absent = np.isnan(inputs.numeric).mean(axis=0)
     return [int(place) for place in np.flatnonzero((absent > 0) & (absent < 1))]
 
 
 def require_variety(inputs: Inputs) -> None:
-    """Check that any feature of train varies.
+    """Check that at least one feature of train varies.
 
     Raises:
         TableError: if none does.
@@ -228,13 +228,13 @@ def require_variety(inputs: Inputs) -> None:
 
 
 def _of_kind(frame: pl.DataFrame, kind: str, names: Names, problems: list[str]) -> list[pl.Series]:
-    """The columns that are of the kind they had in training; what is wrong with the others goes to `problems`."""
+    """The columns that still have the kind they had in training; others are added to `problems`."""
     wanted, dtype = WANTED[kind]
     found = []
     for name in names:
         column = frame[name]
         if column.null_count() == len(column):
-            # A column without any value may have any type: nothing in its file told which.
+            # A column without any value may have any type, since its file does not determine it.
             found.append(pl.Series(name, [None] * len(column), dtype=dtype))
         elif _kind(column.dtype) == kind:
             found.append(column)
@@ -246,7 +246,7 @@ def _of_kind(frame: pl.DataFrame, kind: str, names: Names, problems: list[str]) 
 
 
 def _float32(column: pl.Series) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is reported as such
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are reported
         return _float(column).astype(np.float32)
 
 
@@ -261,7 +261,7 @@ def _infinite(values: npt.NDArray[np.float32], column: pl.Series) -> list[str]:
 
 
 def _of_date(column: pl.Series, features: Features) -> dict[str, npt.NDArray[np.float32]]:
-    """Place in the year and the week; in the day and in all time where these are asked for."""
+    """Position in the year and the week; optionally in the day and in absolute time."""
     name = column.name
     moment = column.cast(pl.Datetime("us"))
     days = 365 + _float(moment.dt.is_leap_year())
@@ -291,15 +291,15 @@ def _categories(column: pl.Series) -> npt.NDArray[Any]:
 
 
 def leaks(frame: pl.DataFrame, *, target: str, features: Features, task: str) -> list[Leak]:
-    """Features that give the target away by themselves, the strongest first.
+    """Features that reveal the target by themselves, the strongest first.
 
-    For regression: a copy or an affine function of the target, one that rises or falls exactly with it, or one that
-    predicts held-out targets with R² >= 0.9999. For classification: one whose nearest other records (by value, or of
-    the same category) have the class of a held-out record in 99.9 % of all cases, unless one class prevails.
-    Records without the feature or the target are passed over; above 100,000 records a seeded sample is used.
+    For regression: a copy or an affine function of the target, a strictly monotone one, or a feature that predicts
+    held-out targets with R² >= 0.9999. For classification: a feature whose nearest other records (by value, or of the
+    same category) have the class of a held-out record in 99.9 % of all cases, unless one class prevails.
+    Records without the feature or the target are skipped; above 100,000 records a seeded sample is used.
 
     Raises:
-        TableError: if a column is absent, or the target of a regression is not numeric.
+        TableError: if a column is missing, or the target of a regression is not numeric.
         UnknownNameError: if the task is neither "regression" nor "classification".
     """
     if task not in ("regression", "classification"):
@@ -312,7 +312,7 @@ def leaks(frame: pl.DataFrame, *, target: str, features: Features, task: str) ->
     truth = tables.numbers(sample, target, where="the table") if task == "regression" else _codes(sample[target])
     judge = _regression_leak if task == "regression" else _classification_leak
     found, numeric = [], set(features.numeric)
-    for column in sample.iter_columns():  # by name, each would be sought among all
+    for column in sample.iter_columns():  # faster than access by name
         if (name := column.name) == target:
             continue
         ordered = name in numeric
@@ -366,7 +366,7 @@ def _monotone(x: Vector, y: Vector) -> str:
     """ "rises" or "falls" if y is a strictly monotone function of x, else ""."""
     order = np.argsort(x)
     steps, rises = np.diff(x[order]) > 0, np.diff(y[order])
-    # Equal x must have equal y; different x must have different y, or a threshold would count.
+    # Equal x must have equal y, and different x different y, else a threshold would count as a leak.
     if (rises[~steps] != 0).any() or not steps.any():
         return ""
     if (rises[steps] > 0).all():
@@ -375,7 +375,7 @@ def _monotone(x: Vector, y: Vector) -> str:
 
 
 def _mean_by_value(x: Vector, y: Vector, asked: Vector) -> Vector:
-    """The mean y of the records with the value asked for; the mean of all where there are none."""
+    """The mean y of the records with the value in `asked`; without such records the overall mean."""
     values, group = np.unique(x, return_inverse=True)
     means = np.bincount(group, weights=y) / np.bincount(group)
     place = np.minimum(np.searchsorted(values, asked), len(values) - 1)
@@ -399,7 +399,7 @@ def _classification_leak(x: Vector, y: Vector, held_out: Flags, *, ordered: bool
     truth, same = labels[held_out], values[above] == x[held_out]
     right = same & (classes[above] == truth)
     if ordered:
-        # Between two known values either class may be right: a threshold lies somewhere between them.
+        # Between two known values either class may be correct, since the threshold lies somewhere in between.
         right |= ~same & ((classes[above] == truth) | (classes[below] == truth))
     accuracy = float(right.mean())
     if accuracy < LEAK_ACCURACY:
@@ -408,7 +408,7 @@ def _classification_leak(x: Vector, y: Vector, held_out: Flags, *, ordered: bool
 
 
 def _majority_by_value(x: Vector, labels: Codes) -> tuple[Vector, Codes]:
-    """The different values of x in order, and the most frequent label of each (of equals the first)."""
+    """The different values of x in order, and the most frequent label of each (the first of ties)."""
     values, group = np.unique(x, return_inverse=True)
     width = int(labels.max()) + 1
     keys, counts = np.unique(group.astype(np.int64) * width + labels, return_counts=True)

@@ -1,4 +1,4 @@
-"""Writing files so that a kill, a full disk or a crash never leaves half of one, and hashing them."""
+"""Atomic writing of files, so that a kill, a full disk or a crash never leaves half of one; and hashing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import Any
 from shiftbench.errors import TableError
 
 _BEFORE_MOVE: dict[Path, Callable[[Path], object]] = {}  # by absolute path
-_STAGED: dict[Path, Path] = {}  # where temporary files are made, by the absolute path of the folder they end in
+_STAGED: dict[Path, Path] = {}  # folder for temporary files, by the absolute path of the final folder
 
-KINDS = {  # of what is neither a file nor a folder: reading it may wait for ever, or never end
+KINDS = {  # neither files nor folders: reading them may block, or never end
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
 }  # fmt: skip
-BLOCK, PROBED = 2**20, 2**24  # bytes that are written at once, and in all, to see whether a disk is full: a few pages
-MOST_TOLD = 10**24  # bytes, about which a message is still exact: a float holds no whole number of any size
+BLOCK, PROBED = 2**20, 2**24  # bytes written at once, and in total, to test whether a disk is full
+MOST_TOLD = 10**24  # bytes up to which a message is exact
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes private files; a result is as readable as any other file of its owner.
+        # mkstemp makes private files; results get the usual permissions.
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
@@ -51,7 +51,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             act(temporary)
         temporary.replace(target)
     except OSError as error:
-        if error.filename is None:  # a full disk names nothing
+        if error.filename is None:  # a full disk gives no file name
             raise _naming(error, target) from error
         raise
     except Exception as error:
@@ -65,7 +65,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def before_move(path: Path, act: Callable[[Path], object]) -> Iterator[None]:
-    """While the block runs, call `act` with each temporary file, complete, that `replacing` is to move to `path`."""
+    """While the block runs, call `act` with each complete temporary file before `replacing` moves it to `path`."""
     _BEFORE_MOVE[path.absolute()] = act
     try:
         yield
@@ -98,7 +98,7 @@ def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = Tr
 
 
 def _refused(path: Path) -> OSError | None:
-    """Why no more can be written to a file, such as a full disk, which polars does not always say; None if it can."""
+    """Why a file cannot be extended, such as a full disk, which polars does not always report; None if it can."""
     try:
         with path.open("ab", buffering=0) as file:
             for _ in range(PROBED // BLOCK):
@@ -110,7 +110,7 @@ def _refused(path: Path) -> OSError | None:
 
 
 def _naming(error: OSError, path: Path) -> OSError:
-    """The same error of a file; of polars, whose errors have no number, with that in its text."""
+    """The same error with the file's name; for polars, whose errors have no number, with the number from its text."""
     code, text = error.errno, error.strerror or str(error)
     if code is None and (found := re.search(r" \(os error (\d+)\)$", text)):
         code, text = int(found[1]), text[: found.start()]
@@ -118,10 +118,10 @@ def _naming(error: OSError, path: Path) -> OSError:
 
 
 def require_room(path: Path, size: int, *, what: str) -> None:
-    """Make sure that the disk has room for `size` bytes at a path, whose folders need not be there yet.
+    """Check that the disk has `size` free bytes at a path, whose folders need not exist yet.
 
     Raises:
-        TableError: if it has not; `what` is to be written.
+        TableError: if it has not; `what` describes the data.
     """
     there = next(place for place in path.absolute().parents if place.exists())
     free = shutil.disk_usage(there).free
@@ -133,21 +133,21 @@ def require_room(path: Path, size: int, *, what: str) -> None:
 
 
 def irregular(path: str | os.PathLike[str]) -> str:
-    """What stands at a path, behind links, if that is neither a file nor a folder, such as "a named pipe"; else ""."""
+    """The kind of a path, behind links, if it is neither a file nor a folder, such as "a named pipe"; else ""."""
     try:
         return KINDS.get(stat.S_IFMT(Path(path).stat().st_mode), "")
-    except (OSError, ValueError):  # nothing is there, or can be, which whoever opens it will say
+    except (OSError, ValueError):  # missing or invalid, which is reported when it is opened
         return ""
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
-    """Refuse what is neither a file nor a folder, before it is opened.
+    """Refuse a path that is neither a file nor a folder, before it is opened.
 
     Raises:
-        OSError: naming what it is.
+        OSError: naming its kind.
     """
     if kind := irregular(path):
-        raise OSError(errno.EINVAL, f"{kind} is no regular file: write it to one first", str(path))
+        raise OSError(errno.EINVAL, f"{kind} is not a regular file: write it to one first", str(path))
 
 
 def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
@@ -161,7 +161,7 @@ def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file; what is raised is as for `read_text`."""
+    """The bytes of a file; raises as `read_text` does."""
     require_regular(path)
     return Path(path).read_bytes()
 
@@ -178,5 +178,5 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def name_of(text: str) -> str:
-    """A text as a file's name: any other sign than letters, digits, dashes and underscores is written as its code."""
+    """Text as a file name: characters other than letters, digits, dashes and underscores are written as codes."""
     return "".join(sign if sign.isalnum() or sign in "-_" else f"%{ord(sign):X}" for sign in text)

@@ -1,7 +1,7 @@
 """Bootstrap intervals and paired comparisons, by record or by cluster.
 
 Records of one station, day, scene or patient resemble each other; an interval that resamples single records treats them
-as independent and is far too short. Name the cluster, and whole clusters are resampled.
+as independent and is far too short. If the cluster is named, whole clusters are resampled.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from shiftbench.resampling import DIFFERENCE, PLAIN, Resampler, Scale, Statistic
 Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
 KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
 FEW = 20
-# With fewer, the spread between units is a guess, and so is every interval.
+# With fewer units, the spread between them is poorly known, and so is every interval.
 FEWEST = 10
-# Beyond so many units the studentised interval and the percentile interval agree; the latter costs a third.
+# Beyond so many units the studentised and the percentile interval agree; the latter costs a third.
 MANY = 2_000
-# Beyond so many, scores are as good as normal, and replicates of millions take minutes.
+# Beyond so many, scores are practically normal, and replicates of millions take minutes.
 SO_MANY = 300_000
-# Fewer replicates do not fix the tails of a studentised distribution: its ends would be those of single replicates.
+# Fewer replicates do not determine the tails of a studentised distribution: its ends would be single replicates.
 ENOUGH = 200
 
 # Up to so many units each is left out in turn for a standard error; beyond, weights are small and influences suffice.
 LEFT_OUT = 500
 
-# Half of a score's interval is at most what Student's t with so many degrees of freedom asks for: with a dozen unequal
-# clusters, or where one of them outweighs the others, some replicates have hardly any spread; what is divided by it
-# runs away.
+# The half-width of an interval is bounded by that of Student's t with so many degrees of freedom: with a dozen unequal
+# clusters, or if one outweighs the others, some replicates have hardly any spread, and values divided by it are
+# extreme.
 LEAST_FREEDOM = 3
 
 ROUNDING = 1e-9
-# Why a score at the end of its range that no replicate leaves has no interval: none of its draws knows of what is rare.
+# The reason for a missing interval at the end of a score's range: rare events occur in none of its replicates.
 NO_VARIATION = "too little variation"
 
 Progress = Callable[[int, int], None]
@@ -51,11 +51,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How intervals are made.
+    """Settings of intervals.
 
-    replicates: B. level: nominal coverage. kind: "studentised" (symmetric bootstrap-t: each replicate is measured in
-    its own standard error, logarithms and logits of scores instead of positive scores and shares; the one whose
-    coverage holds best for skewed errors and few clusters), "percentile", "bca"
+    replicates: B. level: nominal coverage. kind: "studentised" (symmetric bootstrap-t: each replicate is divided by
+    its own standard error, with logarithms of positive scores and logits of shares; the best coverage for skewed
+    errors and few clusters), "percentile", "bca"
     (bias-corrected and accelerated), "normal" (no replicates: standard errors from the influence of each unit, the
     infinitesimal jackknife), or "auto": studentised up to 2,000 units and from 200 replicates on, percentile up to
     300,000, normal beyond.
@@ -84,7 +84,7 @@ class Settings:
             raise SettingsError(*problems)
 
     def chosen(self, units: int) -> Kind:
-        """The kind used for a number of units: what "auto" stands for."""
+        """The kind that "auto" selects for a number of units."""
         if self.kind != "auto":
             return self.kind
         if units > SO_MANY:
@@ -96,12 +96,12 @@ class Settings:
 class Bootstrap:
     """Replicates of the same scores S of K systems on the same records.
 
-    values: [K, S]. replicates: [B, K, S], B = 0 where intervals are normal. errors: [K + P, S], the standard errors of
-    the systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
-    [B, K + P, S]; None where the kind needs none. acceleration: [K + P, S], for BCa only. scales: [S], on which scores
-    are studentised, with the range that their intervals keep; differences have neither. effective: [S], the effective
-    number of units behind each share of records; NaN for any other score. no_interval: [S], why a score has neither
-    interval nor p-value ("too few clusters"); empty where it has them.
+    values: [K, S]. replicates: [B, K, S], B = 0 for normal intervals. errors: [K + P, S], the standard errors of the
+    systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
+    [B, K + P, S]; None if the kind needs none. acceleration: [K + P, S], for BCa only. scales: [S], on which scores
+    are studentised, with the ranges that bound their intervals; differences have neither. effective: [S], the effective
+    number of units behind each share of records; NaN for other scores. no_interval: [S], why a score has neither
+    interval nor p-value ("too few clusters"); empty if it has both.
     """
 
     names: tuple[str, ...]
@@ -122,10 +122,10 @@ class Bootstrap:
         return list(combinations(range(len(self.values)), 2))
 
     def intervals(self) -> tuple[Vector, Vector]:
-        """Low and high ends, each [K, S]; NaN where they cannot be had.
+        """Low and high ends, each [K, S]; NaN if there are none.
 
-        Every interval holds its score and keeps the score's range. A share of records that the replicates say too
-        little of, since it is 0 or 1 or nearly so, has Wilson's interval for its effective number of units.
+        Every interval contains its score and stays in the score's range. A share of records at or near 0 or 1, for
+        which replicates are uninformative, gets Wilson's interval for its effective number of units.
         """
         ends = [self._interval(k, self.values[k], self.replicates[:, k]) for k in range(len(self.values))]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
@@ -135,9 +135,9 @@ class Bootstrap:
         """Difference a - b of a pair's scores, low and high ends, and two-sided p-value, each [S].
 
         The p-value is the share of replicates that lie further from the observed difference than it lies from zero,
-        in standard errors where there are any; the observation counts as one of them (Davison & Hinkley 1997, 4.2.2).
+        in standard errors if available; the observation counts as one of them (Davison & Hinkley 1997, 4.2.2).
         Studentised intervals are symmetric (Hall 1988): their coverage is closer to nominal than that of equal tails,
-        and that of a difference leaves out zero where p is at most 1 - level.
+        and that of a difference excludes zero if p is at most 1 - level.
         """
         a, b = self.pairs[pair]
         row = len(self.values) + pair
@@ -149,7 +149,7 @@ class Bootstrap:
         return bool(self.no_interval and self.no_interval[s])
 
     def reasons(self, system: int) -> list[str]:
-        """Why each score [S] of a system has no interval; empty where it has one."""
+        """Why each score [S] of a system has no interval; empty if it has one."""
         low, _ = self._interval(system, self.values[system], self.replicates[:, system])
         given = self.no_interval or ("",) * len(self.names)
         at_end = [self._at_end(system, s, value) for s, value in enumerate(self.values[system])]
@@ -168,7 +168,7 @@ class Bootstrap:
 
     def _at_end(self, row: int, s: int, value: float) -> bool:
         scale = self._scale(row, s)
-        # Zero is exact; an upper end is often met but for rounding.
+        # Zero is exact; an upper end is often reached only up to rounding.
         return value <= scale.least or value >= scale.most - ROUNDING
 
     def _interval(self, row: int, value: Vector, replicates: Vector) -> tuple[Vector, Vector]:
@@ -176,7 +176,7 @@ class Bootstrap:
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def _kept(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, float]:
-        """An interval within the range of its score that holds the score: percentiles of a biased one may not."""
+        """The interval within the range of its score, extended to contain it if the score is biased."""
         if self._untold(s) or not math.isfinite(value):
             return math.nan, math.nan
         low, high = self._one(row, s, value, replicates)
@@ -199,7 +199,7 @@ class Bootstrap:
         if self.kind == "studentised":
             if (ends := self._symmetric(row, s, value, replicates, self._scale(row, s))) is not None:
                 return ends
-            varies = float(np.ptp(replicates[finite])) > ROUNDING  # a constant uncertainty detects nothing, for certain
+            varies = float(np.ptp(replicates[finite])) > ROUNDING  # a constant uncertainty certainly detects nothing
             if self._share(row, s) and (varies or self._at_end(row, s, value)):
                 return self._wilson(row, s, value)
             if (ends := self._symmetric(row, s, value, replicates, PLAIN)) is not None:
@@ -212,7 +212,7 @@ class Bootstrap:
         return low, high
 
     def _wilson(self, row: int, s: int, share: float) -> tuple[float, float]:
-        """Of a share of records. The number of units follows from its standard error, if there is any spread."""
+        """Wilson's interval of a share of records; units follow from its standard error if there is any spread."""
         units = self.effective[s]
         if self.errors is not None and (variance := float(self.errors[row, s]) ** 2) > 0.0:
             units = share * (1.0 - share) / variance
@@ -221,7 +221,7 @@ class Bootstrap:
     def _symmetric(
         self, row: int, s: int, value: float, replicates: Vector, scale: Scale
     ) -> tuple[float, float] | None:
-        """The studentised interval, symmetric on a scale; None where standard errors are zero or too many undefined."""
+        """The studentised interval, symmetric on a scale; None if too many standard errors are zero or undefined."""
         assert self.errors is not None
         assert self.replicate_errors is not None
         with np.errstate(all="ignore"):
@@ -239,7 +239,7 @@ class Bootstrap:
         return float(low), float(high)
 
     def distances(self, pair: int, s: int) -> tuple[float, Vector]:
-        """How far the difference of a pair by score s lies from zero, and each replicate [B] from it; NaN if undefined.
+        """The distance of a pair's difference by score s from zero, and of each replicate [B] from it, or NaN.
 
         In standard errors: that of the observation and of each replicate, or else the deviation of all replicates.
         """
@@ -257,7 +257,7 @@ class Bootstrap:
         return observed / spread, drawn / spread
 
     def _distances(self, row: int, s: int, value: float, replicates: Vector) -> tuple[float, Vector, bool]:
-        """The same of one score, in standard errors only where there are any; and whether it is."""
+        """The same for one score, in standard errors only if available; and whether they are."""
         if self.kind == "studentised" and self.errors is not None and self.replicate_errors is not None:
             t = _studentised(value, replicates, self.replicate_errors[:, row, s])
             if t is not None and self.errors[row, s] > 0:
@@ -274,7 +274,7 @@ class Bootstrap:
                 result[s] = _normal_p(float(value[s]), float(self.errors[row, s]))
                 continue
             if value[s] == 0.0 and not np.any(replicates[:, s]):
-                result[s] = 1.0  # the same scores in every replicate: the same system
+                result[s] = 1.0  # equal scores in every replicate: equal systems
                 continue
             observed, distances, _ = self._distances(row, s, float(value[s]), replicates[:, s])
             beyond = int(np.count_nonzero(distances >= observed))
@@ -283,9 +283,9 @@ class Bootstrap:
 
 
 def wilson(share: float, units: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share of so many independent units, which need not be a whole number.
+    """Wilson's score interval of a share of `units` independent units, which need not be a whole number.
 
-    It has a width at shares of 0 and 1, too. With clusters their effective number stands for the units.
+    It has a positive width even at shares of 0 and 1. With clusters, their effective number replaces the units.
     Source: Wilson (1927); Brown, Cai & DasGupta (2001), Section 3.1.1; Korn & Graubard (1998) on effective numbers.
     """
     z = NormalDist().inv_cdf(0.5 + 0.5 * level)
@@ -303,7 +303,7 @@ def _normal_p(value: float, error: float) -> float:
 
 
 def _quantiles(replicates: Vector, shares: list[float]) -> list[float]:
-    """Quantiles at ranks share * (B + 1): the k-th of B replicates lies above one more with probability k / (B + 1)."""
+    """Quantiles at ranks share * (B + 1): a further replicate is below the k-th of B with probability k / (B + 1)."""
     return [float(end) for end in np.quantile(replicates, shares, method="weibull")]
 
 
@@ -328,7 +328,7 @@ def _studentised(value: float, replicates: Vector, errors: Vector) -> Vector | N
 
 
 def _bca_shares(value: float, replicates: Vector, acceleration: float, tail: float) -> list[float]:
-    """Efron (1987), Eq. 2.3: the percentiles to read, moved by bias and acceleration."""
+    """Efron (1987), Eq. 2.3: the percentiles adjusted for bias and acceleration."""
     normal = NormalDist()
     below = np.count_nonzero(replicates < value) + 0.5 * np.count_nonzero(replicates == value)
     share = float(np.clip(below / len(replicates), 0.5 / len(replicates), 1.0 - 0.5 / len(replicates)))
@@ -352,16 +352,16 @@ def bootstrap(
 ) -> Bootstrap:
     """Replicates of the scores of one or more systems (a statistic each, with equal names) on the same records.
 
-    Every replicate draws the same records for all systems, so differences are paired. Replicate b depends on the seed
-    and on b alone: the result is the same for any number of cores.
+    Every replicate draws the same records for all systems, so differences are paired. Replicate b depends only on the
+    seed and on b: the result is the same for any number of cores.
 
     Args:
-        statistics: one a system. resampler, settings: what is drawn, and how.
-        units: [S] how many units each score rests on, on the side of the shift that has fewer; by default those of the
-            smallest stratum. A score of fewer than 10 gets neither interval nor p-value.
-        scales: [S] on which scores are studentised, with their ranges; as they stand and without limits by default.
-        effective: [S] the effective number of units of each share of records, NaN for other scores, as they all are by
-            default.
+        statistics: one per system. resampler, settings: of the replicates.
+        units: [S] the number of units behind each score, on the side of the shift that has fewer; by default those of
+            the smallest stratum. A score with fewer than 10 gets neither interval nor p-value.
+        scales: [S] on which scores are studentised, with their ranges; by default the identity without limits.
+        effective: [S] the effective number of units of each share of records; NaN for other scores, and by default for
+            all.
         progress: called with (replicates done, replicates in all).
 
     Warns:
@@ -426,11 +426,11 @@ def _warn_of_few(resampler: Resampler) -> None:
 def _evaluate(
     statistics: Sequence[Statistic], resampler: Resampler, counts: Vector, *, linear: bool
 ) -> tuple[Vector, Vector | None]:
-    """Scores [K, S] and, if asked, standard errors [K + P, S] of systems and pairwise differences."""
+    """Scores [K, S] and, on request, standard errors [K + P, S] of systems and pairwise differences."""
     if not linear:
         return np.array([statistic.values(counts) for statistic in statistics]), None
     values, influences = zip(*(statistic.linearised(counts) for statistic in statistics), strict=True)
-    # Differences one by one: all at once would be many times the memory of millions of records.
+    # Differences one by one, since all at once would need a multiple of the memory of millions of records.
     rows = chain(influences, (a - b for a, b in combinations(influences, 2)))
     return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
 
@@ -440,9 +440,9 @@ def _jackknife_errors(
 ) -> Vector:
     """Standard errors [K + P, S] of systems and pairwise differences from leaving out each unit in turn.
 
-    With few and unequal clusters they are larger than those of the infinitesimal jackknife, which takes a cluster's
-    weight to be small, and nearer to the truth (Efron & Tibshirani 1993, Chapter 11; by strata). Those of scores are
-    found on their scales. NaN where a score is undefined without some unit.
+    With few and unequal clusters they are larger than those of the infinitesimal jackknife, which assumes small
+    weights, and closer to the truth (Efron & Tibshirani 1993, Chapter 11; by strata). Those of scores are computed on
+    their scales. NaN if a score is undefined without some unit.
     """
 
     def without(unit: int) -> Vector:
@@ -464,7 +464,7 @@ def _jackknife_errors(
 
 
 def _error_on(scale: Scale, value: float, left_out: Vector, resampler: Resampler) -> float:
-    """The jackknife's standard error of a score, found on a scale and taken back to the score by its slope."""
+    """The jackknife's standard error of a score, computed on a scale and converted to the score by its slope."""
     with np.errstate(all="ignore"):
         error = resampler.jackknife_errors(scale.to(left_out)[:, None])[0]
         return float(error / scale.slope(np.array(value)))

@@ -12,26 +12,26 @@ TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def parts(name: str, columns: Collection[str]) -> list[str]:
-    """The columns that a name stands for: itself if there is such a column, else what the plus signs join."""
+    """The columns in a name: the name itself if it is a column, else the parts joined by plus signs."""
     return [name] if name in columns else name.split("+")
 
 
 def key(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column, or the combinations of several, [N], as `combined` gives them for the columns that a name stands for.
+    """A column, or the combinations of several, [N], as `combined` returns them for the columns in a name.
 
-    The columns must be there: see `parts` for which to ask for.
+    The columns must exist: see `parts` for their names.
 
     Raises:
-        TableError: for a column that holds no labels, such as lists or bytes.
+        TableError: for a column that does not hold labels, such as lists or bytes.
     """
     return combined(frame, parts(name, frame.columns)).alias(name)
 
 
 def combined(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
-    """One column as it is, or the combinations of several as text, [N]; missing where any of them is.
+    """One column unchanged, or the combinations of several as text, [N]; missing if any part is.
 
     Raises:
-        TableError: for a column that holds no labels, such as lists or bytes.
+        TableError: for a column that does not hold labels, such as lists or bytes.
     """
     tables.require_labels(frame, columns)
     if len(columns) == 1:
@@ -48,12 +48,12 @@ def part(values: pl.Series) -> pl.Series:
 
 
 def quoted(texts: pl.Series, which: pl.Series) -> pl.Series:
-    """Texts [N], those flagged in `which` in quotes, with their own quotes doubled."""
+    """Texts [N], with those flagged in `which` quoted and their own quotes doubled."""
     if not which.any():
         return texts
     return pl.select(pl.when(which).then('"' + texts.str.replace_all('"', '""') + '"').otherwise(texts)).to_series()
 
 
 def joined(parts: Sequence[pl.Series]) -> pl.Series:
-    """The parts [N] of combinations joined by commas, different ones to different texts; missing where any part is."""
+    """The parts [N] of combinations joined unambiguously by commas; missing if any part is."""
     return pl.select(pl.concat_str(list(parts), separator=", ")).to_series()

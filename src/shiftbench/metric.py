@@ -1,4 +1,4 @@
-"""Metrics by name: what a score is called, which direction is better, its unit, its range and where it is defined.
+"""Metrics by name: title, direction, unit, range and definition.
 
 Each is described beside its function, in one of `HOMES`. Other packages add theirs with `register`, or as an entry
 point of the group `shiftbench.metrics`.
@@ -15,7 +15,7 @@ from shiftbench.check import Vector
 from shiftbench.registry import Registry
 
 Better = Literal["min", "max"]
-# fraction: 0…1, shown so; percent: held as 0…1, shown × 100; target, error: in the units of the target, of the error.
+# fraction: 0…1, shown unchanged; percent: stored as 0…1, shown × 100; target, error: in the unit of target or error.
 Scale = Literal["percent", "fraction", "target", "error", "plain"]
 
 
@@ -25,16 +25,16 @@ class Metric:
 
     name: in files and in Python. title: in tables and pictures. formula, source: for the documentation.
     uses_uncertainty: whether it depends on the uncertainty, so that there is one for each measure.
-    least, most: its range, which intervals keep; of_classes: its range where errors are 0 or 1, if another.
-    share: whether it is a share of records, whose intervals have a width at 0 and 1, too.
-    ranked: whether systems are ranked by it: to be as bad on both sides of a shift is no merit.
+    least, most: its range, which bounds intervals; of_classes: its range if errors are 0 or 1 and it differs.
+    share: whether it is a share of records, whose intervals have a positive width even at 0 and 1.
+    ranked: whether systems are ranked by it; being equally bad on both sides of a shift is no merit.
     compared: whether reports show differences between systems.
-    of_sums: of a score of a set, from sums [P, …] over P sets of records and the sums […] over all of them, of which
-        the sets are replicates or parts, to the scores [P]; NaN where undefined. What a record adds is said by
-        `resampling.SetTerms`. The P sets must not touch each other.
-    slopes: its derivatives [P, …] by the sums, for standard errors; by default quotients of small differences.
-    area: the metric that is the area under its retention curve, on which the records left out have ideal answers;
-        "" for none.
+    of_sums: for a score of a set: a function of sums [P, …] over P sets of records, and of the sums […] over all
+        records (the sets are replicates or subsets of these), that returns the scores [P]; NaN if undefined.
+        `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
+    slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
+    area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
+        none.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Metric:
     area: str = ""
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:
-        """The least and the most it can be; `classes`: where errors are 0 or 1."""
+        """The range of the score; `classes`: whether errors are 0 or 1."""
         return self.of_classes if classes and self.of_classes else (self.least, self.most)
 
 

@@ -1,4 +1,4 @@
-"""p-values of many comparisons, adjusted so that even one false difference among them is improbable."""
+"""Adjustment of p-values of many comparisons that controls the probability of even one false difference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shiftbench.check import Vector
 
 
 def holm(p_values: npt.ArrayLike) -> Vector:
-    """p-values [P] adjusted for their number by Holm's step-down; NaN stays NaN and does not count. Holm (1979)."""
+    """p-values [P] adjusted for their number by Holm's step-down (1979); NaN stays NaN and does not count."""
     p = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(np.isfinite(p))
@@ -20,10 +20,10 @@ def holm(p_values: npt.ArrayLike) -> Vector:
 
 
 def step_down(p_values: npt.ArrayLike, distances: Vector, replicates: Vector) -> Vector:
-    """p-values [P] adjusted by the largest distance in each replicate, among those not yet found: Romano & Wolf (2005).
+    """p-values [P] adjusted by the largest remaining distance in each replicate: the step-down of Romano & Wolf (2005).
 
-    Unlike Holm's, they can be as small as 1 / (B + 1) however many there are, and they use that comparisons of the same
-    systems on the same records go together.
+    Unlike Holm's, they can be as small as 1 / (B + 1) for any number of comparisons, and they account for the
+    dependence of comparisons of the same systems on the same records.
 
     Args:
         p_values: [P] unadjusted; NaN stays NaN and does not count.

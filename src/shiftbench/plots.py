@@ -1,4 +1,4 @@
-"""The pictures of a report. matplotlib is imported when the first one is drawn; its global state stays as it was."""
+"""The pictures of a report. matplotlib is imported when the first one is drawn; its global state is not changed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ DRAWERS: dict[str, Callable[[Report, str], Figure | None]] = {
     "parts": score_figures.parts,
 }
 
-# What each picture shows and how to read it.
+# The title of each picture and how to read it.
 CAPTIONS = {
     "summary": (
         "Error of every system",
         "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
-        "(square) where no shift is known; systems are sorted by the last of these, the best on top. The dotted line "
-        "marks the leading system: a mark on the better side of it does better.",
+        "(square) if no shift is known; systems are sorted by the last of these, the best at the top. The dotted line "
+        "marks the leading system: a mark on the better side of it is better.",
     ),
     "error_retention": (
         "Error retention",
@@ -50,22 +50,22 @@ CAPTIONS = {
     ),
     "f1_retention": (
         "F1 retention",
-        "F1 of finding the acceptable answers when the most certain share of the records is taken for acceptable. "
+        "F1 of finding the acceptable answers if the most certain share of the records is predicted to be acceptable. "
         "Higher is better; the area is the F1-AUC. Rings: 95 % kept (F1@95%).",
     ),
     "density": (
         "Uncertainty by partition",
         "How uncertainty is distributed in-domain (solid, filled) and on shifted records (dashed, hatched). "
-        "An uncertainty that notices the shift lies further to the right on shifted records.",
+        "An uncertainty that detects the shift lies further to the right on shifted records.",
     ),
     "roc": (
         "Finding shifted records",
         "True against false positive rate when the records of highest uncertainty are called shifted. The dotted "
-        "diagonal is chance: a curve above it finds shifted records, one below it takes them for in-domain.",
+        "diagonal is chance: a curve above it finds shifted records, one below it mistakes them for in-domain ones.",
     ),
     "coverage": (
         "Calibration of intervals",
-        "Share of the targets inside the central predictive interval, against the share promised. Below the dotted "
+        "Share of the targets inside the central predictive interval, against the nominal share. Below the dotted "
         "diagonal a system is overconfident, above it underconfident.",
     ),
     "reliability": (
@@ -75,9 +75,9 @@ CAPTIONS = {
     ),
     "error_by_uncertainty": (
         "Error by uncertainty",
-        "Mean error of records of similar uncertainty. A rising line means that the uncertainty says where errors "
-        "are large; where shifted records are set apart, their line above the in-domain one means that the uncertainty "
-        "says too little under shift.",
+        "Mean error of records of similar uncertainty. A rising line means that the uncertainty indicates where errors "
+        "are large; a line of shifted records above the in-domain one means that the uncertainty is too low under "
+        "shift.",
     ),
     "slices": (
         "Slices, worst first",
@@ -86,16 +86,16 @@ CAPTIONS = {
     ),
     "parts": (
         "Where the R-AUC comes from",
-        "From top to bottom: what a random order gives (plain bars), then what the order by uncertainty takes away "
+        "From top to bottom: the level of a random order (plain bars), then the effect of the order by uncertainty "
         "(hatched bars to the left: the ranking helps), then the sum, which is the R-AUC.",
     ),
 }
 
 
 def figures(report: Report) -> dict[str, Figure]:
-    """All pictures the report has data for, by name `<split>_<what>`, in reading order.
+    """All pictures for which the report has data, by name `<split>_<kind>`, in reading order.
 
-    The same report gives the same picture to the byte (with the same matplotlib).
+    Equal reports give identical bytes (with the same matplotlib).
     """
     drawn = {}
     with settings():
@@ -112,7 +112,7 @@ def _drawers(report: Report) -> dict[str, Callable[[Report, str], Figure | None]
 
 
 def _laid_out(figure: Figure) -> Figure:
-    """Find the layout once, so that writing PNG and SVG need not find it again."""
+    """Compute the layout once, so that writing PNG and SVG need not repeat it."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -121,10 +121,10 @@ def _laid_out(figure: Figure) -> Figure:
 
 
 def caption(name: str) -> tuple[str, str]:
-    """Title and reading help of the picture of that name."""
+    """Title and explanation of the picture of that name."""
     known = CAPTIONS | {f"{metric.name}_retention": _of_set(metric) for metric in METRICS.values() if metric.area}
     kind = max((kind for kind in known if name.endswith(f"_{kind}")), key=len)
-    split = name.removesuffix(f"_{kind}")  # the name of a test set may hold any sign that a file's may
+    split = name.removesuffix(f"_{kind}")  # names of test sets may contain underscores
     title, text = known[kind]
     return f"{title} ({split_title(split)})", text
 

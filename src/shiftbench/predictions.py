@@ -1,14 +1,14 @@
-"""The predictions file: what every member of an ensemble says about each record, by id, in one Parquet file.
+"""The predictions file: the predictions of every member of an ensemble for each record, by id, in one Parquet file.
 
 Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
-each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). Where the
+each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). If the
 targets were known when the predictions were made, `fingerprint` (UInt32) has a hash of each id and its target, null
-where that was missing; see `shiftbench.fingerprints`. The
+for missing targets; see `shiftbench.fingerprints`. The
 Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
-"categorical"), `members`, `classes` (their order; null for a regression), `draws` (how many members in a row are one
-model; 1 if not said), `package_version`, and whatever else the writer knows: method, settings, the hash of the
+"categorical"), `members`, `classes` (their order; null for a regression), `draws` (the number of consecutive members
+of one model; default 1), `package_version`, and further keys of the writer: method, settings, the hash of the
 manifest (with pyarrow: `pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal
-predictions are equal files.
+predictions give equal files.
 
 A point forecast is the case M = 1: a normal distribution with the variance of its residuals on the training
 records, or a label as one-hot probabilities.
@@ -35,11 +35,11 @@ from shiftbench.errors import ArrayError, PredictionsError, TableError
 FORMAT = "shiftbench predictions 1"
 KEY = "shiftbench"
 COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
-LAYOUT = ("format", "kind", "members", "classes", "draws")  # what the file says of itself; not the writer's to set
+LAYOUT = ("format", "kind", "members", "classes", "draws")  # reserved keys that describe the file
 FINGERPRINT = "fingerprint"
 MOST_LISTED = 3
-MOST_MEMBERS = 2**31 - 1  # numbers in a list of Parquet
-WRITTEN = (  # what is read of the writer's metadata
+MOST_MEMBERS = 2**31 - 1  # numbers in a Parquet list
+WRITTEN = (  # keys of the writer's metadata that are read
     ("manifest", (str, type(None)), "text or null"),
     ("id_column", (str, type(None)), "text or null"),
     ("unanswered", (int, type(None)), "a number or null"),
@@ -50,10 +50,10 @@ Ids = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Ids [N], what the members say about these records [M, N, …], and where it comes from.
+    """Ids [N], an ensemble of predictions for these records, and metadata on their origin.
 
-    `ids` are held as text; `metadata` is any JSON object, to which the package's version is added; `fingerprints` [N]
-    are those of the targets (UInt32, null where unknown), or None.
+    `ids` are stored as text; `metadata` is any JSON object, to which the package's version is added; `fingerprints` [N]
+    are those of the targets (UInt32, null if unknown), or None.
 
     Raises:
         PredictionsError: naming every problem: duplicated or missing ids, another number of ids than records,
@@ -86,7 +86,7 @@ class Predictions:
         """The predictions for exactly these records, in this order; others are an error, or dropped.
 
         Raises:
-            PredictionsError: naming the ids that repeat, have no prediction, or (unless dropped) nobody asked for.
+            PredictionsError: naming ids that are repeated, have no prediction, or (unless dropped) are surplus.
         """
         rows = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), "row": np.arange(len(self))})
         try:
@@ -102,7 +102,7 @@ class Predictions:
 
         Raises:
             PredictionsError: if the name does not end in `.parquet`.
-            TableError: if the place cannot be written to.
+            TableError: if the file cannot be written.
         """
         if Path(path).suffix != ".parquet":
             raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
@@ -125,7 +125,7 @@ class Predictions:
 
 
 def load(path: str | os.PathLike[str]) -> Predictions:
-    """Read a predictions file written by `Predictions.save`, or by anybody in the same layout.
+    """Read a predictions file written by `Predictions.save`, or by any other program in the same layout.
 
     Raises:
         PredictionsError: naming every problem: not Parquet or damaged, metadata missing or of another format,
@@ -257,7 +257,7 @@ def _column_problems(frame: pl.DataFrame, kind: str, where: str) -> list[str]:
 def _members_first(column: pl.Series, shape: tuple[int, ...], name: str) -> tuple[npt.NDArray[Any], list[str]]:
     """A column of lists as an array [M, N] or [M, N, C]; a missing number is NaN."""
     try:
-        # Lists of any length (as pandas and pyarrow write them) become fixed-size ones if all lengths are right.
+        # Variable-length lists (as pandas and pyarrow write them) become fixed-size ones if all lengths agree.
         array = column.cast(pl.Array(pl.Float64, shape)).to_numpy()
     except pl.exceptions.PolarsError:
         wanted = " of ".join(f"lists of {length}" for length in shape) + " numbers"

@@ -14,7 +14,7 @@ Index = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of N records from most to least certain, and where its tie groups start.
+    """The order of N records from most to least certain, and the starts of its tie groups.
 
     order: [N] positions into the records, uncertainty ascending. The order inside a tie group is arbitrary, so
     nothing may depend on it: use `averaged`, or sums over whole groups.
@@ -48,12 +48,12 @@ class Ranking:
         return np.repeat(np.add.reduceat(ranked, self.starts) / self.sizes(), self.sizes())
 
     def sizes(self) -> Index:
-        """How many records each tie group has, [G]."""
+        """The number of records of each tie group, [G]."""
         assert self.starts is not None
         return np.diff(self.starts, append=len(self.order))
 
     def subset(self, member: Flags) -> Ranking:
-        """The ranking of the records where `member` [N] holds, as positions into that subset; no second sort."""
+        """The ranking of the records selected by `member` [N], as positions in that subset, without sorting again."""
         kept = member[self.order]
         position = np.cumsum(member) - 1
         order = position[self.order[kept]]

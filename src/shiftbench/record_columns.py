@@ -17,19 +17,18 @@ MOST_LISTED = 3
 def differences(
     first: pl.DataFrame, other: pl.DataFrame, order: Index, ids: pl.Series, *, name: str, target: str | None
 ) -> list[str]:
-    """A sentence for each column that two tables of the same records have in common and disagree on.
+    """A sentence for each common column on which two tables of the same records disagree.
 
-    Numbers are compared exactly; in single precision where one of the columns holds no more (Float32). Labels
-    of groups may be written differently (dates, numbers as text) as long as they group the records in the same way;
-    targets may not.
+    Numbers are compared exactly; in single precision if one of the columns is Float32. Labels of groups may be written
+    differently (dates, numbers as text) as long as they group the records in the same way; targets may not.
 
     Args:
         first: [N] rows; any columns.
         other: the rows of the other table, in any order; any columns.
-        order: [N], where `other` holds each record of the first; -1 where it does not.
-        ids: [N], to name records by.
+        order: [N], the row of `other` for each record of the first; -1 if it has none.
+        ids: [N], for messages.
         name: the system that `other` belongs to.
-        target: which of the columns holds targets.
+        target: the column of targets.
     """
     problems = []
     here = np.flatnonzero(order >= 0)
@@ -53,7 +52,7 @@ def differences(
 
 
 def _differ(one: pl.Series, two: pl.Series) -> Flags:
-    """Where two columns [N] differ; missing values equal each other. Lists, bytes and the like equal nothing."""
+    """A mask of differences between two columns [N]; missing values are equal. Lists, bytes etc. are never equal."""
     if not (tables.is_label(one.dtype) and tables.is_label(two.dtype)):
         return np.ones(len(one), dtype=np.bool_)
     if one.dtype.is_numeric() and two.dtype.is_numeric() and not (one.dtype.is_integer() and two.dtype.is_integer()):
@@ -68,7 +67,7 @@ def _differ(one: pl.Series, two: pl.Series) -> Flags:
 
 
 def _same_groups(one: pl.Series, two: pl.Series) -> bool:
-    """Whether two columns [N] put the same records together, whatever the groups are called."""
+    """Whether two columns [N] group records in the same way, whatever the names of the groups."""
     if not (tables.is_label(one.dtype) and tables.is_label(two.dtype)):
         return False
     codes = [_codes(column) for column in (one, two)]
@@ -77,11 +76,11 @@ def _same_groups(one: pl.Series, two: pl.Series) -> bool:
 
 
 def _codes(column: pl.Series) -> Index:
-    if column.dtype.is_numeric() and not column.dtype.is_integer():  # of integers float64 may drop digits
+    if column.dtype.is_numeric() and not column.dtype.is_integer():  # float64 may drop digits of integers
         return np.unique(column.cast(pl.Float64).to_numpy(), return_inverse=True)[1].reshape(-1)
     return column.cast(pl.String, strict=False).rank("dense").fill_null(0).to_numpy().astype(np.intp)
 
 
 def described(frame: pl.DataFrame, columns: Sequence[str | None]) -> pl.DataFrame:
-    """Those of the columns that a table has."""
+    """The existing ones of these columns."""
     return frame.select([name for name in dict.fromkeys(columns) if name is not None and name in frame.columns])

@@ -1,4 +1,4 @@
-"""Values of one kind by name: our own, those that somebody registers, and those of other packages' entry points."""
+"""Values of one kind by name: our own, registered ones, and those of other packages' entry points."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """A read-only mapping from names to values that know their `name`; nothing is imported before the first lookup.
+    """A read-only mapping from names to values with a `name`; nothing is imported before the first lookup.
 
-    Looking up one name loads our own values and, of other packages, that one alone; iterating loads all. An entry point
-    that does not load, or whose name is taken, is left out with a warning that names all of them.
+    Looking up one name loads our own values and, of other packages, only this one; iterating loads all. Entry points
+    that do not load, or whose names are taken, are left out with one warning that names all of them.
 
     Args:
-        kind: what a value is called in messages: "metric".
+        kind: of the values, for messages: "metric".
         value: its type.
-        group: the entry points of other packages: "shiftbench.metrics". An entry point's name is that of its value.
-        homes: where our own values are, as "module:attribute", each a value or several; their order is that of the
+        group: of entry points of other packages: "shiftbench.metrics". An entry point's name is that of its value.
+        homes: locations of our own values, as "module:attribute", each a value or several, in the order of the
             mapping. All are imported with the first lookup of any name.
         lazy: name → "module:attribute" of our own values that are imported one by one.
     """
@@ -35,12 +35,12 @@ class Registry(Mapping[str, T]):
         self._homes = list(homes)
         self._lazy = dict(lazy or {})
         self._held: dict[str, T] = {}
-        self._offered: dict[str, Any] | None = None  # entry points not loaded so far, by name; None before a look
-        self._problems: list[str] = []  # of entry points, before there is a warning
+        self._offered: dict[str, Any] | None = None  # entry points not loaded yet, by name; None before discovery
+        self._problems: list[str] = []  # of entry points, not yet warned of
         self._lock = RLock()
 
     def register(self, value: T) -> T:
-        """Make a value known by its name.
+        """Register a value under its name.
 
         Raises:
             SettingsError: if the name is taken.
@@ -51,11 +51,11 @@ class Registry(Mapping[str, T]):
         return value
 
     def register_home(self, name: str, home: str) -> None:
-        """Make known where the value of this name is, as "module:attribute"; it is imported when it is looked up."""
+        """Register the location of the value of this name, as "module:attribute"; it is imported at lookup."""
         self._lazy.setdefault(name, home)
 
     def names(self) -> tuple[str, ...]:
-        """All names, those of values that are not imported so far and of entry points that may not load included."""
+        """All names, including values not imported yet and entry points that may not load."""
         self._load_homes()
         with self._lock:
             self._look()
@@ -108,7 +108,7 @@ class Registry(Mapping[str, T]):
                 assert found.name == name, f"{self._lazy[str(name)]} is called {found.name}"
 
     def _load_offered(self, name: object = None) -> None:
-        """Load the entry point of this name, or all of them, and warn of those that cannot be had."""
+        """Load the entry point of this name, or all of them, and warn of those that fail."""
         with self._lock:
             self._look()
             assert self._offered is not None
@@ -126,7 +126,7 @@ class Registry(Mapping[str, T]):
             )
 
     def _look(self) -> None:
-        """Find the entry points of the group, once; the problems are names that come twice."""
+        """Discover the entry points of the group, once; duplicate names are problems."""
         if self._offered is not None:
             return
         from importlib.metadata import entry_points  # slow to import
@@ -134,7 +134,7 @@ class Registry(Mapping[str, T]):
         self._offered = {}
         try:
             points = entry_points(group=self.group)
-        except Exception as error:  # the files of some installed package are damaged
+        except Exception as error:  # some installed package has damaged metadata
             self._problems.append(f"lists that cannot be read ({type(error).__name__}: {error})")
             return
         for point in points:
@@ -144,10 +144,10 @@ class Registry(Mapping[str, T]):
                 self._offered[point.name] = point
 
     def _loaded(self, point: Any) -> Iterator[str]:
-        """Add the value of an entry point; the problem, if there is one."""
+        """Add the value of an entry point; yields a problem if there is one."""
         try:
             found = point.load()
-        except (Exception, SystemExit) as error:  # whatever somebody else's module does when it is imported
+        except (Exception, SystemExit) as error:  # importing other packages may raise anything
             yield f"{_described(point)}: {type(error).__name__}: {error}"
             return
         if not isinstance(found, self.value):
@@ -159,7 +159,7 @@ class Registry(Mapping[str, T]):
 
 
 def _at(reference: str) -> Any:
-    """What is at "module:attribute"."""
+    """The object at "module:attribute"."""
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

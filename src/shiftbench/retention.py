@@ -1,16 +1,16 @@
 """Error- and F1-retention curves and the areas under them: robustness and uncertainty in one number.
 
-Records are retained from the most to the least certain. Retaining k of N, the retained keep their error and the others
-count as perfect. A good ranking keeps the large errors for last, so the curve stays low until the end (Malinin et al.
-2021, Shifts, Appendix A).
+Records are retained from the most to the least certain. Of N records, k retained ones keep their error and the others
+count as perfect. A good ranking retains large errors last, so the curve stays low until the end (Malinin et al. 2021,
+Shifts, Appendix A).
 
 Three rule sets, all independent of the order of the records:
 
 - `published` reproduces the numbers printed in the papers, which were made with the published code;
 - `exact` is the mathematically clean form: trapezoid over k/N, acceptable strictly below the threshold, as the papers
   write it;
-- `mixed` is `exact` for R-AUC and `published` for all else: so the published scores of vessel power were made (Malinin
-  et al. 2022, Shifts 2.0).
+- `mixed` is `exact` for R-AUC and `published` for all else, as in the published scores of vessel power (Malinin et al.
+  2022, Shifts 2.0).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str =
     """The F1-retention curve of acceptable records.
 
     Retaining k records is a prediction that these are acceptable: precision is the acceptable share of the retained,
-    recall the retained share of the acceptable. With TP_k acceptable records among the k most certain and A in all,
+    recall the retained share of the acceptable. With TP_k acceptable records among the k most certain and A in total,
     F_k = 2 TP_k / (k + A). Inside a tie group TP_k is its expectation over the orders of the group.
 
     Args:
@@ -120,7 +120,7 @@ def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str =
         rule: "published" and "mixed" (error <= threshold) or "exact" (error < threshold).
 
     Returns:
-        [N+1], retention ascending, F_0 = 0. All zero where no record is acceptable (the published code gives NaN).
+        [N+1], retention ascending, F_0 = 0. All zero if no record is acceptable (the published code gives NaN).
 
     Raises:
         ArrayError: unequal lengths, no records, NaN, infinity, a negative error or threshold.
@@ -133,7 +133,7 @@ def f1_retention(errors: Any, uncertainty: Any, *, threshold: float, rule: str =
 
 
 def acceptable(errors: Vector, threshold: float, rule: str) -> Flags:
-    """Which errors [N] are acceptable: <= threshold (`published`, the code) or < threshold (`exact`, the papers)."""
+    """A mask of acceptable errors [N]: <= threshold (`published`, the code) or < threshold (`exact`, the papers)."""
     limit = check.threshold(threshold)
     return errors < limit if checked_rule(rule) == "exact" else errors <= limit
 
@@ -200,10 +200,10 @@ def f1_at(
 
 
 def rejection_ratio(errors: Any, uncertainty: Any) -> float:
-    """How much of the way from a random to the optimal order the uncertainty goes, in percent.
+    """The gain over a random order relative to that of the optimal order, in percent.
 
     100 (R-AUC - random) / (optimal - random): 100 for the order of the errors themselves, 0 for a random order,
-    negative for a worse one; the same under both rules. NaN, with a DegenerateScoreWarning, where all errors are equal.
+    negative for a worse one; the same under both rules. NaN, with a DegenerateScoreWarning, if all errors are equal.
 
     Args:
         errors: [N], >= 0.
@@ -218,7 +218,7 @@ def rejection_ratio(errors: Any, uncertainty: Any) -> float:
 def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: str = "published") -> float:
     """(F1-AUC - random) / (optimal - random): 1 for a perfect ranking, 0 for a random one, at any share of acceptable.
 
-    NaN, with a DegenerateScoreWarning, where all records are acceptable or none is. Arguments as `f1_retention`.
+    NaN, with a DegenerateScoreWarning, if all records are acceptable or none is. Arguments as `f1_retention`.
     """
     errors, uncertainty = _checked(errors, uncertainty)
     good = acceptable(errors, threshold, rule)
@@ -227,7 +227,7 @@ def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: 
 
 
 def error_area(curve: Vector, rule: Rule) -> float:
-    """The area under N + 1 points of a curve over retention, as of an R-AUC under the rule."""
+    """The area under N + 1 points of a curve over retention, by the rule's definition of R-AUC."""
     if rule == "published":
         return float(curve.mean())
     return float((curve.sum() - 0.5 * (curve[0] + curve[-1])) / (len(curve) - 1))
@@ -271,7 +271,7 @@ def _closed_f1_area(total: float, n: int, good: int, rule: Rule) -> float:
 
 
 def normalised_f1(area: float, n: int, good: int, rule: Rule) -> float:
-    """The normalised F1-AUC from an area; NaN with a warning where random and optimal coincide."""
+    """The normalised F1-AUC from an area; NaN with a warning if random and optimal coincide."""
     if good in (0, n):
         which = "every record is" if good else "no record is"
         _degenerate(f"normalised F1-AUC is undefined: {which} acceptable, so every order is optimal")
@@ -279,7 +279,7 @@ def normalised_f1(area: float, n: int, good: int, rule: Rule) -> float:
 
 
 def normalised_f1_quiet(area: float, n: int, good: int, rule: Rule) -> float:
-    """Core of `normalised_f1`: NaN, without a warning, where random and optimal coincide."""
+    """Core of `normalised_f1`: NaN, without a warning, if random and optimal coincide."""
     if good in (0, n):
         return math.nan
     random = random_f1_auc(n, good, rule)
@@ -287,7 +287,7 @@ def normalised_f1_quiet(area: float, n: int, good: int, rule: Rule) -> float:
 
 
 def settled(share: float) -> float:
-    """A share of the way from random to optimal, with the rounding noise about zero taken off."""
+    """A relative gain, with rounding noise around zero set to zero."""
     return 0.0 if abs(share) < 1e-9 else share
 
 

@@ -1,4 +1,4 @@
-"""What is found about systems, as plain values: scores, curves, slices, comparisons. A report collects them."""
+"""Results about systems as plain values: scores, curves, slices, comparisons. A report collects them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SUBSETS = {"in": "In-domain", "shifted": "Shifted", "full": "Full"}
 
 @dataclass(frozen=True)
 class System:
-    """One row of the tables: an ensemble, its single models, a baseline, or a model somebody else made."""
+    """One row of the tables: an ensemble, its single models, a baseline, or an external model."""
 
     name: str
     role: Role
     measure: str = ""  # the uncertainty behind its headline scores
     measures: tuple[str, ...] = ()
     about: str = ""
-    caution: str = ""  # what makes its scores doubtful, in a sentence for the verdict
+    caution: str = ""  # a sentence for the verdict if its scores are doubtful
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Score:
     each: tuple[float, ...] = ()  # of the single models, in their order
     low: float | None = None  # confidence interval
     high: float | None = None
-    no_interval: str = ""  # why there is none, where one was wanted: "too few clusters"
+    no_interval: str = ""  # the reason for a missing interval: "too few clusters"
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Comparison:
     p: float
     p_adjusted: float
     no_interval: str = ""  # as of a score; then there is no p-value either
-    n: int | None = None  # the records that both systems have an answer for
-    adjusted_by: str = "Holm"  # or "Romano-Wolf", where there are too many pairs for the replicates of Holm's method
+    n: int | None = None  # the number of records that both systems answer
+    adjusted_by: str = "Holm"  # or "Romano-Wolf", if there are too many pairs for Holm's method
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Count:
-    """How many records, and clusters where there are any, a subset of a split has."""
+    """The number of records, and of clusters if there are any, in a subset of a split."""
 
     split: str
     subset: str
@@ -132,10 +132,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Leak:
-    """In-domain records of a split whose cluster train has, too, and how much better scores are for it.
+    """In-domain records of a split whose cluster is also in train, and the effect on scores.
 
-    clusters: the columns. records: so many share theirs, `of` all in-domain records. factor: the loss on clusters never
-    seen over that on clusters seen, as estimated, with its interval; None where it was not, and `why`.
+    clusters: the columns. records: the number that share a cluster with train, `of` all in-domain records. factor: the
+    estimated ratio of the loss on unseen clusters to that on seen ones, with its interval; None if unknown, and `why`.
     """
 
     split: str

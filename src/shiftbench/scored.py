@@ -1,7 +1,7 @@
-"""The waist of the hourglass: what is left of models and data once answers have met their targets.
+"""The waist of the hourglass: predictions reduced to errors and uncertainty.
 
-Everything below works on `Records` (what all systems share) and `Scored` (errors and uncertainty of one system), and
-never learns where they came from.
+All further code works on `Records` (what all systems share) and `Scored` (errors and uncertainty of one system),
+whatever their origin.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Records:
     """N records of a split, shared by all systems that are scored on it.
 
     shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
-    part: whether these are some of a split's records that has both sides of the shift, of which one may be empty here.
-    calendar: those slices whose groups are stretches of time, which may well be absent from a split.
+    part: whether these are a subset of a split with both sides of the shift, so that one side may be empty here.
+    calendar: slices whose groups are periods of time, which may be absent from a split.
     """
 
     n: int
@@ -56,7 +56,7 @@ class Records:
             raise ArrayError(*wrong)
 
     def select(self, member: Any) -> Records:
-        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        """The records selected by the mask or the positions `member`, in their order."""
         return Records(
             len(np.arange(self.n)[member]),
             self.split,
@@ -73,7 +73,7 @@ class Records:
         return self.shifted is not None and 0 < int(np.count_nonzero(self.shifted)) < self.n
 
     def subsets(self) -> dict[str, Flags]:
-        """Subset → [N] flags: in, shifted and full; only full where the shift is unknown or a split has one side."""
+        """Subset → [N] flags: in, shifted and full; only full if the shift is unknown or a split has one side."""
         everything = np.ones(self.n, dtype=np.bool_)
         if self.shifted is None or not (self.two_sided or self.part):
             return {"full": everything}
@@ -82,7 +82,7 @@ class Records:
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """The first groups with their counts of records, the largest first, and how many there are besides."""
+    """The largest groups with their numbers of records, and the number of further groups."""
     order = sorted(counts, key=lambda name: (-counts[name], name))
     rest = len(order) - MOST_NAMED
     shown = ", ".join(f"{name} ({counts[name]:,})" for name in order[:MOST_NAMED])
@@ -91,7 +91,7 @@ def listed(counts: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class Singles:
-    """The models of an ensemble scored alone, each made when it is asked for: all at once may not fit into memory."""
+    """The models of an ensemble scored one by one, each on demand, since all at once may not fit into memory."""
 
     system: System
     count: int
@@ -101,26 +101,26 @@ class Singles:
         return (self.make(k) for k in range(self.count))
 
     def select(self, member: Any) -> Singles:
-        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        """The records selected by the mask or the positions `member`, in their order."""
         return replace(self, make=lambda k: self.make(k).select(member))
 
     def answering(self, answered: Flags) -> Singles:
-        """The same models without what they say about records where `answered` [N] does not hold."""
+        """The same models, restricted to the records flagged in `answered` [N]."""
         return replace(self, make=lambda k: self.make(k).answering(answered))
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One system on N records, or on those of them that it has an answer for.
+    """One system on N records, or on those that it answers.
 
     errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
     means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
-    sets: further scores that are functions of sums over records, by what these add.
+    sets: further scores that are functions of sums over records, with their terms.
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
-    pit: [N] probability integral transforms; confidence: [N] of the answered class: what calibration is drawn from.
-    singles: the models scored alone, for mean ± standard deviation; None where there is but one.
-    answered: [N] which records it has an answer for (a forecast may have gaps); the arrays, and those of the single
-        models, hold only these. None where it answers all.
+    pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
+    singles: the single models, for mean ± standard deviation; None if there is only one.
+    answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
+        hold only these records. None if it answers all.
     """
 
     system: System
@@ -140,11 +140,11 @@ class Scored:
         return self.system.measure
 
     def select(self, member: Any) -> Scored:
-        """The records where `member` [N] holds, or those at positions `member`, in their order."""
+        """The records selected by the mask or the positions `member`, in their order."""
         answered, own = None, member
         if self.answered is not None:
             answered = self.answered[member]
-            own = (np.cumsum(self.answered) - 1)[member][answered]  # where the arrays hold them
+            own = (np.cumsum(self.answered) - 1)[member][answered]  # positions in the arrays
         return replace(
             self,
             errors=self.errors[own],
@@ -163,7 +163,7 @@ class Scored:
         return [(metric, terms) for metric, terms in found if metric.area and terms.ideal is not None]
 
     def answering(self, answered: Flags) -> Scored:
-        """The same system of N records without what it says about those where `answered` [N] does not hold."""
+        """The same system, restricted to the records flagged in `answered` [N]."""
         if answered.all():
             return self
         singles = self.singles and self.singles.answering(answered)
@@ -171,7 +171,7 @@ class Scored:
 
 
 def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool = False) -> Scored:
-    """A system known by its errors and uncertainties alone; all problems of all arrays are reported together."""
+    """A system given by its errors and uncertainties only; the problems of all arrays are reported together."""
     if not uncertainty:
         raise ArrayError("uncertainty: expected at least one array, found none.")
     named = {
@@ -191,10 +191,10 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     """Squared errors of the ensemble's mean, its uncertainties, and the scores of its mixture.
 
     Args:
-        name: what the system is called in tables.
+        name: of the system in tables.
         ensemble: means and variances [M, N].
         targets: [N], in the target's unit.
-        role: a "baseline" or one "model" is shown alone; an "ensemble" has its members scored too.
+        role: a "baseline" or one "model" is shown alone; for an "ensemble" the members are scored, too.
         about: a sentence for the report.
 
     Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
@@ -211,7 +211,7 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
         "nll": regression_of.nll_per_record(truth, ensemble),
         "crps": regression_of.crps_per_record(truth, ensemble),
     }
-    if (truth > 0).all():  # a percentage of a quantity that may be 0, or has no sign, says nothing
+    if (truth > 0).all():  # percentages are meaningful only for positive quantities
         means["mape"] = means["mae"] / truth
     return Scored(
         system,
@@ -259,7 +259,7 @@ def _system(name: str, ensemble: Gaussian | Categorical, role: Role, about: str 
 
 
 def _singles(name: str, ensemble: Any, truth: Any, score: Callable[..., Scored]) -> Singles | None:
-    """The models alone, if there are several."""
+    """The single models, if there are several."""
     if ensemble.models == 1:
         return None
     called = f"{name} (single)"
@@ -268,7 +268,7 @@ def _singles(name: str, ensemble: Any, truth: Any, score: Callable[..., Scored])
 
 
 def _shown(ensemble: Gaussian | Categorical, role: Role) -> tuple[str, ...]:
-    """The measures worth showing, headline first: a baseline has no other, a single model none of disagreement."""
+    """The measures to show, headline first: only that for a baseline, none of disagreement for a single model."""
     headline = measures.headline(ensemble)
     if role == "baseline":
         return (headline,)

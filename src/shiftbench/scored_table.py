@@ -40,14 +40,14 @@ ROUNDED = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table mean what; None or () takes the columns of these very names, where there are any.
+    """The roles of a table's columns; None or () selects columns of the default names, if they exist.
 
     id: unique ids (None: `id` if there is one, else row numbers). error: >= 0. target, answer: instead of error:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
     `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
     slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
     answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
-    it need not repeat shifted, clusters and slices, but where it does they are held against those of the first.
+    it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
     """
 
     id: str | None = None
@@ -66,10 +66,10 @@ class Columns:
             raise UnknownNameError("task", str(self.task), TASKS)
 
     def found_in(self, frame: pl.DataFrame, *, where: str) -> Columns:
-        """These columns with what was left open filled from the names in the table.
+        """These columns, completed from the names in the table.
 
         Raises:
-            TableError: naming every column that is missing or cannot be guessed.
+            TableError: naming every column that is missing or ambiguous.
         """
         names = frame.columns
         taken = replace(
@@ -121,9 +121,9 @@ def _if_there(name: str, columns: Sequence[str]) -> str | None:
 @dataclass(frozen=True)
 class ScoredTable:
     """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
-    where targets and answers were given, else "errors". gaps: whether its file says that it leaves out records that it
-    has no answer for. numbered: whether its ids are row numbers. described: [N] rows of its columns that describe
-    records (target, clusters, slices); target: which of them holds targets."""
+    if targets and answers were given, else "errors". gaps: whether its file declares that it leaves out records
+    without an answer. numbered: whether its ids are row numbers. described: [N] rows of its columns that describe
+    records (target, clusters, slices); target: the column of targets among them."""
 
     ids: pl.Series
     records: Records
@@ -138,7 +138,7 @@ class ScoredTable:
 
 @dataclass(frozen=True)
 class Joined:
-    """Systems on the same records; manifests: system → hash of the manifest its predictions name."""
+    """Systems on the same records; manifests: system → hash of the manifest in its predictions."""
 
     records: Records
     systems: list[Scored]
@@ -150,7 +150,7 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     """Read a table of errors, or a predictions file beside the table of targets `truth`.
 
     Raises:
-        TableError, PredictionsError: naming everything that is wrong with either file.
+        TableError, PredictionsError: listing the problems of both files.
     """
     where = Path(file).name
     if truth is None:
@@ -169,10 +169,10 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
 def against(
     predicted: Predictions, table: pl.DataFrame, columns: Columns, *, name: str, file: str | Path, truth: str | Path
 ) -> ScoredTable:
-    """Predictions scored on the rows of a table of targets that they are about; messages name the files of both.
+    """Predictions scored on the rows of a table of targets that they cover; messages name both files.
 
     Raises:
-        TableError: naming everything that is wrong with either.
+        TableError: listing the problems of both.
     """
     where, target = Path(file).name, str(columns.target)
     _require_uniform(table, columns, where=Path(truth).name)
@@ -216,7 +216,7 @@ def against(
 def _check_joined(
     table: pl.DataFrame, joined: pl.Series, target: str, shifted: str | None, *, task: str, where: str
 ) -> None:
-    """Raise TableError for invalid targets and flags of joined records, with the rows of the file itself."""
+    """Raise TableError for invalid targets and flags of joined records, with row numbers of the file."""
     if task == "regression":
         tables.numbers(table.select(pl.when(joined).then(pl.col(target)).alias(target)), target, where=where)
     if shifted:
@@ -231,10 +231,10 @@ def _id_column(table: pl.DataFrame, recorded: Any) -> str | None:
 
 
 def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
-    """Predictions meet their targets: numbers for a Gaussian, class names for a Categorical.
+    """Score predictions against their targets: numbers for a Gaussian, class names for a Categorical.
 
     Raises:
-        TableError: a target that is no number, or none of the ensemble's classes.
+        TableError: for a target that is not a number, or not one of the ensemble's classes.
     """
     if isinstance(ensemble, Gaussian):
         truth = tables.numbers(targets.to_frame(), targets.name, where="targets")
@@ -248,10 +248,10 @@ def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, rol
 
 
 def line_up(systems: Sequence[ScoredTable]) -> Joined:
-    """Systems on the same ids, in the order of the first; one whose file says that it has gaps may lack some of them.
+    """Systems on the same ids, in the order of the first; a system with declared gaps may lack some of them.
 
     Raises:
-        TableError: if their ids, shifted flags or tasks differ, or two have one name.
+        TableError: if their ids, shifted flags or tasks differ, or two have the same name.
     """
     first = next((system for system in systems if not system.gaps), systems[0])
     names = [system.scored.system.name for system in systems]
@@ -291,7 +291,7 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
 
 
 def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Index | None:
-    """Rows of a system in the order of the first one's ids, -1 for its gaps; None, and a problem, where ids differ."""
+    """Rows of a system in the order of the first one's ids, -1 for gaps; None, and a problem, if ids differ."""
     if system.numbered != first.numbered:
         names = [each.scored.system.name for each in (first, system)]
         with_ids, without = reversed(names) if first.numbered else names
@@ -316,10 +316,10 @@ def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problem
 
 
 def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:
-    """The system that a table describes.
+    """The system in a table.
 
     Raises:
-        TableError: naming everything that is wrong with columns, ids and values.
+        TableError: listing the problems of columns, ids and values.
     """
     grouping = [part for name in (*columns.clusters, *columns.slices) for part in keys.parts(name, frame.columns)]
     columns = columns.found_in(frame, where=where)
@@ -393,13 +393,13 @@ def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, 
             f"{str(target[0])!r}) and {kinds[1]} in column {answer.name!r} (such as {str(answer[0])!r}). Write both "
             "alike; names of classes that spell numbers, dates, or true and false, as words (`class 1` for `1`)."
         )
-    if kinds[0] == "text":  # categories of two columns have codes of their own
+    if kinds[0] == "text":  # two categorical columns have different codes
         target, answer = target.cast(pl.String), answer.cast(pl.String)
     return (target != answer).to_numpy().astype(np.float64), "classification"
 
 
 def _kind(dtype: pl.DataType) -> str:
-    """What values of a type are called; only those of one kind can be compared."""
+    """The kind of values of a type, for messages; only values of one kind can be compared."""
     if dtype.is_numeric():
         return "numbers"
     if isinstance(dtype, pl.Datetime):
@@ -408,7 +408,7 @@ def _kind(dtype: pl.DataType) -> str:
 
 
 def _finite(frame: pl.DataFrame, names: Sequence[str], *, where: str, losses: bool = False) -> dict[str, Vector]:
-    """Columns of finite numbers; `losses` are not below 0."""
+    """Columns of finite numbers; `losses` must not be below 0."""
     found = tables.number_columns(frame, names, where=where)
     problems = [
         problem
@@ -431,7 +431,7 @@ def _uncertainty(frame: pl.DataFrame, names: Sequence[str], *, where: str) -> di
 
 
 def _require_uniform(frame: pl.DataFrame, columns: Columns, *, where: str) -> None:
-    """Dates and numbers must be written in one way in columns that records are grouped by."""
+    """Check that dates and numbers have one notation in columns by which records are grouped."""
     parts = [
         [part for name in names for part in keys.parts(name, frame.columns)]
         for names in (columns.slices, columns.clusters)

@@ -1,4 +1,4 @@
-"""The settings of a run: one TOML file says everything that its numbers depend on."""
+"""The settings of a run: one TOML file with everything that its numbers depend on."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ PLAIN = {
 }
 LISTS = ("clusters", "slices", "baselines", "drop", "keep", "classes")
 DEFAULT_METHOD = "boosting"
-SPLITS = ("dev", "eval", "all")  # what test sets cannot be called
+SPLITS = ("dev", "eval", "all")  # reserved names that test sets cannot have
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """How predictions are scored: see `shiftbench.assess.Options` and `shiftbench.intervals.Settings`."""
+    """Settings for scoring predictions: see `shiftbench.assess.Options` and `shiftbench.intervals.Settings`."""
 
     rule: str = "published"
     replicates: int = 1000
@@ -50,34 +50,34 @@ class Assessment:
         self.intervals(0, 1)
 
     def intervals(self, seed: int, cores: int) -> intervals.Settings:
-        """The interval settings that these stand for."""
+        """The corresponding interval settings."""
         return intervals.Settings(self.replicates, self.level, self.kind, seed, cores)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run of `shiftbench run` is made of.
+    """The settings of `shiftbench run`.
 
     table: path of the table, or of a folder of partitions (in a TOML file: relative to that file).
     target: the column to predict. unit: of the target.
-    task: "regression" or "classification"; None: as the target's type says.
+    task: "regression" or "classification"; None: by the target's type.
     title: of the report; default: target and table.
     threshold: the largest acceptable error (squared error in a regression).
     clusters: columns whose combinations are resampled together, and kept on one side of train, dev and eval.
-    cut_clusters: let clusters lie on several sides; in-domain scores are then too good for clusters never seen.
+    cut_clusters: allow clusters on several sides; in-domain scores are then too good for unseen clusters.
     slices: columns to break scores down by.
-    baselines: columns that are forecasts by themselves. drop, keep: names or globs of columns that are no features, or
-    must be. allow_leaks: go on where a column gives the target away.
+    baselines: columns that are forecasts themselves. drop, keep: names or globs of columns that must not, or must, be
+    features. allow_leaks: continue even if a column reveals the target.
     classes: all classes of a classification, in the order of the probabilities; default: those of the table, sorted.
-    methods: what is fitted, each a table with the method's `name`, the `title` of the system in the report (default:
-    the name) and the method's own settings; a file may hold one as `[method]` instead of `[[methods]]`.
+    methods: to fit, each a table with the method's `name`, the `title` of the system in the report (default: the name)
+    and the method's own settings; a file may hold one as `[method]` instead of `[[methods]]`.
     preset: a named list of methods (`shiftbench.methods.presets`) instead of `methods`.
-    members: of every ensemble among the methods, instead of what these say.
-    partition: the table of this name (`shiftbench.partition.Rules`); none where `table` is a folder of partitions.
-    test_sets: further tables to be scored on, by name, each as a whole, since no shift is known inside it. Columns are
+    members: of every ensemble among the methods, overriding their own settings.
+    partition: the table of this name (`shiftbench.partition.Rules`); empty if `table` is a folder of partitions.
+    test_sets: further tables to score, by name, each as a whole, since no shift is known inside it. Columns are
     those of the table; paths in a TOML file are relative to that file.
-    track: what the report's recipe should say of a benchmark's track: name, origin of the data, …
-    table_sha256, test_sets_sha256: what the tables must be; written by a run, checked when it is repeated.
+    track: the recipe's entry on a benchmark's track: name, origin of the data, …
+    table_sha256, test_sets_sha256: expected hashes of the tables; written by a run, checked when it is repeated.
     """
 
     table: str = ""
@@ -156,7 +156,7 @@ def _method_problems(methods: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def title(method: Mapping[str, Any]) -> str:
-    """What the system of a method is called."""
+    """The name of a method's system."""
     return str(method.get("title") or method.get("name", DEFAULT_METHOD))
 
 
@@ -164,7 +164,7 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
     """Settings from plain values.
 
     Raises:
-        SettingsError: naming every unknown key (with the nearest known one) and every value of the wrong type.
+        SettingsError: naming every unknown key (with the closest known one) and every value of the wrong type.
     """
     plain, problems = _formed(values)
     if problems:
@@ -183,10 +183,10 @@ def from_dict(values: Mapping[str, Any]) -> Settings:
 
 
 def read_checked(path: str | Path) -> dict[str, Any]:
-    """As `read`, and checked as far as a file can be that other values are still to be laid over.
+    """Like `read`, with the checks that are possible before other values override those of the file.
 
     Raises:
-        SettingsError: also naming every unknown key, and every value that is not what it should be.
+        SettingsError: also naming every unknown key, and every invalid value.
     """
     values = read(path)
     problems = [f"[partition] {problem}" for problem in value_problems(values.get("partition", {}))]
@@ -200,7 +200,7 @@ def read_checked(path: str | Path) -> dict[str, Any]:
 
 
 def _formed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The values in the form that `Settings` takes, and what is wrong with their names and types."""
+    """The values in the form of `Settings`, and the problems of their names and types."""
     known = {name: value for name, value in values.items() if name != "method"}
     problems = _unknown("setting", known, Settings)
     problems += _unknown("setting in [assessment]", values.get("assessment", {}), Assessment)
@@ -224,7 +224,7 @@ def _formed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _one_or_many_methods(plain: dict[str, Any]) -> list[str]:
-    """Put `[method]` among `[[methods]]`; say what is wrong with either."""
+    """Add `[method]` to `[[methods]]`; returns the problems of both."""
     one, many = plain.pop("method", None), plain.get("methods", ())
     problems = []
     if one is not None and not isinstance(one, Mapping):
@@ -238,7 +238,7 @@ def _one_or_many_methods(plain: dict[str, Any]) -> list[str]:
 
 
 def names(value: Any) -> Any:
-    """A list of names; one name alone may stand without brackets."""
+    """A list of names; a single name need not be in brackets."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -249,7 +249,7 @@ def _unknown(kind: str, values: Any, of: type[Any]) -> list[str]:
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """Plain values for TOML; what is empty is left out."""
+    """Plain values for TOML, without empty ones."""
     return _filled(dataclasses.asdict(settings))
 
 
@@ -265,10 +265,10 @@ def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The plain values of a settings file, paths of tables taken as relative to the file.
+    """The plain values of a settings file, with paths of tables taken relative to the file.
 
     Raises:
-        SettingsError: no such file, or no TOML.
+        SettingsError: no such file, or invalid TOML.
     """
     file = Path(path)
     try:
@@ -278,16 +278,16 @@ def read(path: str | Path) -> dict[str, Any]:
     except RecursionError:
         raise SettingsError(f"{path}: expected TOML, found tables or lists nested too deeply to be read.") from None
     except ValueError as error:  # TOML, encoding, endless digits
-        raise SettingsError(f"{path}: expected TOML, found: {error}. Mend that line.") from None
+        raise SettingsError(f"{path}: expected TOML, found: {error}. Correct that line.") from None
     if isinstance(values.get("table"), str):
-        values["table"] = str(file.parent / values["table"])  # an absolute path stays what it is
+        values["table"] = str(file.parent / values["table"])  # an absolute path is unchanged
     if isinstance(sets := values.get("test_sets"), dict):
         sets |= {name: str(file.parent / path) for name, path in sets.items() if isinstance(path, str)}
     return values
 
 
 def write(settings: Settings, path: str | Path) -> Path:
-    """Write settings as TOML, paths of tables relative to the file (at its final place) where that is possible."""
+    """Write settings as TOML, with paths of tables relative to the file (at its final place) if possible."""
     import tomli_w
 
     file = Path(path)
@@ -308,14 +308,14 @@ def _relative(table: str, file: Path) -> str:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid over `base`, table by table; what is None or empty in `over` leaves `base` as it is."""
+    """`base` overridden by `over`, table by table; None and empty values in `over` have no effect."""
     merged = dict(base)
     for name, value in over.items():
         below = base.get(name, {})
         if isinstance(value, Mapping) and isinstance(below, Mapping):
             merged[name] = merge(below, value)
         elif isinstance(value, Mapping):
-            merged[name] = below  # wrong as it is; `from_dict` says so
+            merged[name] = below  # invalid; reported by `from_dict`
         elif value not in (None, (), []):
             merged[name] = value
     return merged

@@ -2,12 +2,12 @@
 
 - Text and booleans, and numbers that name clusters or groups: a group for each value.
 - Whole numbers with at most MOST_WHOLE different values (months, hours, rooms), and other numbers with at most
-  MOST_NUMBERS: a group for each value. More: five ranges with about as many records each, whose edges are rounded to
-  what their names show, so that a value is where the names say: "below 1.5", "[1.5, 3.2)", …, "9.1 or more".
-- Dates and times: months, or years where there are more than MOST_GROUPS months; times of day: hours.
+  MOST_NUMBERS: a group for each value. Otherwise five ranges with about equal numbers of records, whose edges are
+  exactly those in their names: "below 1.5", "[1.5, 3.2)", …, "9.1 or more".
+- Dates and times: months, or years if there are more than MOST_GROUPS months; times of day: hours.
 - Missing values are a group.
 
-Of more than MOST_GROUPS groups the largest that hold at least SMALLEST_OF_MANY records stay, and the others become one.
+Of more than MOST_GROUPS groups the largest with at least SMALLEST_OF_MANY records are kept, the others are merged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shiftbench.errors import TableError, TableWarning
 from shiftbench.scored import Labels, listed
 
 MISSING = "(missing)"
-LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that tell it from missing values
+LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that distinguish it from missing values
 BINS = 5
 MOST_WHOLE = 31  # the days of a month
 MOST_NUMBERS = 12
@@ -40,7 +40,7 @@ Naming = Callable[[pl.Series], pl.Series]  # values [N] → names of their group
 
 @dataclass(frozen=True)
 class Gathering:
-    """The groups of a column: those that keep their names; all others are shown as one."""
+    """The groups of a column that are shown individually; all others are shown as one."""
 
     known: frozenset[str]
     kept: frozenset[str]
@@ -52,21 +52,21 @@ class Gathering:
         known = frozenset(map(str, names))
         if len(names) <= MOST_GROUPS:
             return cls(known, known)
-        order = np.lexsort((names, -counts))[:MOST_GROUPS]  # of groups of one size the first by name
+        order = np.lexsort((names, -counts))[:MOST_GROUPS]  # ties in size are ordered by name
         return cls(known, frozenset(str(names[place]) for place in order if counts[place] >= SMALLEST_OF_MANY))
 
     @property
     def others(self) -> int:
-        """How many groups are gathered into one."""
+        """The number of merged groups."""
         return len(self.known - self.kept)
 
     @property
     def others_text(self) -> str:
-        """How many groups are gathered into one, in words."""
+        """The number of merged groups, in words."""
         return f"{self.others:,} group{'s' * (self.others != 1)}"
 
     def gathered(self, labels: Labels) -> Labels:
-        """The labels [N], those of small groups replaced; groups that are new here are gathered for themselves."""
+        """The labels [N], with those of small groups replaced; groups that are new here are merged separately."""
         names, codes = np.unique(labels, return_inverse=True)
         new = np.array([str(name) not in self.known for name in names])
         kept = self.kept
@@ -81,7 +81,7 @@ class Gathering:
         return np.array(shown)[codes.reshape(-1)]
 
     def note(self, column: str) -> str:
-        """A sentence on the groups that are shown as one; "" if there are none."""
+        """A sentence on the merged groups; "" if there are none."""
         if not self.others:
             return ""
         found = f"slices by {column}: {len(self.known):,} groups; "
@@ -95,7 +95,7 @@ class Gathering:
 class Slicing:
     """Slice columns (or "a+b", combinations) and the groups of each, defined by a reference table.
 
-    calendar: those whose groups are stretches of time.
+    calendar: those whose groups are periods of time.
     """
 
     namings: Mapping[str, Mapping[str, Naming]] = field(default_factory=dict)
@@ -104,12 +104,12 @@ class Slicing:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Sequence[str], *, labels: Collection[str] = ()) -> Slicing:
-        """The groups defined by the records [N] of `frame`; `labels` then applies them to any table.
+        """The groups defined by the records [N] of `frame`; the method `labels` then applies them to any table.
 
         labels: columns whose numbers are names (of clusters, of groups), each a group of its own.
 
         Raises:
-            TableError: for columns that are not there, or are neither text, numbers, booleans nor dates.
+            TableError: for columns that are missing, or are neither text, numbers, booleans nor dates.
         """
         parts = {name: keys.parts(name, frame.columns) for name in columns}
         named = list(dict.fromkeys(column for names in parts.values() for column in names))
@@ -123,7 +123,7 @@ class Slicing:
         return cls(found.namings, gatherings, frozenset(dates))
 
     def labels(self, frame: pl.DataFrame) -> dict[str, Labels]:
-        """Column → group names [N]; columns that the frame does not have, or has as something else, are left out."""
+        """Column → group names [N]; columns that the frame lacks, or has with another type, are left out."""
         there = [
             name
             for name, namings in self.namings.items()
@@ -146,7 +146,7 @@ class Slicing:
         notes = []
         for name, gathering in self.gatherings.items():
             if name in self.calendar:
-                continue  # times differ because the partition is one of time
+                continue  # periods differ because the partition is by time
             names, counts = np.unique(self._labels(train, name), return_counts=True)
             absent = {str(n): int(k) for n, k in zip(names, counts, strict=True) if str(n) not in gathering.known}
             if absent:
@@ -193,7 +193,7 @@ def _naming(values: pl.Series, *, is_label: bool) -> Naming:
 
 
 def _part(values: pl.Series, naming: Naming, *, alone: bool) -> pl.Series:
-    """The names [N] of a column's groups, alone or in combinations; a text like that of missing values is in quotes."""
+    """The names [N] of a column's groups, alone or in combinations; text equal to the missing-value name is quoted."""
     names = naming(values)
     if values.dtype in keys.TEXT:
         names = keys.quoted(names, names.str.contains(LIKE_MISSING if alone else f'[,"]|{LIKE_MISSING}'))
@@ -208,7 +208,7 @@ def _formatted(form: str) -> Naming:
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    """Values as text; whole numbers without a decimal point, whichever type they have."""
+    """Values as text; whole numbers have no decimal point, whatever their type."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
     values = values.fill_nan(None)
@@ -229,7 +229,7 @@ def _numbers_naming(values: pl.Series) -> Naming:
     def naming(numbers: pl.Series) -> pl.Series:
         if not numbers.dtype.is_numeric():
             return _as_text(numbers)
-        # In the numbers' own precision, in which 0.7 is not less than the edge 0.7.
+        # In the numbers' own precision, so that 0.7 is not less than the edge 0.7.
         dtype = np.float32 if numbers.dtype == pl.Float32 else np.float64
         ends = np.array([float(edge) for edge in edges], dtype)
         place = np.searchsorted(ends, numbers.cast(pl.Float64).to_numpy().astype(dtype), side="right")
@@ -240,7 +240,7 @@ def _numbers_naming(values: pl.Series) -> Naming:
 
 
 def _edges(finite: pl.Series, *, whole: bool) -> list[str]:
-    """The edges between ranges as they are shown, ascending: quantiles, rounded to a tenth of the narrowest range."""
+    """The edges between ranges as text, ascending: quantiles, rounded to a tenth of the narrowest range."""
     numbers: Vector = finite.cast(pl.Float64).to_numpy()
     inner = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
     inner = inner[inner > numbers.min()]

@@ -1,4 +1,4 @@
-"""Running a track whose records are rows of a table: its settings, with what a user chooses, through `run`."""
+"""Runs of a track whose records are rows of a table: its settings, adapted to the user's options."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class RunSettings(Protocol):
 
 
 class CheckTestSet(Protocol):
-    """Looks at a table that a user wants to be scored on."""
+    """Checks a test set given by the user."""
 
     def __call__(self, frame: pl.DataFrame, *, label: str) -> Sequence[str]:
-        """What is odd about a table [N], which sentences call `label`; raises TableError with all that is wrong."""
+        """Notes on a table [N], called `label` in messages; raises TableError listing all problems."""
 
 
 def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> Run:
-    """What runs the tasks of a track that says its settings; each task has one report, in a folder of its name.
+    """The function that runs the tasks of a track from its settings; each task has one report, in a folder of its name.
 
-    check: looks at each test set that a user names, before anything is trained; None: the checks of `run` are enough.
+    check: run on each test set given by the user before training; None: the checks of `run` suffice.
     """
 
     def run(
@@ -54,10 +54,10 @@ def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> Run:
 
 
 def checked(test_sets: Mapping[str, str], check: CheckTestSet, opened: pipeline.Opened) -> list[str]:
-    """What is odd about the tables that a user names, by name → path.
+    """Notes on the tables given by the user, by name → path.
 
     Raises:
-        TableError: with all that is wrong with any of them.
+        TableError: listing the problems of all of them.
     """
     notes: list[str] = []
     problems: list[str] = []
@@ -74,7 +74,7 @@ def checked(test_sets: Mapping[str, str], check: CheckTestSet, opened: pipeline.
 
 
 def with_options(settings: Settings, options: RunOptions) -> Settings:
-    """A track's settings with what a user chooses of methods, test sets and the assessment.
+    """A track's settings with the user's choice of methods, test sets and assessment.
 
     Raises:
         UnknownNameError: for a method that the preset does not have.
@@ -82,7 +82,7 @@ def with_options(settings: Settings, options: RunOptions) -> Settings:
     known = {str(entry["name"]) for entry in settings.methods}
     if unknown := [name for name in options.methods if name not in known]:
         raise UnknownNameError("method of this preset", unknown[0], known)
-    # Columns that are forecasts by themselves cost nothing, and everything else is compared with them.
+    # Columns that are forecasts cost nothing, and everything else is compared with them.
     methods = tuple(
         entry for entry in settings.methods if not options.methods or entry["name"] in (*options.methods, "column")
     )
