@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from shiftbench import executor
-from shiftbench.errors import MissingExtraError, SettingsError
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
 from shiftbench.executor import Executor, Job, node_probe, ray, ray_driver
+from shiftbench.executor.child import Child
 from tests.executor import made_work
 from tests.executor.test_executor import squares, written
 
@@ -27,13 +28,14 @@ class MadeUpRay:
 
     def __init__(self, *, dying=None, resources=None, answers=None):
         self.dying, self.resources, self.answers = dying, resources or [{"CPU": 2.0}], answers or {}
-        self.most, self.initialized = 0, False
+        self.most, self.initialized, self.joined = 0, False, 0
 
     def is_initialized(self):
         return self.initialized
 
     def init(self, **settings):
-        self.settings, self.initialized = settings, True
+        assert not self.initialized
+        self.settings, self.initialized, self.joined = settings, True, self.joined + 1
 
     def cluster_resources(self):
         return {"CPU": 2.0}
@@ -86,7 +88,6 @@ def drive(monkeypatch):
         usual = {"work": "a:b", "argument": "", "items": 0, "shared": [], "workers": None, "gpus": 0, "address": None}
         lines = []
         ray_driver.drive({**usual, **told}, lines.append)
-        assert not ray_.initialized
         return lines
 
     return made
@@ -100,6 +101,17 @@ def test_ray_is_given_no_more_than_it_can_start(drive, tmp_path):
     assert made.most == 2 * ray_driver.AHEAD
     assert made.settings["_node_ip_address"] == "127.0.0.2"
     assert (made.asked["num_gpus"], made.asked["max_retries"]) == (0, ray_driver.RETRIES)
+
+
+def test_a_second_job_finds_the_cluster_joined_and_none_leaves_it(drive, tmp_path):
+    made = MadeUpRay()
+    for address in (None, "head:1"):
+        for items in (1, 2):
+            drive(made, work=made_work.SQUARE, argument=str(tmp_path), items=items, address=address)
+        left = []
+        ray_driver.drive(None, left.append)
+        assert (left, made.initialized) == ([["done"]], False)
+    assert made.joined == 2
 
 
 def test_a_cluster_of_others_is_given_no_number_of_cores_and_no_more_items_than_workers(drive, tmp_path):
@@ -122,9 +134,11 @@ def test_problems_come_back_from_ray(drive, tmp_path):
 def test_nodes_that_lack_the_package_or_the_folder_are_refused_by_name(drive, tmp_path):
     two = [{"CPU": 1.0}, {"CPU": 1.0}]
     other = {"version": "0.1", "python": "/opt/python", "missing": [str(tmp_path)]}
-    told = drive(MadeUpRay(resources=two, answers={"1": other}), shared=[str(tmp_path)], address="head:1")
+    made = MadeUpRay(resources=two, answers={"1": other})
+    told = drive(made, shared=[str(tmp_path)], address="head:1")
     (_, (refused, problems)) = told
     assert refused == "refused"
+    assert not made.initialized
     assert problems[0].startswith("node host1 (10.0.0.1): expected shiftbench ")
     assert "found 0.1 for /opt/python. Install the same version there" in problems[0]
     assert problems[1].startswith(f"node host1 (10.0.0.1): expected to see the folder {tmp_path} of this machine")
@@ -187,3 +201,20 @@ def test_a_cluster_made_for_the_job_says_nothing_and_does_a_killed_item_again(re
     assert {name: text for name, text in written(tmp_path).items() if name != "killed"} == squares(4)
     assert (tmp_path / "killed").exists()
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_jobs_of_a_block_share_one_connection_and_a_broken_one_is_not_used_again(real_ray, monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(ray, "Child", lambda *words, **named: made.append(Child(*words, **named)) or made[-1])
+    where = Executor.of("ray=local", workers=2)
+    with executor.using(where):
+        for count in (2, 4):
+            executor.run(Job(made_work.SQUARE, str(tmp_path), count), where)
+        assert written(tmp_path) == squares(4)
+        assert len(made) == 1
+        with pytest.raises(ShiftbenchError, match="No space left on device"):
+            executor.run(Job(made_work.BROKEN, str(tmp_path), 1), where)
+        executor.run(Job(made_work.SQUARE, str(tmp_path), 5), where)
+        assert len(made) == 2
+    assert written(tmp_path) == squares(5)
+    assert [driver.process.poll() is not None for driver in made] == [True, True]

@@ -29,10 +29,11 @@ _CURRENT: ContextVar[Executor] = ContextVar("executor", default=USUAL)
 
 @contextmanager
 def using(executor: Executor) -> Iterator[None]:
-    """Let what is fitted and predicted in this block be done by an executor."""
+    """Let what is fitted and predicted in this block be done by an executor; a cluster is joined once."""
     token = _CURRENT.set(executor)
     try:
-        yield
+        with ray.connected():
+            yield
     finally:
         _CURRENT.reset(token)
 

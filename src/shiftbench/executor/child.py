@@ -1,4 +1,4 @@
-"""A process of one's own that is given numbers, a line each, and answers in lines of JSON.
+"""A process of one's own that is given values, and answers, in lines of JSON.
 
 Plain subprocesses and not a pool of the standard library: those import the caller's main script again, wait for ever
 when their parent is killed, and do not say what a process was at when it died.
@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 Tell = Callable[[object], None]
 """Sends a line to the parent."""
@@ -41,11 +41,11 @@ class Child:
             start_new_session=True,  # Ctrl-C reaches only this process, which then ends the others
         )
 
-    def give(self, number: int) -> None:
-        """Ask for a number; if the process has died, that it answers nothing tells."""
+    def give(self, value: object) -> None:
+        """Ask for a value, plain JSON; if the process has died, that it answers nothing tells."""
         with suppress(OSError):
             stream = _open(self.process.stdin)
-            stream.write(f"{number}\n")
+            stream.write(json.dumps(value) + "\n")
             stream.flush()
 
     @property
@@ -88,14 +88,14 @@ def search_path() -> str:
     return os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 (text, not a path)
 
 
-def serve(work: Callable[[int, Tell], object]) -> NoReturn:
-    """In a child: do `work` for each number that arrives, and answer with what it returns; it may tell more before.
+def serve(work: Callable[[Any, Tell], object]) -> NoReturn:
+    """In a child: do `work` for each value that arrives, and answer with what it returns; it may tell more before.
 
     Never returns: the process exits when the input closes, even in the middle of the work, since then either all is
     done or nobody is left to want it. For that, `work` must release the interpreter lock now and then.
     """
-    numbers = queue.SimpleQueue[int]()
-    threading.Thread(target=_listen, args=(numbers,), daemon=True).start()
+    given = queue.SimpleQueue[Any]()
+    threading.Thread(target=_listen, args=(given,), daemon=True).start()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
         os.dup2(2, 1)  # what a library prints is no reply
 
@@ -104,10 +104,10 @@ def serve(work: Callable[[int, Tell], object]) -> NoReturn:
             replies.flush()
 
         while True:
-            tell(work(numbers.get(), tell))
+            tell(work(given.get(), tell))
 
 
-def _listen(numbers: queue.SimpleQueue[int]) -> None:
+def _listen(given: queue.SimpleQueue[Any]) -> None:
     for line in sys.stdin:
-        numbers.put(int(line))
+        given.put(json.loads(line))
     os._exit(0)

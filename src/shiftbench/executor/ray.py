@@ -1,6 +1,7 @@
 """Items in a Ray cluster, one on this machine or one that is there already. Results go to files, not through Ray.
 
-Ray runs in a process of its own: what its daemons print stays off the terminal, and one that hangs can be ended.
+Ray runs in a process of its own: what its daemons print stays off the terminal, and one that hangs can be ended. That
+process stays for all jobs of a block `connected`, since joining a cluster and starting Python there takes seconds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from threading import Timer
 from typing import Any
@@ -24,9 +27,27 @@ JOINED = 30.0  # seconds in which it lets us in
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", **ONE_THREAD}
 REMEDY = "Start it with `ray start --head`, or name the address that this printed with --executor ray=HOST:PORT."
 
+_KEPT: ContextVar[dict[Executor, Child] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """Let the jobs of this block share one connection to each cluster; clusters made for them end with it."""
+    kept: dict[Executor, Child] = {}
+    token = _KEPT.set(kept)
+    try:
+        yield
+        for driver in kept.values():
+            _leave(driver)
+    finally:
+        _KEPT.reset(token)
+        for driver in kept.values():
+            driver.end()
+            driver.close()
+
 
 def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
-    """Do the items in a cluster; one that is made for them ends with them.
+    """Do the items in a cluster; one that is made for them ends with them, or with the block `connected`.
 
     Raises:
         MissingExtraError: if Ray is not installed.
@@ -43,13 +64,32 @@ def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
         "work": job.work, "argument": job.argument, "items": job.items, "shared": job.shared,
         "workers": executor.workers, "gpus": executor.gpus, "address": address,
     }  # fmt: skip
-    driver = Child(DRIVER, json.dumps(told), given=QUIET)
+    kept = _KEPT.get()
+    driver = kept.pop(executor, None) if kept else None
+    driver, whole = driver or Child(DRIVER, given=QUIET), False
     try:
-        driver.give(0)
+        driver.give(told)
         yield from _replies(driver, address)
+        whole = True
+        if kept is None:
+            _leave(driver)
     finally:
-        driver.end()
-        driver.close()
+        if whole and kept is not None:
+            kept[executor] = driver
+        else:
+            driver.end()
+            driver.close()
+
+
+def _leave(driver: Child) -> None:
+    """Let a process that has done its jobs leave its cluster, or end the one that it made."""
+    timer = Timer(JOINED, driver.process.kill)
+    timer.start()
+    try:
+        driver.give(None)
+        any(_read(line) == ["done"] for line in driver.replies)
+    finally:
+        timer.cancel()
 
 
 def _address_here() -> str | None:

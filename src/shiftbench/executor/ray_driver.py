@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -26,32 +25,47 @@ ANSWERED = 60.0  # seconds in which a node answers
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
-def drive(told: dict[str, Any], tell: Tell) -> None:
-    """Do a job as `ray.replies` hands it over: tell "loaded", "ready", a "reply" for each item, and "done"."""
+def drive(told: dict[str, Any] | None, tell: Tell) -> None:
+    """Do a job as `ray.replies` hands it over: tell "loaded", "ready", a "reply" for each item, and "done".
+
+    The connection stays for the next job; None ends it, and a cluster that was made here.
+    """
     ray = import_module("ray")
-    address = None if told["address"] == LOCAL else told["address"] or _started_here(ray)
-    tell(["loaded", address])
-    if not (address or told["items"]):  # a cluster of our own would be as it should
+    if told is None:
+        ray.shutdown()
         tell(["done"])
         return
-    try:
-        _connect(ray, address, told["workers"])
-        if problems := _problems(ray, told, joined=bool(address)):
+    address = _address(told["address"])
+    tell(["loaded", address])
+    if address or told["items"]:  # a cluster of our own would be as it should
+        if problems := _joined(ray, address, told):
+            ray.shutdown()
             tell(["refused", problems])
             return
         tell(["ready"])
         job = Job(told["work"], told["argument"], told["items"])
         for reply in _replies(ray, job, told["workers"] if address else None, told["gpus"]):
             tell(["reply", reply.number, reply.problems, reply.fatal])
+    tell(["done"])
+
+
+@cache
+def _address(asked: str | None) -> str | None:
+    """Where a cluster is that is there already; the same for all jobs of this process, which may itself make one."""
+    return None if asked == LOCAL else asked or _started_here(import_module("ray"))
+
+
+def _joined(ray: Any, address: str | None, told: dict[str, Any]) -> list[str]:
+    """Join or make a cluster unless that is done; what keeps it from doing the job."""
+    try:
+        if not ray.is_initialized():
+            _connect(ray, address, told["workers"])
     except (ConnectionError, ValueError, RuntimeError) as error:
         if ray.is_initialized():
             raise
         first = str(error).strip().splitlines()[0]
-        tell(["refused", [f"executor ray: expected a cluster at {address}, found: {first} {parent.REMEDY}"]])
-        return
-    finally:
-        ray.shutdown()
-    tell(["done"])
+        return [f"executor ray: expected a cluster at {address}, found: {first} {parent.REMEDY}"]
+    return _problems(ray, told, joined=bool(address))
 
 
 def _started_here(ray: Any) -> str | None:
@@ -159,4 +173,4 @@ def _done(work: str, argument: str, number: int) -> tuple[list[str], str]:
 if __name__ == "__main__":
     # Functions are sent to nodes by the name of their module, which must not be that of the main script.
     driver = import_module("shiftbench.executor.ray_driver")
-    child.serve(lambda _number, tell: driver.drive(json.loads(sys.argv[1]), tell))
+    child.serve(driver.drive)
