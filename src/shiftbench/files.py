@@ -35,8 +35,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    folder = _STAGED.get(target.parent.absolute(), target.parent)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=folder)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=staging_of(target.parent))
     os.close(handle)
     temporary = Path(name)
     try:
@@ -81,6 +80,11 @@ def staged(folder: Path, staging: Path) -> Iterator[None]:
         yield
     finally:
         del _STAGED[folder.absolute()]
+
+
+def staging_of(folder: Path) -> Path:
+    """Where temporary files for `folder` are made."""
+    return _STAGED.get(folder.absolute(), folder)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:

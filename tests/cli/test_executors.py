@@ -36,6 +36,36 @@ def test_an_array_trains_the_members_of_a_fit_to_the_same_bytes(
     assert (made_up_slurm / "asked").exists()
 
 
+def run_and_predict(shiftbench: Shiftbench, out: str, *words: object) -> dict[str, bytes]:
+    """Every file of models and predictions that a run with three methods leaves, and a file of new predictions."""
+    run = ("run", "table.parquet", "--config", "run.toml", "--out", out, "--replicates", 20)
+    done = shiftbench(*run, *words)
+    assert done.code == 0, done.err
+    done = shiftbench("predict", f"{out}/model/mixed", "table.parquet", "--out", f"{out}.parquet", *words)
+    assert done.code == 0, done.err
+    found = {path: path for name in ("model", "predictions") for path in Path(out, name).rglob("*") if path.is_file()}
+    found[Path("new")] = Path(f"{out}.parquet")
+    return {str(name).removeprefix(f"{out}/"): path.read_bytes() for name, path in found.items()}
+
+
+def test_all_executors_give_the_same_models_and_predictions(
+    shiftbench: Shiftbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shiftbench.methods.parts.RECORDS", 700)
+    assert shiftbench("example", "table", "--rows", 2000).code == 0
+    own = "[[methods]]\nname = '{}'\n{}\n"
+    methods = [("boosting", "members = 2\niterations = 40"), ("mlp", "members = 2\nepochs = 2")]
+    methods += [("combination", "title = 'mixed'\nof = ['boosting', 'mlp']")]
+    text = Path("table.toml").read_text("utf-8").partition("\n[method]")[0]
+    Path("run.toml").write_text("\n".join([text, *(own.format(*each) for each in methods)]), "utf-8")
+    here = run_and_predict(shiftbench, "here", "--executor", "serial")
+    assert run_and_predict(shiftbench, "side", "--executor", "processes", "--workers", 2) == here
+    pytest.importorskip("ray")
+    assert run_and_predict(shiftbench, "ray", "--executor", "ray=local", "--workers", 2) == here
+    assert not [path for path in tmp_path.rglob(".*") if path.name.endswith((".part", ".making"))]
+    assert {"model/mlp/member_01.pt", "model/boosting/member_01.cbm", "predictions/mixed.parquet", "new"} <= here.keys()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -55,11 +85,14 @@ def test_an_executor_that_is_not_there_is_refused_and_leaves_nothing(
 ) -> None:
     if "ray" in words[1]:
         pytest.importorskip("ray")
+    assert shiftbench("fit", "parts", "--target", "demand_mw", "--method", "mean", "--out", "mean").code == 0
     monkeypatch.setenv("PATH", str(tmp_path))
     before = sorted(path.name for path in tmp_path.iterdir())
     said = shiftbench(*FIT, "--out", "model", *words)
     assert (said.code, says in said.err) == (2, True), said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     said = shiftbench("run", "table.parquet", "--config", "table.toml", "--out", "run", *words)
+    assert (said.code, says in said.err) == (2, True), said.err
+    said = shiftbench("predict", "mean", "table.parquet", "--out", "p.parquet", *words)
     assert (said.code, says in said.err) == (2, True), said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == before

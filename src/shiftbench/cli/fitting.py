@@ -11,7 +11,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli.benchmarking import COSTLESS
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
-from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
+from shiftbench.cli.terminal import note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError
 from shiftbench.output import writing
 
@@ -189,16 +189,19 @@ def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `shiftbench fit` wrote.", show_default=False)],
     table: o.Table,
     out: o.Out = None,
+    *,
     id_column: o.IdColumn = None,
-    cores: o.Cores = 0,
+    computing: o.Computing,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Predict every row of a table; writes one Parquet file with the predictions of each member."""
     from shiftbench import pipeline
+    from shiftbench.methods import fitted_folder
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")
-    with progress_bar() as progress:
+    fitted_folder.read(model)  # refused here rather than by workers
+    with computed(computing, path.parent, model) as cores, progress_bar() as progress:
         predicted = pipeline.predict_table(
-            model, table, path, id_column=id_column, cores=cores_or_all(cores), overwrite=overwrite, progress=progress
+            model, table, path, id_column=id_column, cores=cores, overwrite=overwrite, progress=progress
         )
     say(f"{len(predicted):,} predictions of {predicted.ensemble.members} members written to {path}")

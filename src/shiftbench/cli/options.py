@@ -37,12 +37,12 @@ Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file o
 Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all.")]
 Executor = Annotated[
     str,
-    named("--executor", help="Where members are trained: serial, processes, ray, ray=HOST:PORT, ray=local or slurm."),
+    named(
+        "--executor", help="Where members train and predict: serial, processes, ray, ray=HOST:PORT, ray=local or slurm."
+    ),
 ]
-Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Members trained at a time [all cores, or a cluster's].")
-]
-Gpus = Annotated[int, typer.Option("--gpus", min=0, help="Number of GPUs reserved for each member.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Jobs at a time [all cores, or a cluster's].")]
+Gpus = Annotated[int, typer.Option("--gpus", min=0, help="Number of GPUs reserved for each job.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result of this command.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 Many = list[str] | None

@@ -52,7 +52,7 @@ def cores_or_all(cores: int) -> int:
 
 @contextmanager
 def computing(how: Computing, *folders: Path) -> Iterator[int]:
-    """Train members in the chosen executor, whose workers must see these folders; yields the cores of this process.
+    """Run jobs in the chosen executor, whose workers must see these folders; yields the cores of this process.
 
     Raises:
         UnknownNameError, SettingsError, MissingExtraError: for an unknown or unavailable executor, and workers that
@@ -61,9 +61,9 @@ def computing(how: Computing, *folders: Path) -> Iterator[int]:
     from shiftbench import executor
 
     where = executor.Executor.of(how.executor, workers=how.workers, gpus=how.gpus)
-    executor.require_shared(where, folders)
     here = {"serial": 1, "processes": how.workers}.get(where.name)
     with executor.using(where):
+        executor.require_shared(where, folders)
         yield here or cores_or_all(how.cores)
 
 

@@ -179,6 +179,8 @@ def concatenated(parts: Sequence[Kind]) -> Kind:
     """
     if not parts:
         raise ArrayError("concatenated: expected at least one ensemble, found none.")
+    if len(parts) == 1:
+        return parts[0]
     if len({(type(part), part._form(members=False)) for part in parts}) > 1:
         found = " and ".join(sorted({f"{type(part).__name__} {_shapes(part)}" for part in parts}))
         raise ArrayError(f"concatenated: expected ensembles that differ in their records alone, found {found}.")

@@ -65,6 +65,11 @@ class Executor:
         """Whether items may be done on other machines, which see only shared folders."""
         return self.name in ELSEWHERE
 
+    @property
+    def spreads(self) -> bool:
+        """Whether more is gained by items than by threads of this process: with other machines, or several GPUs."""
+        return self.elsewhere or (self.name == "processes" and self.gpus > 0)
+
 
 @dataclass(frozen=True)
 class Job:

@@ -6,6 +6,7 @@ output folders, nothing with these names is touched unless the journal records i
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,7 +57,11 @@ def discard(place: Place, journal: Journal) -> None:
     if making.is_dir() and not making.is_symlink():
         found = sorted(making.iterdir())
         for path in found:
-            if PART.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            if not PART.fullmatch(path.name) or path.is_symlink():
+                continue
+            if path.is_dir():  # of an array of Slurm
+                shutil.rmtree(path)
+            elif path.is_file():
                 path.unlink()
         if left := [path.name for path in found if path.is_symlink() or path.exists()]:
             raise SettingsError(

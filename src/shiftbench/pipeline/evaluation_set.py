@@ -17,6 +17,7 @@ from shiftbench.errors import SettingsError, TableError
 from shiftbench.features import Features
 from shiftbench.fingerprints import fingerprints
 from shiftbench.methods.contract import Method
+from shiftbench.methods.parts import predictions
 from shiftbench.partition import Partition
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline.study import EvaluationSet, Fitted
@@ -96,12 +97,11 @@ class TableRecords(EvaluationSet[TableSystem]):
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
         """
-        if not self.name:
-            return module.predict(self.frame, folder=place, cores=cores)
-        parts = (module.predict(block, folder=place, cores=cores) for block in self.frame.iter_slices(BLOCK))
-        if self.frame.height > MOST_DRAWN:
-            parts = (part.merged() if isinstance(part, Gaussian) else part for part in parts)
-        return concatenated(list(parts))
+        most = BLOCK if self.name else None
+        found = predictions(module, self.frame, folder=place, cores=cores, place=place, most=most)
+        if self.name and self.frame.height > MOST_DRAWN:
+            found = (part.merged() if isinstance(part, Gaussian) else part for part in found)
+        return concatenated(list(found))
 
     def score(
         self, systems: Sequence[TableSystem], split: str, tasks: Sequence[str]

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench import fingerprints, methods, tables
-from shiftbench.ensembles import Gaussian
+from shiftbench import files, fingerprints, methods, tables
+from shiftbench.ensembles import Gaussian, concatenated
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.methods import fitted_folder
+from shiftbench.methods.parts import predictions
 from shiftbench.partition import read_manifest
 from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
@@ -108,13 +109,14 @@ def predict_table(
         ShiftbenchError: no fitted method in `model`, missing columns, repeated ids, or an existing output file.
     """
     with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
-        predicted = _predicted(model, table, id_column=id_column, cores=cores, progress=progress)
+        place = files.staging_of(path.parent)
+        predicted = _predicted(model, table, place, id_column=id_column, cores=cores, progress=progress)
         predicted.save(path)
     return predicted
 
 
 def _predicted(
-    model: Path, table: Path, *, id_column: str | None, cores: int, progress: Progress | None
+    model: Path, table: Path, place: Path, *, id_column: str | None, cores: int, progress: Progress | None
 ) -> Predictions:
     say = progress or silent
     method = methods.fitted(model)
@@ -132,7 +134,7 @@ def _predicted(
         frame, ids = frame.filter(known), ids.filter(known)
     say(f"predict {method.name}", 0, 1)
     with fitted_folder.using(model):
-        ensemble = method.predict(frame, folder=model, cores=cores)
+        ensemble = concatenated([*predictions(method, frame, folder=model, cores=cores, place=place)])
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
     return Predictions(

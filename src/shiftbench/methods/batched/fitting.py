@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import executor, methods
 from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.features import Features
+from shiftbench.methods import fitted_folder, member_files, workers
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings, non_negative, positive, seed_number, switch, whole_number
 from shiftbench.methods.target_encoding import encoded_targets
+from shiftbench.methods.workers import Train
 
 if TYPE_CHECKING:
     from shiftbench.methods.batched.networks import MakeNetwork
@@ -75,12 +80,16 @@ def batched(
 ) -> Method:
     """A method whose members `make` makes; `learn_inputs` learns from train how records are encoded.
 
-    Killed at any moment and called again, a fit goes on from about a minute before. On a CPU one core is used.
+    Killed at any moment and called again, a fit goes on from about a minute before. On a CPU one core is used; on a
+    cluster the training is one job.
     """
 
     def train(job: Job, data: Arrays) -> None:
         from shiftbench.methods.batched import members
 
+        if executor.current().elsewhere and member_files.weights(job.folder).missing(job.settings.members):
+            with member_files.inputs(job.folder, data) as argument:
+                workers.train(__name__, argument, [0], folder=job.folder, cores=1, done=lambda _all: None)
         members.train_missing(job, data, make)
 
     def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
@@ -93,6 +102,16 @@ def batched(
         name, title, settings, lambda job: prepare(job, learn_inputs), answer, describe, train=train,
         libraries=("torch",), extra="neural",
     )  # fmt: skip
+
+
+def trainer(argument: str, _number: int) -> Train:
+    """What trains all members of the fit in a folder; see `workers.train`."""
+    folder = Path(argument)
+    method, record, arrays = methods.fitted(folder), fitted_folder.read(folder), member_files.read_inputs(folder)
+    settings, nothing = method.Settings.from_dict(record["settings"]), pl.DataFrame()
+    job = Job(nothing, nothing, Features(), record["target"], settings, folder, cores=1)
+    assert method.train
+    return lambda _all, _report: method.train(job, arrays)  # type: ignore[misc]
 
 
 def prepare(job: Job, learn_inputs: Callable[[Job], Inputs]) -> Prepared:
