@@ -12,11 +12,13 @@ import shiftbench
 from shiftbench import detection, intervals, retention, scored
 from shiftbench.assessed import rank_correlation
 from shiftbench.assessment import Options, assess, build, squared
-from shiftbench.errors import ArrayError, ShiftbenchWarning, UnknownNameError
+from shiftbench.ensembles import Categorical
+from shiftbench.errors import ArrayError, SettingsError, ShiftbenchWarning, UnknownNameError
 from shiftbench.metric import METRICS
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.scored import Records
+from shiftbench.resampling import SetTerms, Terms
+from shiftbench.scored import Records, Scored
 
 FEW = Options(intervals=intervals.Settings(replicates=60))
 
@@ -424,6 +426,27 @@ def test_the_ratio_of_squared_errors_is_that_of_their_roots(rng: np.random.Gener
     roots = [report.score("rmse", system="model", split="all", subset=subset).value for subset in ("shifted", "in")]
     found = report.score("shift_ratio", system="model", split="all", subset="full")
     assert found.value == pytest.approx(roots[0] / roots[1])
+
+
+def test_a_further_score_of_a_set_is_that_of_the_single_models_too(rng: np.random.Generator) -> None:
+    ensemble = Categorical(rng.dirichlet(np.ones(3), (4, 300)), ("a", "b", "c"))
+    found = scored.classification("ours", ensemble, rng.integers(0, 3, 300))
+
+    def terms(each: Scored) -> SetTerms:  # of the class "right", which is the answer wherever there is no error
+        return SetTerms(Terms((np.ones(300, int), (1 - each.errors).astype(int)), (2, 2)))
+
+    report = build([(Records(300), [found.with_set("macro_f1", terms)])], FEW)
+    assert found.singles is not None
+    for name, models in (("ours", [found]), ("ours (single)", [*found.singles])):
+        right = np.array([1 - each.errors.mean() for each in models])
+        score = report.score("macro_f1", system=name, split="all", subset="full")
+        assert score.value == pytest.approx(np.mean(2 * right / (1 + right)))
+
+
+def test_a_score_of_a_set_needs_a_metric_that_is_known() -> None:
+    found = scored.given("ours", [1.0, 2.0], {"u": [1.0, 2.0]})
+    with pytest.raises(SettingsError, match=r"found 'worst'\. Register it, or name it as an entry"):
+        found.with_set("worst", lambda each: SetTerms(Terms()))
 
 
 def test_days_on_both_sides_of_the_shift_tell_it_apart_though_their_own_intervals_overlap() -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shiftbench import check, measures
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.metric import METRICS, Metric
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import regression as regression_of
@@ -104,6 +104,10 @@ class Singles:
         """The records selected by the mask or the positions `member`, in their order."""
         return replace(self, make=lambda k: self.make(k).select(member))
 
+    def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Singles:
+        """The same models with a further score of a set; see `Scored.with_set`."""
+        return replace(self, make=lambda k: self.make(k).with_set(name, terms))
+
     def answering(self, answered: Flags) -> Singles:
         """The same models, restricted to the records flagged in `answered` [N]."""
         return replace(self, make=lambda k: self.make(k).answering(answered))
@@ -156,6 +160,24 @@ class Scored:
             singles=self.singles and self.singles.select(member),
             answered=None if answered is None or answered.all() else answered,
         )
+
+    def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:
+        """This system and its single models with a further score of a set.
+
+        Args:
+            name: of a metric with `of_sums`.
+            terms: says what the records of a system, this one or a single model, add to the sums.
+
+        Raises:
+            SettingsError: if there is no such metric.
+        """
+        if METRICS.get(name) is None:
+            raise SettingsError(
+                f"score of a set: expected a metric that is known, found {name!r}. Register it, or name it as an entry "
+                f"point of {METRICS.group} in your package and install that again."
+            )
+        singles = self.singles and self.singles.with_set(name, terms)
+        return replace(self, sets={**self.sets, name: terms(self)}, singles=singles)
 
     def with_retention(self) -> list[tuple[Metric, SetTerms]]:
         """The scores of sets that have a retention curve, by name."""

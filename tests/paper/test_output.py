@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from shiftbench.paper.output import Paper
+from shiftbench.paper.table import Cell, Column, Row, Table
+from shiftbench.score import Score
 
 
 @pytest.fixture
@@ -37,3 +39,12 @@ def test_pictures_of_an_earlier_run_do_not_stay_and_what_is_not_ours_does(
         "b.png", "b.svg", "c.png", "c.svg", "mine.png",
     ]  # fmt: skip
     assert "figures/a.png" not in (tmp_path / "tables.md").read_text("utf-8")
+
+
+def test_a_column_may_be_in_any_unit(tmp_path: Path) -> None:
+    column = Column("eval", "full", "rmse", "bpm")
+    cell = Cell.of(Score("ours", "eval", "full", "rmse", 5.5, 100), column, ())
+    table = Table("Table 1", "own", "Rates", "Heart rates.", "rates", (Row("ours"),), (column,), ((cell,),))
+    Paper("Rates", lambda _reports: [table], lambda _reports, _folder: []).write([], tmp_path)
+    assert "(bpm)" in (tmp_path / "tables.md").read_text("utf-8")
+    assert cell.value == 5.5

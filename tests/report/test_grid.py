@@ -173,6 +173,10 @@ def test_the_headline_metric_is_the_one_the_task_is_known_by():
     assert headline_metric(classification()).name == "accuracy"
 
 
+def test_the_headline_of_squared_errors_is_their_root_whatever_the_task_is_called():
+    assert headline_metric(replace(regression(), task="heart rate")).name == "rmse"
+
+
 def test_the_main_split_is_eval_where_there_is_one():
     report = regression()
     assert main_split(report) == "eval"

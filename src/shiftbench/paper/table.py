@@ -47,7 +47,10 @@ class Printed:
 
 @dataclass(frozen=True)
 class Column:
-    """A metric on a subset of a dataset, in the printed unit; `unit` in the notation of `shiftbench.published`."""
+    """A metric on a subset of a dataset, in the printed unit.
+
+    unit: in the notation of `shiftbench.published`, or any other text, which is shown as it is, with a factor of 1.
+    """
 
     dataset: str
     subset: str
@@ -62,12 +65,12 @@ class Column:
     @property
     def factor(self) -> float:
         """The factor from a score to this unit."""
-        return UNITS[self.unit][1]
+        return UNITS.get(self.unit, ("", 1.0))[1]
 
     @property
     def unit_shown(self) -> str:
         """The unit in common notation, or an empty string."""
-        return UNITS[self.unit][0]
+        return UNITS.get(self.unit, (self.unit, 1.0))[0]
 
 
 @dataclass(frozen=True)

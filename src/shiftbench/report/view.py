@@ -77,7 +77,7 @@ def lead(report: Report) -> System | None:
 def headline_metric(report: Report) -> Metric | None:
     """The metric of the size of the errors that is usual for this task."""
     found = {score.metric for score in report.scores}
-    wanted = (*HEADLINES.get(report.task, ("mean_error",)), *METRICS)
+    wanted = (*HEADLINES.get(report.task, ("rmse", "mean_error")), *METRICS)
     return next((METRICS[name] for name in wanted if name in found), None)
 
 
