@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -96,6 +97,8 @@ def test_lining_up_reports_all_ids_that_do_not_fit():
     text = str(caught.value)
     assert all(name in text for name in ("x1", "x7", "x2", "x3"))
     assert len(made.line_up(["x2"], extra="drop")) == 1
+    with pytest.raises(PredictionsError, match=r"^theirs\.parquet: expected a row for each id, found none for 1"):
+        made.line_up(["x2", "x7"], extra="drop", where=Path("theirs.parquet"))
 
 
 def test_numbers_may_be_ids_and_are_held_as_text():

@@ -82,15 +82,20 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def line_up(self, ids: Sequence[str] | pl.Series, *, extra: Literal["error", "drop"] = "error") -> Predictions:
+    def line_up(
+        self, ids: Sequence[str] | pl.Series, *, extra: Literal["error", "drop"] = "error",
+        where: str | os.PathLike[str] = "predictions",
+    ) -> Predictions:  # fmt: skip
         """The predictions for exactly these records, in this order; others are an error, or dropped.
+
+        where: what messages call them, such as their file.
 
         Raises:
             PredictionsError: naming ids that are repeated, have no prediction, or (unless dropped) are surplus.
         """
         rows = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), "row": np.arange(len(self))})
         try:
-            wanted = tables.line_up(rows, ids, column="id", where="predictions", extra=extra)
+            wanted = tables.line_up(rows, ids, column="id", where=os.fspath(where), extra=extra)
         except TableError as error:
             raise PredictionsError(*error.problems) from None
         rows_of = wanted["row"]

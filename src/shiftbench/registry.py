@@ -117,10 +117,11 @@ class Registry(Mapping[str, T]):
                 if (point := self._offered.pop(str(each), None)) is not None:
                     problems += self._loaded(point)
         if problems:
+            found = "; ".join(problem.rstrip(".") for problem in problems)
             warnings.warn(
                 ShiftbenchWarning(
                     f"{self.group}: expected entry points that load, each a {self.kind} of a new name, found "
-                    f"{'; '.join(problems)}. Everything else works without; correct or uninstall the package."
+                    f"{found}. Everything else works without; correct or uninstall the package."
                 ),
                 stacklevel=4,
             )

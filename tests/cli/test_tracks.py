@@ -191,3 +191,38 @@ def test_a_name_that_is_taken_is_warned_of(shiftbench: Shiftbench, install: Inst
     said = shiftbench("example", "weather", "--rows", 1_000)
     assert said.code == 0
     assert "weather = elsewhere:TRACK of elsewhere: the name is taken" in said.err
+
+
+def test_an_option_that_every_track_has_is_refused_by_name(shiftbench: Shiftbench, install: Install) -> None:
+    install(
+        "dice = elsewhere:TRACK", DICE.replace('Option("sides"', 'Option("overwrite"').replace("sides=6", "overwrite=6")
+    )
+    said = shiftbench("example", "dice", "--help")
+    assert said.code == 2
+    assert (
+        "options of dice: expected names that the command does not have for all tracks, found 'overwrite'" in said.err
+    )
+
+
+def test_a_misspelt_track_is_met_with_the_nearest_one(shiftbench: Shiftbench) -> None:
+    said = shiftbench("run", "wheather")
+    assert said.code == 2
+    assert "wheather: expected a track (motion, power, weather), a table or a folder of partitions" in said.err
+    assert "Did you mean 'weather'?" in said.err
+
+
+def test_a_file_that_ends_early_is_a_bug_of_the_track_and_no_interruption(
+    shiftbench: Shiftbench, install: Install, tmp_path: Path
+) -> None:
+    source = DICE.replace("source.read_text()", "numpy.load(source)").replace("import json", "import json, numpy")
+    install("dice = elsewhere:TRACK", source)
+    (tmp_path / "empty.npz").write_bytes(b"")
+    with pytest.raises(EOFError, match="No data left in file"):
+        shiftbench("prepare", "dice", tmp_path / "empty.npz", "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_picture_shows_stands_apart_from_its_path(shiftbench: Shiftbench, install: Install) -> None:
+    install("dice = elsewhere:TRACK", DICE.replace('"picture": path', '"the first three throws": path'))
+    Path("dice.txt").write_text("1")
+    assert "the first three throws: shown/dice.txt" in shiftbench("show", "dice", "dice.txt", "--out", "shown").out

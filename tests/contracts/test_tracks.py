@@ -17,7 +17,7 @@ import pytest
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError
 from shiftbench.predictions import Predictions
-from shiftbench.track import Option, RunOptions, Task, Track, assessing
+from shiftbench.track import Option, RunOptions, Task, Track, assessing, read_manifest
 from shiftbench.tracks import names, track
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions.submission import write_submission
@@ -173,6 +173,10 @@ def test_a_part_that_no_prediction_is_for_is_told_and_not_scored(tmp_path: Path)
             r"prepare: expected its function to take 'depth'",
         ),
         ("options", {"fly": ()}, r"options: expected commands of .*, found 'fly'"),
+        ("options", {"run": Option("depth", int, "How deep")}, r"options of run: expected a tuple of `Option`.*comma"),
+        ("tasks", Task("luck", "luck", "eyes"), r"tasks: expected a tuple of `Task`, found Task.*needs a comma"),
+        ("prepare", lambda source, folder: None, r"prepare: expected its function to take 'progress'"),
+        ("run", lambda prepared, tasks, options: [], r"run: expected its function to take 'folder'"),
         ("spreads", ("prepare",), r"prepare: expected its function to take 'executor'"),
     ],
 )
@@ -186,6 +190,23 @@ def test_an_option_says_what_is_wrong_with_it() -> None:
         Option("two words", dict, " ")
     assert len(caught.value.problems) == 3
     assert Option("feature_map", bool, "Draw it").word == "--feature-map"
+
+
+def test_what_is_no_prepared_folder_says_how_to_make_one(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    for place, found in (
+        (tmp_path, "no such file in it"),
+        (tmp_path / "x", "nothing there"),
+        (Path(__file__), "a file"),
+    ):
+        with pytest.raises(TableError, match=f"a prepared folder .* found {found}. Make one with `shiftbench prepare`"):
+            read_manifest(place)
+    for text, found in (("{", "expected JSON, found: Expecting"), ("[1]", r"expected a JSON object, found \[1\]")):
+        manifest.write_text(text)
+        with pytest.raises(TableError, match=f"manifest.json: {found}.*Prepare the data again"):
+            read_manifest(tmp_path)
+    manifest.write_text('{"counts": {"train": 3}}')
+    assert read_manifest(tmp_path) == {"counts": {"train": 3}}
 
 
 def test_no_truth_is_named(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def _run() -> NoReturn:
     except ShiftbenchError as error:
         complain(error)
         raise SystemExit(2) from None
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort as error:  # typer's form of an EOFError: nothing here reads the terminal, so it is a bug
+        raise error.__cause__ or error from None
+    except KeyboardInterrupt:
         note("interrupted; run the same command again to continue")
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of the output has closed it, as in `| head`

@@ -46,6 +46,11 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
             shown += _fields(hint)
         else:
             shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
+    if taken := {each.name for each in shown} & {option.name for option in options}:
+        raise SettingsError(
+            f"options of {getattr(first, 'name', 'a track')}: expected names that the command does not have "
+            f"for all tracks, found {', '.join(map(repr, sorted(taken)))}. Choose others."
+        )
     place = next((place for place, each in enumerate(shown) if each.name == "out"), len(shown))
     shown[place:place] = [_parameter(option) for option in options]
 

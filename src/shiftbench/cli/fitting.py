@@ -12,7 +12,7 @@ from shiftbench.cli.benchmarking import COSTLESS
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, write
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, nearest
 from shiftbench.output import writing
 
 
@@ -23,6 +23,19 @@ def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
     if not names and not preset:
         return {}
     return {"method": None, "methods": [{"name": name} for name in names], "preset": preset or ""}
+
+
+def _require_known(name: Path) -> None:
+    """Refuse a plain word that names neither a track nor anything that is there."""
+    from shiftbench import tracks
+
+    if name.suffix or len(name.parts) != 1 or name.exists():
+        return
+    near = nearest(name, names := sorted(tracks.names()))
+    raise SettingsError(
+        f"{name}: expected a track ({', '.join(names)}), a table or a folder of partitions, found none of that name. "
+        + (f"Did you mean {near!r}?" if near else "Check the name.")
+    )
 
 
 def run(
@@ -59,6 +72,8 @@ def run(
 
     if table is not None and table.suffix == ".toml":
         raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
+    if table is not None:
+        _require_known(table)
 
     given = {
         "table": None if table is None else str(table),

@@ -41,4 +41,4 @@ def show(track: Track, source: Source, out: o.Out = None, **own: Any) -> None:
     with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
         paths = track.show.draw(source, place, progress=progress, **own)
     for what, path in paths.items():
-        say(f"{what + ':':13}{folder / path.relative_to(place)}")
+        say(f"{what + ':':12} {folder / path.relative_to(place)}")

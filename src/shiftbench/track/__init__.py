@@ -15,6 +15,7 @@ from shiftbench.track.contract import (
     Show,
     Task,
     Track,
+    read_manifest,
 )
 from shiftbench.track.option import Option
 
@@ -32,4 +33,5 @@ __all__ = [
     "Show",
     "Task",
     "Track",
+    "read_manifest",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 
 from shiftbench import files
 from shiftbench.assessment import Options
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.fetch import Archive
 from shiftbench.paper.output import Paper
 from shiftbench.pipeline.study import Result
@@ -23,6 +24,10 @@ from shiftbench.track.option import Option
 MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
 LONGEST_NAME = 64  # of a test set: folders and figures are named after it
 COMMANDS = ("example", "prepare", "run", "import", "show")  # commands for which a track may declare options
+COMMON = {  # keyword arguments that these functions get from every track's command
+    "prepare": ("progress",), "run": ("folder", "cores", "progress"), "score_files": ("progress",),
+    "import": ("progress",), "show": ("progress",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,28 @@ class Prepared:
     counts: dict[str, int]
     notes: tuple[str, ...] = ()
     unused: dict[str, int] = field(default_factory=dict)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest of a prepared folder says, for a track whose `prepare` wrote it as a JSON object.
+
+    Raises:
+        TableError: if the folder is not a prepared one, or its manifest is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        found = "no such file in it" if folder.is_dir() else "a file" if folder.exists() else "nothing there"
+        raise TableError(
+            f"{folder}: expected a prepared folder with its {MANIFEST}, found {found}. Make one with "
+            "`shiftbench prepare`."
+        )
+    try:
+        held = json.loads(files.read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path}: expected JSON, found: {first_line(error)}. Prepare the data again.") from None
+    if not isinstance(held, dict):
+        raise TableError(f"{path}: expected a JSON object, found {quoted(held)}. Prepare the data again.")
+    return held
 
 
 @dataclass(frozen=True)
@@ -256,6 +283,14 @@ def _problems(track: Track) -> Iterator[str]:
     for part in ("tasks", "presets"):
         if not getattr(track, part):
             yield f"{part}: expected at least one, found none."
+    lists = {
+        "tasks": (track.tasks, Task),
+        **{f"options of {name}": (own, Option) for name, own in track.options.items()},
+    }
+    for part, (values, kind) in lists.items():
+        if not isinstance(values, (tuple, list)) or not all(isinstance(each, kind) for each in values):
+            yield f"{part}: expected a tuple of `{kind.__name__}`, found {quoted(values)}. One alone needs a comma."
+            return
     functions = {
         "example": getattr(track.example, "write", None), "prepare": track.prepare,
         "open_prepared": track.open_prepared, "run": track.run, "score_files": track.score_files,
@@ -266,12 +301,15 @@ def _problems(track: Track) -> Iterator[str]:
     acts = {name: [function] for name, function in functions.items()}
     acts["import"] = [each.write for each in track.imports]
     acts["show"] = [track.show.draw] if track.show else []
-    taken = {command: [each.name for each in options] for command, options in track.options.items()}
+    taken = {command: [*COMMON.get(command, ())] for command in acts}
+    for command, options in track.options.items():
+        taken[command] = [*taken.get(command, ()), *(each.name for each in options)]
     for command in track.spreads:
         taken[command] = [*taken.get(command, ()), "executor", "workers", *["overwrite"] * (command == "prepare")]
-    for command, names in taken.items():
+    for command in dict.fromkeys((*track.options, *track.spreads)):
         if command not in COMMANDS:
             yield f"options: expected commands of {', '.join(COMMANDS)}, found {command!r}."
+    for command, names in taken.items():
         for function in filter(callable, acts.get(command, ())):
             yield from (f"{command}: expected its function to take {name!r}." for name in _refused(function, names))
 
