@@ -1,6 +1,6 @@
 """The data: images are made, checked, and divided into the parts of a prepared folder."""
 
-import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from shiftbench import files
 from shiftbench.errors import ShiftbenchError
-from shiftbench.track import MANIFEST, Prepared
+from shiftbench.track import MANIFEST, Prepared, read_manifest
 
 SEGMENTS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")
 TOP, LOW, MID = slice(1, 4), slice(5, 8), slice(1, 5)  # of 9 × 6 pixels
@@ -37,12 +37,11 @@ def read(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as opened:
             found = {name: opened[name] for name in SHAPES}
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ShiftbenchError(f"{path}: expected an NPZ file of {', '.join(SHAPES)}, found: {error}.") from None
-    if (found_shapes := {n: a.shape for n, a in found.items()}) != {
-        n: (found["labels"].size, *SHAPES[n]) for n in SHAPES
-    }:
-        raise ShiftbenchError(f"{path}: expected arrays with N of {SHAPES}, found {found_shapes}.")
+    expected = {name: (found["labels"].size, *shape) for name, shape in SHAPES.items()}
+    if (shapes := {name: array.shape for name, array in found.items()}) != expected:
+        raise ShiftbenchError(f"{path}: expected arrays of shapes {expected}, found {shapes}. Write them so.")
     if not (np.isfinite(found["images"]).all() and np.isin(found["labels"], range(10)).all()):
         raise ShiftbenchError(f"{path}: expected finite images and labels from 0 to 9. Mend or drop the others.")
     return found
@@ -66,7 +65,7 @@ def prepare(source: Path, folder: Path, *, progress: Any) -> Prepared:
 
 def open_prepared(folder: Path) -> Prepared:
     """What a prepared folder holds."""
-    return Prepared(folder, "made-up digits", json.loads(files.read_text(folder / MANIFEST))["counts"])
+    return Prepared(folder, "made-up digits", read_manifest(folder)["counts"])
 
 
 def part(folder: Path, *names: str) -> dict[str, Any]:

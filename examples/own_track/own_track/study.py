@@ -9,6 +9,7 @@ from own_track import answers, images
 from shiftbench import files, scored
 from shiftbench.assessment import Options
 from shiftbench.ensembles import Categorical
+from shiftbench.errors import SettingsError
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Predicted, Study
@@ -29,11 +30,9 @@ class Images(EvaluationSet[Predicted]):
         self.records = Records(len(self.ids), split, self.arrays["noisy"])
 
     def scored(self, name: str, ensemble: Categorical) -> Scored:
-        """Errors, uncertainty and the score of the worst digit."""
-        found = scored.classification(name, ensemble, self.arrays["labels"])
-        return replace(
-            found, sets={**found.sets, "worst_digit": answers.worst_digit_terms(self.arrays["labels"], found.errors)}
-        )
+        """Errors and uncertainty, with the score of the worst digit for the ensemble and its single models."""
+        labels, found = self.arrays["labels"], scored.classification(name, ensemble, self.arrays["labels"])
+        return found.with_set("worst_digit", lambda each: answers.worst_digit_terms(labels, each.errors))
 
     def score(self, systems: Sequence[Predicted], _split: str, tasks: Sequence[str]) -> Mapping[str, Any]:
         """One task: the digit."""
@@ -51,12 +50,15 @@ class ImageStudy(Study[Predicted, Images]):
     def __init__(self, prepared: Prepared, tasks: Sequence[Task], chosen: RunOptions) -> None:
         own = {"members": chosen.members or 5, "seed": chosen.seed}
         self.prepared, self.chosen, self.tasks = prepared, chosen, {task.name: task.title for task in tasks}
-        self.planned = [Planned(name, name, "ensemble", own) for name in PRESETS[chosen.preset]]
+        if chosen.test_sets:
+            raise SettingsError("digits does not support --test-set. Drop the option.")
+        self.planned = [Planned(name, name, "ensemble", own) for name in chosen.methods or PRESETS[chosen.preset]]
         self.evaluation_sets = [Images(prepared, split) for split in SPLITS]
 
     def fit(self, planned: Planned, folder: Path, **_: Any) -> Fitted:
-        """Fit to train."""
-        answers.fit(images.part(self.prepared.folder, "train"), **planned.settings, folder=folder)
+        """Fit to train, or find what was fitted before the run was stopped; `claim` has made sure of the settings."""
+        if not (folder / "centroids.npz").exists():
+            answers.fit(images.part(self.prepared.folder, "train"), **planned.settings, folder=folder)
         return Fitted(planned, planned.settings, folder)
 
     def systems(self, fitted: Sequence[Fitted], records: Images, *_: Any, **__: Any) -> Iterator[Predicted]:
@@ -67,9 +69,8 @@ class ImageStudy(Study[Predicted, Images]):
 
     def options(self, task: str, _selection: Any, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Title, units and recipe."""
-        how = self.chosen.assessment(Assessment())
-        intervals = how.intervals(self.chosen.seed, cores)
-        return replace(report_options(self.prepared, recipes), rule=how.rule, intervals=intervals)
+        how, usual = self.chosen.assessment(Assessment()), report_options(self.prepared, recipes)
+        return replace(usual, rule=how.rule, intervals=how.intervals(self.chosen.seed, cores))
 
 
 def report_options(prepared: Prepared, systems: Mapping[str, Any]) -> Options:

@@ -25,7 +25,10 @@ def score_files(paths: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *
     sets = [study.Images(prepared, split) for split in SPLITS]
     about = [own for own in sets if all(np.isin(own.ids, each.ids).any() for each in read.values())] or sets
     parts = [
-        (own.records, [own.scored(n, each.line_up(own.ids, extra="drop").ensemble) for n, each in read.items()])
+        (
+            own.records,
+            [own.scored(n, read[n].line_up(own.ids, extra="drop", where=p).ensemble) for n, p in paths.items()],
+        )
         for own in about
     ]
     recipes = {name: {"file": path.name} for name, path in paths.items()}
@@ -52,9 +55,8 @@ def draw(file: Path, folder: Path, *, progress: Any = None) -> dict[str, Path]:
 
 def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:
     """The ten images that the first system is least sure of."""
-    first = found.parts[-1][1][0]
+    first, arrays = found.parts[-1][1][0], found.source.arrays  # the first system on the last split
     rows = np.argsort(-first.uncertainty[first.measure])[:10]
-    arrays = found.source.arrays
     return [gallery(arrays["images"][rows], arrays["labels"][rows], "Those with the highest uncertainty.")], []
 
 
