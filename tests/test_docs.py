@@ -2,13 +2,16 @@
 
 The blocks of a page are run in order in one folder and one namespace, as a reader would. A command runs as it is
 written, only with fewer rows, members and replicates; one below a line `# needs: real data` is parsed but not run.
+One that stands on several pages and reads the same files there runs once; the other pages get what it made.
 """
 
 from __future__ import annotations
 
 import doctest
+import hashlib
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 import shlex
@@ -49,7 +52,7 @@ SMALLER = {
 # What examples and runs of a track are cut down to.
 FEWER_SCENES = {"motion": ["--rows", "24"]}
 QUICKEST = {
-    "weather": ["--method", "likelihood_boosting"],
+    "weather": ["--method", "likelihood_boosting", "--members", "1"],
     "power": ["--method", "mlp"],
     "motion": ["--method", "vector", "--task", "cnll"],
 }
@@ -87,30 +90,62 @@ def name_of(page: Path) -> str:
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an example table, as the command leaves it."""
     folder = tmp_path_factory.mktemp("table")
-    run(Command(["example", "table", "--out", str(folder / "table.parquet")], runs=True), set())
+    call(["example", "table", "--out", str(folder / "table.parquet")])
     return folder
 
 
+class Memory:
+    """What commands have made: one that stands on several pages and reads the same files there is run once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.made: dict[str, Path] = {}
+
+    def run(self, words: list[str]) -> None:
+        """Run a command in the current folder, or put there what it has made on another page."""
+        before = hashes(Path())
+        read = {name: each for name, each in before.items() if named(name, words)}
+        key = json.dumps([words, sorted(read.items())])
+        if key not in self.made:
+            call(words)
+            new = [name for name, each in hashes(Path()).items() if before.get(name) != each]
+            self.made[key] = self.folder / str(len(self.made))
+            for name in new:
+                (copy := self.made[key] / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(name, copy)
+        elif self.made[key].is_dir():
+            shutil.copytree(self.made[key], ".", dirs_exist_ok=True)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file in a folder and below."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def named(file: str, words: list[str]) -> bool:
+    """Whether a command may read a file: it or its folder is named, or it lies beside settings that may name it."""
+    given = [part.rstrip("/") for word in words for part in word.split("=")]
+    beside = any(each.endswith(".toml") for each in given) and "/" not in file
+    return beside or any(file == each or file.startswith(f"{each}/") for each in given)
+
+
 @pytest.fixture(scope="module")
-def seen() -> set[tuple[str, ...]]:
-    return set()
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Memory:
+    return Memory(tmp_path_factory.mktemp("made"))
 
 
-def run(command: Command, seen: set[tuple[str, ...]]) -> None:
-    what, track = command.words[0], command.words[:2][-1]
-    of_a_track = what == "run" and track in TRACKS
-    # The same whole run stands on several pages and starts from the same table: once is enough.
-    if what == "run" and not of_a_track and tuple(command.words) in seen:
-        return
-    seen.add(tuple(command.words))
+def call(words: list[str]) -> None:
+    """Run a command in a process of its own, made smaller."""
+    what, track = words[0], words[:2][-1]
     smaller = FEWER_SCENES.get(track, SMALLER[what]) if what == "example" else SMALLER.get(what, [])
-    words = [*command.words, *smaller, *(QUICKEST[track] if of_a_track else [])]
+    words = [*words, *smaller, *(QUICKEST[track] if what == "run" and track in TRACKS else [])]
     done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_block_of_a_page_runs_in_order(page, table, seen, tmp_path, monkeypatch):
+def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monkeypatch):
     for registry in (METRICS, MEASURES):  # what a page registers is gone afterwards
         monkeypatch.setattr(registry, "_held", dict(registry))
     shutil.copytree(table, tmp_path, dirs_exist_ok=True)
@@ -122,7 +157,7 @@ def test_every_block_of_a_page_runs_in_order(page, table, seen, tmp_path, monkey
         elif language in SHELLS:
             for command in commands(text):
                 if command.runs:
-                    run(command, seen)
+                    memory.run(command.words)
 
 
 def shown_commands() -> list[object]:
