@@ -22,11 +22,16 @@ demo: .venv/base  ## example weather data made here -> partitions -> models -> r
 test: .venv/dev  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-QUICK := tests/contracts tests/metrics tests/partition tests/report tests/test_assessment.py tests/test_check.py \
-	tests/test_comparison.py tests/test_detection.py tests/test_ensembles.py tests/test_errors.py \
-	tests/test_expression.py tests/test_features.py tests/test_fingerprints.py tests/test_keys.py \
-	tests/test_layers.py tests/test_measures.py tests/test_multiplicity.py tests/test_predictions.py \
-	tests/test_ranking.py tests/test_registry.py tests/test_retention.py tests/test_slicing.py tests/test_tables.py
+QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
+	tests/executor/test_executor.py tests/executor/test_memory.py \
+	$(patsubst %,tests/cli/test_%.py,fetch importing refused_settings starting terminal tracks) \
+	$(patsubst %,tests/methods/test_%.py,baselines batched fitted_folder method_settings method_targets mlp training) \
+	$(patsubst %,tests/test_%.py,assessment check comparison detection ensembles errors example expression features \
+	fetch files fingerprints gaps keys layers measures multiplicity predictions public_tables published \
+	ragged_ensembles ranking registry report_content resampling retention slicing tables tabular trajectory_ensembles) \
+	$(patsubst %,tests/tracks/motion/%,baselines maps scenes submissions test_definition.py test_partitions.py) \
+	$(patsubst %,tests/tracks/power/%,physics test_checks.py test_partitions.py test_ranges.py test_symbolic.py) \
+	$(patsubst %,tests/tracks/weather/test_%.py,partitions schema sources)
 
 quick: .venv/dev  ## the tests for the work between, in less than 90 seconds on two quiet cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q $(QUICK)
