@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import tracks
+from shiftbench import plots, tracks
 from shiftbench.cli import main
 from shiftbench.track import Track
+
+BLANK = {
+    "png": base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
+    ),
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>',
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,44 @@ def shiftbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         return Said(int(caught.value.code or 0), said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Pictures are drawn as for a user; what is tested without this fixture writes blank ones."""
+
+
+@pytest.fixture(autouse=True)
+def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing is most of the cost of a small run, and tested elsewhere: figures are made, not laid out or drawn."""
+    if "drawn" not in request.fixturenames:
+        blank_pictures(monkeypatch)
+
+
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every picture that is written from now on is one blank pixel, or an SVG without anything in it."""
+    from matplotlib.figure import Figure
+
+    def savefig(_: Figure, to: IO[Any] | str | Path, *, format: str, **__: object) -> None:
+        if hasattr(to, "write"):
+            to.write(BLANK[format].decode() if isinstance(to, io.TextIOBase) else BLANK[format])
+        else:
+            Path(to).write_bytes(BLANK[format])
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    monkeypatch.setattr(plots, "_laid_out", lambda figure: figure)
+
+
+def run_in(folder: Path, *words: object) -> Said:
+    """Run the command line in a folder, for the fixtures that several tests share; pictures are blank."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        blank_pictures(patch)
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["shiftbench", *map(str, words)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+    return Said(int(caught.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def replace_track(monkeypatch: pytest.MonkeyPatch, own: Track, **parts: Any) -> None:

@@ -19,6 +19,7 @@ from tests.cli.conftest import Shiftbench, errors_table
 QUICK = ("--replicates", 25)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_csv_of_errors_becomes_a_report_in_every_format(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table = errors_table()
     table.select("id", "error", "uncertainty", "shifted", "city", "season").write_csv(tmp_path / "mine.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +14,13 @@ import polars as pl
 import pytest
 
 from shiftbench.report.content import Report
-from tests.cli.conftest import Shiftbench, weather_like
+from tests.cli.conftest import Said, Shiftbench, run_in, weather_like
 
 pytest.importorskip("catboost")
 
 SHIFT = ("--time", "date", "--group", "region", "--shifted", "hills", "--id", "id", "--cluster", "station")
 SMALL = ("--members", 2, "--replicates", 25, "--baseline", "forecast", "--drop", "kind")
+RUN = ("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--threshold", 1, "--cores", 1)
 
 
 @pytest.fixture
@@ -27,10 +29,24 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t.parquet"
 
 
-def test_a_table_becomes_a_report_beside_its_baselines(shiftbench: Shiftbench, table: Path, tmp_path: Path) -> None:
-    said = shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--threshold", 1, "--out", "run")
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
+    """The folder of a table and its run, and what the command said."""
+    folder = tmp_path_factory.mktemp("once")
+    weather_like().write_parquet(folder / "t.parquet")
+    return folder, run_in(folder, *RUN, "--out", "run")
+
+
+@pytest.fixture
+def ran(once: tuple[Path, Said], tmp_path: Path) -> Path:
+    """A copy of the table and its run in the current folder of the test."""
+    return shutil.copytree(once[0], tmp_path, dirs_exist_ok=True)
+
+
+def test_a_table_becomes_a_report_beside_its_baselines(once: tuple[Path, Said]) -> None:
+    folder, said = once
     assert said.code == 0, said.err
-    report = Report.load(tmp_path / "run/report/report.json")
+    report = Report.load(folder / "run/report/report.json")
     assert [system.name for system in report.systems] == ["boosting (single)", "boosting", "mean", "forecast"]
     assert report.splits == ("dev", "eval")
     rmse = {name: report.score("rmse", system=name, split="eval", subset="in").value for name in ("boosting", "mean")}
@@ -44,30 +60,21 @@ def test_a_table_becomes_a_report_beside_its_baselines(shiftbench: Shiftbench, t
     assert not {"id", "date", "region", "station", "kind"} & set(report.recipe["features"]["used"])
 
 
-def test_a_run_is_repeated_to_the_digit_from_the_settings_it_wrote(
-    shiftbench: Shiftbench, table: Path, tmp_path: Path
-) -> None:
-    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one", "--cores", 1).code == 0
-    assert shiftbench("run", "--config", "one/run.toml", "--out", "two", "--cores", 2).code == 0
+def test_a_run_is_repeated_to_the_digit_from_the_settings_it_wrote(shiftbench: Shiftbench, ran: Path) -> None:
+    assert shiftbench("run", "--config", "run/run.toml", "--out", "two", "--cores", 2).code == 0
     for name in ("report/report.csv", "report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (ran / "run" / name).read_bytes() == (ran / "two" / name).read_bytes(), name
 
 
-def test_another_table_is_refused_by_settings_written_for_the_first(
-    shiftbench: Shiftbench, table: Path, tmp_path: Path
-) -> None:
-    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one").code == 0
-    weather_like(seed=1).write_parquet(table)
-    said = shiftbench("run", "--config", "one/run.toml", "--out", "two")
+def test_another_table_is_refused_by_settings_written_for_the_first(shiftbench: Shiftbench, ran: Path) -> None:
+    weather_like(seed=1).write_parquet(ran / "t.parquet")
+    said = shiftbench("run", "--config", "run/run.toml", "--out", "two")
     assert said.code == 2
     assert "expected the table these settings were written for" in said.err
 
 
-def test_a_folder_of_another_run_is_refused_and_overwritten_if_asked(
-    shiftbench: Shiftbench, table: Path, tmp_path: Path
-) -> None:
-    words = ("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "one")
-    assert shiftbench(*words).code == 0
+def test_a_folder_of_another_run_is_refused_and_overwritten_if_asked(shiftbench: Shiftbench, ran: Path) -> None:
+    words = (*RUN, "--out", "run")
     said = shiftbench(*words, "--seed", 5)
     assert said.code == 2
     assert "settings differ in" in said.err
@@ -133,9 +140,8 @@ def test_what_is_wrong_is_named_before_anything_is_trained(
     assert not list(tmp_path.glob("run/model/*"))
 
 
-def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, table: Path, tmp_path: Path) -> None:
+def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, ran: Path, tmp_path: Path) -> None:
     words = ("--members", 2, "--drop", "kind")
-    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run").code == 0
     said = shiftbench("partition", "t.parquet", *SHIFT, "--out", "parts")
     assert said.code == 0, said.err
     assert "manifest" in said.out
@@ -153,10 +159,7 @@ def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, tab
     assert alone.value == pytest.approx(whole.value, rel=1e-12)
 
 
-def test_predictions_without_their_targets_say_what_to_name(
-    shiftbench: Shiftbench, table: Path, tmp_path: Path
-) -> None:
-    assert shiftbench("run", "t.parquet", "--target", "y", *SHIFT, *SMALL, "--out", "run").code == 0
+def test_predictions_without_their_targets_say_what_to_name(shiftbench: Shiftbench, ran: Path) -> None:
     said = shiftbench("assess", "run/predictions/boosting.parquet")
     assert said.code == 2
     assert "--truth" in said.err

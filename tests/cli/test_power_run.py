@@ -12,7 +12,7 @@ from shiftbench import predictions
 from shiftbench.output import writing
 from shiftbench.report.content import Report
 from shiftbench.tracks.power import baselines
-from tests.cli.conftest import Shiftbench
+from tests.cli.conftest import Shiftbench, run_in
 
 pytest.importorskip("torch")
 
@@ -29,13 +29,21 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset: str) -> No
         assert methods.method(entry["name"]).Settings.from_dict({"task": "regression", **own}).members == 10
 
 
-def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables(
-    shiftbench: Shiftbench, tmp_path: Path
-) -> None:
-    assert shiftbench("example", "power", "--rows", 6_000, "--out", "voyages").code == 0
-    said = shiftbench("run", "power", "--data", "voyages", "--out", "run", *SMALL)
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with example voyages and a run of every network on them."""
+    folder = tmp_path_factory.mktemp("power")
+    made = run_in(folder, "example", "power", "--rows", 6_000, "--out", "voyages")
+    assert made.code == 0, made.err
+    said = run_in(folder, "run", "power", "--data", "voyages", "--out", "run", *SMALL)
     assert said.code == 0, said.err
-    report = Report.load(tmp_path / "run/regression/report/report.json")
+    return folder
+
+
+def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables(
+    shiftbench: Shiftbench, ran: Path, tmp_path: Path
+) -> None:
+    report = Report.load(ran / "run/regression/report/report.json")
     assert report.splits == ("dev", "eval", "generalization")
     assert [system.name for system in report.systems if system.role == "ensemble"] == list(NETWORKS)
     assert (report.rule, report.threshold, report.target_unit) == ("mixed", 250_000.0, "kW")
@@ -48,20 +56,19 @@ def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables
 
     assert all(rmse(system, "eval") < 0.5 * rmse("mean", "eval") for system in NETWORKS)
     assert rmse("Symbolic", "generalization") < rmse("DNN", "generalization")  # what its physics are for
-    said = shiftbench("tables", "power", "run", "--out", "tables")
+    said = shiftbench("tables", "power", ran / "run", "--out", "tables")
     assert said.code == 0, said.err
     written = (tmp_path / "tables/tables.md").read_text("utf-8")
     assert all(f"Table {number}" in written for number in (16, 17, 23, 24))
     assert "Not the official data" in written
 
 
-def test_scores_are_those_of_the_predictions_that_were_written(shiftbench: Shiftbench, tmp_path: Path) -> None:
-    assert shiftbench("example", "power", "--rows", 4_000, "--out", "voyages").code == 0
-    said = shiftbench("run", "power", "--data", "voyages", "--out", "run", "--method", "mlp,mlp_dropout", *SMALL)
-    assert said.code == 0, said.err
-    report = Report.load(tmp_path / "run/regression/report/report.json")
-    file = next(path for path in (tmp_path / "run/regression/predictions").glob("*.parquet") if path.stem == "DNN")
-    words = ("--track", "power", "--data", "run/data-canonical", "--replicates", 25, "--out", "again")
+def test_scores_are_those_of_the_predictions_that_were_written(
+    shiftbench: Shiftbench, ran: Path, tmp_path: Path
+) -> None:
+    report = Report.load(ran / "run/regression/report/report.json")
+    file = next(path for path in (ran / "run/regression/predictions").glob("*.parquet") if path.stem == "DNN")
+    words = ("--track", "power", "--data", ran / "run/data-canonical", "--replicates", 25, "--out", "again")
     said = shiftbench("assess", file, *words)
     assert said.code == 0, said.err
     again = Report.load(tmp_path / "again/regression/report.json")
@@ -74,9 +81,9 @@ def test_scores_are_those_of_the_predictions_that_were_written(shiftbench: Shift
             [value for value in (each.value, each.low, each.high) if value is not None] for each in (score, same)
         )
         assert found == pytest.approx(known, rel=1e-12, nan_ok=True), score
-    truth = pl.read_parquet(tmp_path / "run/data-canonical/generalization.parquet")["power"].to_numpy()
+    truth = pl.read_parquet(ran / "run/data-canonical/generalization.parquet")["power"].to_numpy()
     for name, draws in (("DNN", 1), ("MC-dropout", 10)):
-        ensemble = predictions.load(tmp_path / f"run/regression/predictions/generalization/{name}.parquet").ensemble
+        ensemble = predictions.load(ran / f"run/regression/predictions/generalization/{name}.parquet").ensemble
         assert (ensemble.members, ensemble.draws) == (2 * draws, draws)
         means = {
             metric: report.score(metric, system=name, split="generalization", subset="full").value

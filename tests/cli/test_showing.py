@@ -14,6 +14,8 @@ from shiftbench.output import MARK
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "motion"
 SCENE = GOLDEN / "synthetic_scene_1.pb"
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 @pytest.fixture
 def show(monkeypatch, tmp_path, capsys):

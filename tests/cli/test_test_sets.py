@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 
 from shiftbench import predictions
 from shiftbench.report.content import Report
-from tests.cli.conftest import Shiftbench, weather_like
+from tests.cli.conftest import Shiftbench, run_in, weather_like
 
 pytest.importorskip("catboost")
 
@@ -22,13 +23,31 @@ RUN = (
 
 @pytest.fixture(autouse=True)
 def tables(tmp_path: Path) -> None:
-    weather_like().write_parquet(tmp_path / "t.parquet")
-    weather_like(600, seed=7).write_csv(tmp_path / "later.csv")
+    write_tables(tmp_path)
 
 
-def test_a_test_set_is_a_split_of_its_own_that_changes_nothing_else(shiftbench: Shiftbench, tmp_path: Path) -> None:
-    said = shiftbench(*RUN, "--test-set", "later=later.csv", "--out", "with")
+def write_tables(folder: Path) -> None:
+    weather_like().write_parquet(folder / "t.parquet")
+    weather_like(600, seed=7).write_csv(folder / "later.csv")
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run with a test set, made once."""
+    folder = tmp_path_factory.mktemp("once")
+    write_tables(folder)
+    said = run_in(folder, *RUN, "--test-set", "later=later.csv", "--out", "with")
     assert said.code == 0, said.err
+    return folder / "with"
+
+
+@pytest.fixture
+def ran(once: Path, tmp_path: Path) -> None:
+    shutil.copytree(once, tmp_path / "with")
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_test_set_is_a_split_of_its_own_that_changes_nothing_else(shiftbench: Shiftbench, tmp_path: Path) -> None:
     assert shiftbench(*RUN, "--out", "without").code == 0
     one, other = (Report.load(tmp_path / name / "report/report.json") for name in ("with", "without"))
     assert one.splits == ("dev", "eval", "later")
@@ -51,8 +70,8 @@ def test_records_of_train_in_a_test_set_are_counted(shiftbench: Shiftbench, tmp_
     assert any(f"test set same: {counts['train']} of 400 records are also in train" in warning for warning in warnings)
 
 
+@pytest.mark.usefixtures("ran")
 def test_a_run_is_repeated_with_its_test_sets_unless_one_has_changed(shiftbench: Shiftbench, tmp_path: Path) -> None:
-    assert shiftbench(*RUN, "--test-set", "later=later.csv", "--out", "with").code == 0
     assert shiftbench("run", "--config", "with/run.toml", "--out", "again").code == 0
     same = [(tmp_path / name / "report/report.json").read_bytes() for name in ("with", "again")]
     assert same[0] == same[1]
