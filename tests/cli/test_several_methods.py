@@ -145,8 +145,8 @@ def test_a_class_that_train_lacks_gets_probability_zero_and_a_note(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--preset", "quick"), "note: the methods of s.toml give way to --preset\n"),
-        (("--method", "mean"), "note: the methods of s.toml give way to --method\n"),
+        (("--preset", "quick"), "note: --preset replaces the methods of s.toml\n"),
+        (("--method", "mean"), "note: --method replaces the methods of s.toml\n"),
         ((), ""),
     ],
 )
