@@ -134,13 +134,13 @@ def test_a_packed_archive_that_is_cut_off_is_named(tmp_path, rng):
     (folder / "shifts_canonical_train.csv").write_bytes(rng.bytes(100_000))
     path = tar(tmp_path / "official.tar.gz", folder, "w:gz")
     path.write_bytes(path.read_bytes()[:50_000])
-    with pytest.raises(TableError, match=r"official\.tar\.gz: expected a whole tar archive, found: .*fetch it again"):
+    with pytest.raises(TableError, match=r"official\.tar\.gz: expected a complete tar archive, found: .*fetch it"):
         sources(path)
 
 
 def test_what_is_no_archive_is_named(tmp_path):
     (tmp_path / "official.tar").write_text("<html>404 Not Found</html>")
-    with pytest.raises(TableError, match=r"official\.tar: expected a whole tar archive"):
+    with pytest.raises(TableError, match=r"official\.tar: expected a complete tar archive"):
         sources(tmp_path)
 
 
@@ -165,7 +165,7 @@ def test_the_sum_at_the_very_end_of_a_packed_archive_is_checked(tmp_path, damage
     data = path.read_bytes()
     path.write_bytes(data[:-8] + bytes([data[-8] ^ 1]) + data[-7:] if damaged == "sum" else data[:-4])
     with pytest.raises(
-        TableError, match=r"expected a whole tar archive, found: (CRC check failed|Compressed file ended)"
+        TableError, match=r"expected a complete tar archive, found: (CRC check failed|Compressed file ended)"
     ):
         sources(path)
 

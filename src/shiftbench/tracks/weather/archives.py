@@ -1,6 +1,6 @@
-"""The official archives of the weather data: where they were, and on what terms they may be used.
+"""The official archives of the weather data: addresses and licence.
 
-Their publishers give neither sizes to the byte nor hashes, so both are recorded on first use.
+Their publishers give neither exact sizes nor hashes, so both are recorded on first use.
 """
 
 from __future__ import annotations
@@ -26,4 +26,4 @@ ARCHIVES: tuple[Archive, ...] = (
     ),
     _archive("baseline-models", "baseline-models.tar", "the paper's ten CatBoost models", None),
 )
-"""What can be fetched, the usual choice first."""
+"""The archives that can be fetched, the default first."""

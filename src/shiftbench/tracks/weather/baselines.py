@@ -1,4 +1,4 @@
-"""The systems of a weather run: presets of methods for both tasks, and the forecasts that the table brings along."""
+"""The systems of a weather run: presets of methods for both tasks, and the forecasts in the table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FORECASTS: presets.Entries = (
     {"name": "column", "title": "WRF", "column": "wrf_t2_interpolated", "offset": CELSIUS},
 )
 
-# Shifts 1.0, Appendix C.4. How long to wait for a gain on dev_in is not printed; the rest of the paper's settings of
-# the transformer are not printed either, so it takes its library's defaults.
+# Shifts 1.0, Appendix C.4. The patience of early stopping is not printed, nor are further settings of the transformer,
+# so it has its library's defaults.
 PATIENCE = 500
 PUBLISHED = "likelihood_boosting"
 PAPER_BOOSTING: Mapping[str, Mapping[str, Any]] = {
@@ -27,7 +27,7 @@ PRESETS = ("quick", "paper")
 
 
 def methods(preset: str, *, task: str) -> presets.Entries:
-    """The methods of a preset for a task, and for the temperature the three forecasts as they stand.
+    """The methods of a preset for a task, and for the temperature also the three forecasts of the table.
 
     quick: minutes on two cores. paper: ensembles of ten with the printed settings, for a machine with a GPU.
 
@@ -42,7 +42,7 @@ def methods(preset: str, *, task: str) -> presets.Entries:
 
 
 def _published(entries: presets.Entries, printed: Mapping[str, Any]) -> presets.Entries:
-    """The entries with the paper's ensemble of CatBoost models in place of ours, since its tables hold that one."""
+    """The entries with the paper's ensemble of CatBoost models instead of ours, as in its tables."""
     return tuple(
         {**entry, "name": PUBLISHED, **printed} if entry["name"] == "boosting" else dict(entry) for entry in entries
     )

@@ -1,4 +1,4 @@
-"""What is wrong with the values of a weather table: counted batch by batch, told once at the end."""
+"""Checks the values of a weather table: problems are counted batch by batch, and reported once at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MILLISECONDS = 100_000_000_000  # as seconds, this is the year 5138
 
 
 def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: int) -> None:
-    """Look at time, place, climate and targets of a batch whose first row stands in `line`."""
+    """Check time, place, climate and targets of a batch whose first row is in line `line`."""
 
     def note(tally: Tally, column: str, expected: str, wrong: pl.Expr, advice: str) -> None:
         values = frame[column]

@@ -36,12 +36,12 @@ Types = npt.NDArray[np.uint8]
 class Grid:
     """Cells of half a degree, K of them, in the order of their table.
 
-    longitude, latitude: [K] centres in degrees, such as -179.75; each cell is there once at most.
-    types: [K] main type as its place in `TYPES`: 0 … 4 for A … E, 5 for other.
-    source: where the cells are from; messages name it.
+    longitude, latitude: [K] centres in degrees, such as -179.75; cells are unique.
+    types: [K] main type as its index in `TYPES`: 0 … 4 for A … E, 5 for other.
+    source: the origin of the cells, for messages.
 
     Raises:
-        TableError: naming all cells off the half-degree lattice and all that are there twice.
+        TableError: naming all cells off the half-degree lattice and all duplicates.
     """
 
     longitude: Vector
@@ -68,10 +68,10 @@ class Grid:
 
         Args:
             path: the file, in any format of `tables.read_table`; the published one is separated by tabs.
-            column: the one of the codes; if None p2010_2010 or koppen, or the only one there is besides.
+            column: of the codes; if None p2010_2010 or koppen, or the only further column.
 
         Raises:
-            TableError: naming columns that are missing and invalid codes, besides what `Grid` itself checks.
+            TableError: naming missing columns and invalid codes, in addition to the checks of `Grid`.
         """
         source = str(path)
         frame = tables.read_table(path)
@@ -98,13 +98,13 @@ class Grid:
 
     @property
     def _places(self) -> npt.NDArray[np.intp]:
-        """Where the cells are in the lattice, [K], counted from the south-west eastwards."""
+        """The positions of the cells in the lattice, [K], counted from the south-west eastwards."""
         row, column = (self.latitude + 90) * 2, (self.longitude + 180) * 2
         return row.astype(np.intp) * COLUMNS + column.astype(np.intp)
 
     @functools.cached_property
     def nearest(self) -> NearestCell:
-        """The look-up of the nearest cell that has a climate; cells of other are passed over."""
+        """The look-up of the nearest cell that has a climate; cells of type other are skipped."""
         lattice = np.full((ROWS, COLUMNS), NONE)
         lattice.put(self._places, self.types)
         return NearestCell(lattice, lattice != NONE)
@@ -117,14 +117,14 @@ def climates(latitude: Any, longitude: Any, grid: Grid, *, rule: Rule = "nearest
         latitude: [N] degrees, -90 … 90.
         longitude: [N] degrees, -180 … 180 or 0 … 360.
         grid: the cells.
-        rule: "nearest" is the nearest cell with a climate, see `NearestCell`. "published" is what the published tool
-            does, to compare with it: in the first column of cells at or east of the place the first cell at or north
-            of it, or else the northernmost; no circle of longitudes, and where that column has no cells the one before
-            it in the table. Its cells may be of other.
+        rule: "nearest" is the nearest cell with a climate, see `NearestCell`. "published" reproduces the published tool
+            for comparison: in the first column of cells at or east of the place the first cell at or north of it, or
+            else the northernmost; longitudes do not wrap around, and for a column without cells the previous one in
+            the table is used. Its cells may be of type other.
 
     Raises:
-        ArrayError: naming places off the globe, missing coordinates or arrays of two lengths.
-        TableError: if the published rule is asked for and the grid is not sorted as it needs.
+        ArrayError: naming invalid or missing coordinates, or arrays of different lengths.
+        TableError: if the published rule is chosen and the grid is not sorted as it requires.
         UnknownNameError: for another rule.
     """
     if rule not in ("nearest", "published"):
@@ -138,10 +138,10 @@ def climates(latitude: Any, longitude: Any, grid: Grid, *, rule: Rule = "nearest
 
 
 def main_types(codes: pl.Series, *, where: str) -> Types:
-    """The main types of K Köppen codes as places in `TYPES`, [K]; sea and missing codes are other.
+    """The main types of K Köppen codes as indices in `TYPES`, [K]; sea and missing codes are other.
 
     Raises:
-        TableError: naming the texts that are no codes.
+        TableError: naming invalid codes.
     """
     if codes.dtype.is_nested() or codes.dtype == pl.Binary:
         raise TableError(
@@ -166,7 +166,7 @@ def _main_type(code: str) -> int | None:
 
 
 def _published(latitude: Vector, longitude: Vector, grid: Grid) -> Types:
-    """The published look-up, all places at once."""
+    """The published look-up, vectorised."""
     order = np.lexsort((-grid.latitude, grid.longitude))
     if (order != np.arange(len(order))).any():
         row = int((order != np.arange(len(order))).argmax()) + 1
@@ -177,7 +177,7 @@ def _published(latitude: Vector, longitude: Vector, grid: Grid) -> Types:
         )
     start = np.searchsorted(grid.longitude, longitude)
     end = np.searchsorted(grid.longitude, longitude + 0.5)
-    # The cells in the order of the table: their column, and in it their row counted from the north.
+    # The cells in the order of the table: their column, and their row in it from the north.
     column = ((grid.longitude + 180) * 2).astype(np.intp)
     cells = column * (2 * ROWS) + ROWS - ((grid.latitude + 90) * 2).astype(np.intp)
     south = np.searchsorted(np.arange(ROWS) / 2 - 89.75, latitude)  # rows that lie south of the place

@@ -34,8 +34,8 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     A forecast of the table without any value in train is left out.
 
     Raises:
-        TableError: if the data will not fit into memory, or train cannot be read.
-        UnknownNameError: if there is no such preset.
+        TableError: if the data do not fit into memory, or train cannot be read.
+        UnknownNameError: for an unknown preset.
     """
     if said := memory.foresee(prepared.folder):
         raise TableError(said)

@@ -1,4 +1,4 @@
-"""The official weather tables to Parquet: in a stream, checked, compared with the published counts."""
+"""Converts the official weather tables to Parquet: streamed, checked, and compared with the published counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Converted:
 
     counts: rows by climate, as "total", "tropical", …
     official: whether the counts are the published ones of its partition.
-    warnings: what is odd. notes: how the counts compare with the published ones.
+    warnings: of suspicious values. notes: comparisons of the counts with the published ones.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Converted:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.counts["total"]
 
 
@@ -73,13 +73,13 @@ def convert(
         source: the table; a path must lead to a single one.
         target: the Parquet file to write, whole or not at all.
         id_prefix: ids are "prefix-1", "prefix-2", …; the row numbers from 1 if None.
-        climate: gives climates to rows that have none; without it they stay missing.
-        progress: called with how much has been read and how much there is: bytes of CSV, rows of Parquet.
+        climate: looks up climates of rows without one; if None they stay missing.
+        progress: called with the amount read and the total: bytes of CSV, rows of Parquet.
 
     Raises:
-        TableError: with all that is wrong: a damaged file or lines, columns missing or doubled, text among numbers,
-            unknown classes, invalid places, whole columns in another unit. The columns of a file that has the
-            published number of rows (for the dump: about it) are what they are: their units are only warned of.
+        TableError: listing all problems: damaged files or lines, missing or repeated columns, text among numbers,
+            unknown classes, invalid places, whole columns in another unit. For a file with the published number of
+            rows (for the dump: about that number) units only cause warnings.
     """
     found = source if isinstance(source, Source) else _single(source)
     reader = Reader(found, FORM, progress)
@@ -90,7 +90,7 @@ def convert(
     except OSError as error:
         raise TableError(
             f"{target}: expected to write {found.label} as Parquet, found: {first_line(error)}. "
-            "Check that the folder may be written to and has room; nothing was left behind."
+            "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None
 
 
@@ -112,13 +112,13 @@ def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Clim
         try:
             for frame in _completed(reader, id_prefix, climate):
                 yield frame if columns is None else frame.select(columns)
-        except BaseException as error:  # polars would raise it as one of its own
+        except BaseException as error:  # polars would raise another error instead
             failures.append(error)
             raise
 
     types = {"id": pl.Int64() if id_prefix is None else pl.String(), **TYPES}
     try:
-        with target.open("wb") as file:  # given a path, the writer may create the file anew after it was removed
+        with target.open("wb") as file:  # with a path, the writer may recreate the file after it was removed
             register_io_source(batches, schema=types).sink_parquet(
                 file, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True
             )
@@ -129,7 +129,7 @@ def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Clim
 
 
 def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -> Iterator[pl.DataFrame]:
-    """The batches with ids and climates, their values looked at."""
+    """The batches with ids and climates, and with checked values."""
     rows = 0
     for line, frame in reader.batches():
         if schema.CLIMATE not in frame.columns:
@@ -144,7 +144,7 @@ def _completed(reader: Reader, id_prefix: str | None, climate: Climate | None) -
 
 
 def _with_climates(frame: pl.DataFrame, climate: Climate) -> pl.DataFrame:
-    """The rows with a place but no climate get one."""
+    """Add climates to rows with a place but no climate."""
     names = frame[schema.CLIMATE]
     on_globe = pl.col(schema.LATITUDE).is_between(-90, 90) & pl.col(schema.LONGITUDE).is_between(-180, 180)
     rows = frame.select(names.is_null() & on_globe.fill_null(False)).to_series().arg_true()
@@ -155,7 +155,7 @@ def _with_climates(frame: pl.DataFrame, climate: Climate) -> pl.DataFrame:
 
 
 def _checked(reader: Reader, written: Path, target: Path) -> Converted:
-    """What was written, or all that is wrong with it."""
+    """The converted table; raises with all of its problems."""
     label, partition = reader.source.label, reader.source.partition
     problems = reader.problems()
     counts = _counts(written)
@@ -192,7 +192,7 @@ def _counts(written: Path) -> dict[str, int]:
 
 
 def _notes(partition: str | None, counts: dict[str, int], published: dict[str, int] | None) -> tuple[str, ...]:
-    """How the counts compare with the published ones; by climate only where they differ."""
+    """Comparisons of the counts with the published ones; by climate only if they differ."""
     if published is None:
         return (f"dump: {counts['total']:,} rows, published about {schema.DUMP_ROWS:,}",)
     notes = [f"{partition}: {counts['total']:,} rows, published {published['total']:,}"]

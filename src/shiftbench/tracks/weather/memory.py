@@ -1,4 +1,4 @@
-"""Whether a run will fit into memory, told before anything is read."""
+"""Estimates whether a run fits into memory, before anything is read."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from shiftbench.tables import problem
 from shiftbench.tracks.weather.schema import FEATURES
 
 FEATURE_BYTES = 4
-COPIES = 3  # the table, the matrix of a method, and what the method makes of it
+COPIES = 3  # the table, the matrix of a method, and the method's own copy
 RESERVE = 500 * 2**20  # bytes for the interpreter and its libraries
 
 
 def needed(rows: int, *, columns: int = len(FEATURES)) -> int:
-    """Bytes that a run on so many rows takes at its peak, with its working copies."""
+    """The peak memory in bytes of a run on `rows` rows, with its working copies."""
     return rows * columns * FEATURE_BYTES * COPIES + RESERVE
 
 
 def foresee(
     data: int | str | os.PathLike[str], *, columns: int = len(FEATURES), memory: int | None = None
 ) -> str | None:
-    """A sentence if a run on `data` does not fit into memory; None if it does, or nobody can tell.
+    """A sentence if a run on `data` does not fit into memory; None if it does, or if that is unknown.
 
     Args:
         data: a number of rows, a Parquet file, or a prepared folder, whose Parquet files are counted together.
         columns: features that a model sees.
-        memory: bytes to be had; `available()` if None.
+        memory: available bytes; `available()` if None.
 
     Raises:
         TableError: if a Parquet file cannot be read.
@@ -41,7 +41,7 @@ def foresee(
         return None
     return (
         f"{rows:,} rows of {columns} features: expected to need about {need / 2**30:.1f} GiB of memory, found "
-        f"{memory / 2**30:.1f} GiB available. Take a larger machine, or fewer rows: at most "
+        f"{memory / 2**30:.1f} GiB available. Use a larger machine, or fewer rows: at most "
         f"{max(0, memory - RESERVE) // (needed(1, columns=columns) - RESERVE):,} fit."
     )
 

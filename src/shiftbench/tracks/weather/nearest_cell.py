@@ -1,8 +1,8 @@
-"""The nearest marked cell of the half-degree lattice, exactly and at once for many points.
+"""The nearest marked cell of the half-degree lattice, exact and vectorised.
 
-Four centres surround a point. The nearest marked cell to its south-west is, in the 1-norm, the nearest one to the
-south-west of its south-western centre, and so for the other three sides. So that cell is found once for each side of
-each centre, and a point compares only four.
+Four centres surround a point. In the 1-norm, the nearest marked cell to its south-west is the nearest one to the
+south-west of its south-western centre, and likewise for the other three sides. So the cell is found once for each side
+of each centre, and each point compares only four.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Whole = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
 ROWS, COLUMNS = 360, 720
-CELL = 500_000  # half a degree in microdegrees: in whole numbers, equal distances are equal
+CELL = 500_000  # half a degree in microdegrees, as whole numbers so that ties are exact
 CIRCLE = COLUMNS * CELL
 POINTS_AT_ONCE = 2**16
 
@@ -30,18 +30,17 @@ NOWHERE = np.int64(1) << np.int64(61)
 
 Side = tuple[int, int]
 SIDES: tuple[Side, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
-"""Steps to the next row and column: south-west, south-east, north-west, north-east; of equals the first is nearest."""
+"""Steps to the next row and column: south-west, south-east, north-west, north-east; the first wins ties."""
 
 
 class NearestCell:
-    """Which of the marked cells is nearest to a point, by |Δlatitude| + |Δlongitude| in degrees.
+    """Looks up the nearest marked cell to a point, by |Δlatitude| + |Δlongitude| in degrees.
 
-    Longitudes are a circle, latitudes end at the poles. Coordinates are rounded to a millionth of a degree (0.1 m). Of
-    cells that are equally near, that with the smaller difference of latitude is taken, then the southern, then the
-    western one.
+    Longitudes wrap around, latitudes end at the poles. Coordinates are rounded to a millionth of a degree (0.1 m). Ties
+    are resolved by the smaller difference of latitude, then by the southern, then by the western cell.
 
-    values: [360, 720] what each cell holds, from 90° south and 180° west.
-    marked: [360, 720] the cells to look for, at least one.
+    values: [360, 720] of the cells, from 90° south and 180° west.
+    marked: [360, 720] the cells to search, at least one.
     """
 
     def __init__(self, values: Marks, marked: Flags) -> None:
@@ -49,7 +48,7 @@ class NearestCell:
         self._values = np.stack([_found(values, ranks, side) for ranks, side in zip(self._ranks, SIDES, strict=True)])
 
     def __call__(self, latitude: Vector, longitude: Vector) -> Marks:
-        """What the nearest marked cell of each of N points holds, [N]."""
+        """The value of the nearest marked cell of each of N points, [N]."""
         found = np.empty(len(latitude), np.uint8)
         for first in range(0, len(latitude), POINTS_AT_ONCE):
             points = slice(first, first + POINTS_AT_ONCE)
@@ -77,9 +76,9 @@ def _micro(degrees: Vector) -> Whole:
 
 
 def _ranks(marked: Flags, side: Side) -> Whole:
-    """For each centre the rank of the nearest marked cell on this side of it, its own row and column included.
+    """For each centre the rank of the nearest marked cell on this side of it, including its own row and column.
 
-    A row of centres beyond each pole makes it [362, 720]; there is none to walk to from there but back.
+    A padding row of centres beyond each pole makes it [362, 720].
     """
     own = np.pad(np.where(marked, np.int64(0), NOWHERE), ((1, 1), (0, 0)), constant_values=NOWHERE)
     ranks = np.empty_like(own)
@@ -89,7 +88,7 @@ def _ranks(marked: Flags, side: Side) -> Whole:
 
 
 def _from_the_edge(table: Whole, side: Side) -> Whole:
-    """A view in which the side's cells come before their centre, rows and columns alike."""
+    """A view in which the side's cells precede their centre, in both rows and columns."""
     up, right = side
     return table[::-up, ::-right]
 
@@ -99,14 +98,14 @@ def _nearest_by_row(own: Whole) -> Iterator[Whole]:
     row = np.full(COLUMNS, NOWHERE)
     for cells in own:
         row = np.minimum(cells, row + (STEP + ROW))
-        # Along the circle of longitudes: the second time round, every cell has all others before it.
+        # Two passes around the circle of longitudes, so that every cell has seen all others.
         row = (np.minimum.accumulate(np.tile(row, 2) - steps) + steps)[COLUMNS:]
         row = np.minimum(row, NOWHERE)
         yield row
 
 
 def _found(values: Marks, ranks: Whole, side: Side) -> Marks:
-    """What the cells hold that have these ranks, [362, 720]; anything where there is none."""
+    """The values of the cells with these ranks, [362, 720]; arbitrary if there is no cell."""
     up, right = side
     down = (ranks >> LATITUDE & (2**28 - 1)) // CELL
     along = (ranks >> DISTANCE) // CELL - down

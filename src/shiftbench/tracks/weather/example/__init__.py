@@ -1,7 +1,7 @@
 """A made-up weather table of the official shape, with known truth.
 
-Nobody's data: every value comes from the formulas in this package, so that what a model should find, and what must
-mislead it under shift, is known.
+Every value comes from the formulas in this package, so what a model should find, and what must mislead it under shift,
+is known.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ STEPS = 365 * 24 // STEP_H
 
 
 def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
-    """The 129 official columns in their published order and types; `rows` rows exactly, about in the order of time.
+    """The 129 official columns in their published order and types; exactly `rows` rows, roughly in order of time.
 
-    One year from 1 September 2018. Stations stand in regions of the five climates, as many of each as in the official
-    data, and report in turn, each three hours after its last possible report or a multiple of that. Forecasts of three
-    models miss the truth together and apart, the more so the longer their lead time and the colder the climate; runs
-    are missing now and then, and WRF covers some regions only. The nine classes come from the true cloud and
-    precipitation, of which the models know a part.
+    One year from 1 September 2018. Stations lie in regions of the five climates, in the proportions of the official
+    data, and report in turn, at multiples of three hours. Forecasts of three models have shared and individual errors,
+    larger for longer lead times and colder climates; some runs are missing, and WRF covers only some regions. The nine
+    classes follow from the true cloud and precipitation, which the models know in part.
 
-    Two shifts are built in. In snow and polar climates the models err the other way: too cold by day, too warm on
-    clear nights, anomalies exaggerated. And all models drift by 0.8 °C a year, which no column tells.
+    Two shifts are built in. In snow and polar climates the models err in the opposite direction: too cold by day, too
+    warm on clear nights, anomalies exaggerated. And all models drift by 0.8 °C a year, which no column reveals.
 
     The same `rows` and `seed` give the same table everywhere: only uniform numbers of `Generator(PCG64)` are drawn,
     and every value is rounded far above the precision in which mathematical libraries differ.
@@ -52,7 +51,7 @@ def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
 
 
 def blocks(rows: int, *, seed: int = 0, size: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """The table in pieces of `size` rows; put together they are the same whatever the size.
+    """The table in blocks of `size` rows; their concatenation does not depend on the size.
 
     Raises:
         SettingsError: as `table` does.
@@ -65,7 +64,7 @@ def blocks(rows: int, *, seed: int = 0, size: int = BLOCK) -> Iterator[pl.DataFr
 def truth(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
     """For each row of the table the normal distribution its temperature was drawn from: `mean` and `sd` in °C.
 
-    No column tells either: this is what a perfect forecast would say, for checks.
+    Neither is in any column: this is the perfect forecast, for checks.
 
     Raises:
         SettingsError: as `table` does.
@@ -78,8 +77,8 @@ def truth(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
 def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Progress | None = None) -> Path:
     """Write the table whole or not at all, block by block: memory does not grow with `rows` (20,000 if None).
 
-    CSV is as the official files are: codes of classes as floats, nothing where a value is missing. Parquet says in its
-    metadata under `shiftbench` that it is an example.
+    CSV has the format of the official files: class codes as floats, empty fields for missing values. The metadata of
+    Parquet state under `shiftbench` that it is an example.
 
     Raises:
         SettingsError: as `table` does, or if the suffix is neither .csv nor .parquet.
@@ -93,7 +92,7 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
 
 @dataclass(frozen=True)
 class _Made:
-    """What is drawn once for a table; `luck`: of the runs of each model."""
+    """Random quantities drawn once for a table; `luck`: those of the runs of each model."""
 
     rows: int
     seed: int
@@ -101,7 +100,7 @@ class _Made:
     luck: dict[str, Values]
 
     def sky(self, start: int, stop: int) -> tuple[Sky, Chance]:
-        """The true weather of the rows `start` … `stop - 1`, and what is left to draw for them."""
+        """The true weather of the rows `start` … `stop - 1`, and the remaining random stream for them."""
         row, draws = np.arange(start, stop), Chance(self.seed, start, stop)
         stations = self.world.stations
         at = stations.at(row % len(stations.height))
@@ -133,7 +132,7 @@ def _frame(made: _Made, start: int, stop: int) -> pl.DataFrame:
 
 
 def _forecasts(made: _Made, seen: Sky, draws: Chance) -> Columns:
-    """The columns of the three models; NaN where there is no forecast."""
+    """The columns of the three models; NaN for missing forecasts."""
     common = forecasts.shared(made.world, seen, draws)
     said = {name: forecasts.forecast(model, made.luck[name], seen, common, draws) for name, model in MODELS.items()}
     present = {name: entry.available for name, entry in said.items()}

@@ -1,4 +1,4 @@
-"""What physics says of the air: the sun's height, humidity and dew point, pressure and height."""
+"""Physics of the atmosphere: the sun's elevation, humidity and dew point, pressure and height."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST_DAY = 243  # 1 September 2018, in days since 1 January
 
 
 def sun_elevation(latitude: Values, longitude: Values, hours: Values) -> Values:
-    """The sun's height above the horizon in degrees, without refraction; `hours` since 1 September 2018, UTC."""
+    """The sun's elevation in degrees, without refraction; `hours` since 1 September 2018, UTC."""
     north, tilt = np.radians(latitude), declination(hours)
     angle = np.radians(15 * (hours % 24 - 12) + longitude)
     sine = np.sin(north) * np.sin(tilt) + np.cos(north) * np.cos(tilt) * np.cos(angle)
@@ -23,7 +23,7 @@ def sun_elevation(latitude: Values, longitude: Values, hours: Values) -> Values:
 
 
 def declination(hours: Values) -> Values:
-    """The sun's latitude in radians: a circular year with the first correction for the true orbit."""
+    """The sun's declination in radians: a circular orbit with a first-order correction."""
     day = FIRST_DAY + hours / 24
     orbit = np.radians(360 / 365.24 * (day + 10) + 1.914 * np.sin(np.radians(360 / 365.24 * (day - 2))))
     return np.asarray(np.arcsin(-0.39779 * np.cos(orbit)))
@@ -47,12 +47,12 @@ def pressure_at(height: Values, sea_level_pa: Values | float, ground_celsius: Va
 
 
 def height_at(level_pa: float, height: Values, ground_pa: Values, ground_celsius: Values) -> Values:
-    """The height in m of a level of pressure: the barometric formula solved for the height."""
+    """The height in m of a pressure level: the barometric formula solved for the height."""
     kelvin = ground_celsius + KELVIN
     return np.asarray(height + kelvin / LAPSE * (1 - (level_pa / ground_pa) ** (1 / EXPONENT)))
 
 
 def temperature_at(level_pa: float, ground_pa: Values, ground_celsius: Values, top_celsius: Values) -> Values:
-    """The temperature in °C at a level of pressure, as cold as the tropopause (`top_celsius`) above it."""
+    """The temperature in °C at a pressure level; that of the tropopause (`top_celsius`) above it."""
     kelvin = (ground_celsius + KELVIN) * (level_pa / ground_pa) ** (1 / EXPONENT)
     return np.asarray(np.maximum(kelvin - KELVIN, top_celsius))

@@ -16,10 +16,10 @@ from shiftbench.tracks.weather.example.sky import STEP_H, Sky
 
 Columns = dict[str, Values]
 
-# CMC's levels of pressure in hPa, and how much stronger the wind is there than at 10 m.
+# CMC's pressure levels in hPa, and the ratio of the wind there to that at 10 m.
 CMC_WINDS = {1000: 1.2, 925: 1.6, 850: 1.9, 700: 2.4, 500: 3.2}
 CMC_TOTALS = {"rain": "cmc_0_1_65_0", "snow": "cmc_0_1_66_0", "ice": "cmc_0_1_67_0", "graupel": "cmc_0_1_68_0"}
-# GFS's levels of temperature in hPa.
+# GFS's temperature levels in hPa.
 GFS_LEVELS = (*range(100, 950, 50), 50, 70, 925, 950, 975)
 DECIMALS = 3
 FINER = {"cmc_0_1_0_0": 7, "gfs_a_vorticity": 9, "gfs_clouds_sea": 9}
@@ -42,7 +42,7 @@ def _percent(cloud: Values) -> Values:
 
 
 def _level_noise(level_hpa: float, first: Values, second: Values) -> Values:
-    # Levels near each other err alike: a normal number that turns slowly with height.
+    # Errors of neighbouring levels are correlated: a normal number that varies slowly with height.
     return np.asarray(first * np.cos(level_hpa / 250) + second * np.sin(level_hpa / 250))
 
 
@@ -52,7 +52,7 @@ def _top(seen: Sky) -> Values:
 
 
 def cmc(seen: Sky, said: Forecast, draws: Chance) -> Columns:
-    """CMC's columns but for its flag."""
+    """CMC's columns without its flag."""
     depression = said.temperature - air.dew_point(said.temperature, said.humidity)
     vapour = said.humidity * air.vapour_pressure(said.temperature)
     found = _steps("cmc_0_0_0_2", said.temperature + KELVIN, said.temperature_next + KELVIN, seen.fraction)
@@ -91,7 +91,7 @@ def _cmc_levels(seen: Sky, said: Forecast, draws: Chance) -> Columns:
 
 
 def _cmc_totals(said: Forecast) -> Columns:
-    """What fell since the run began, as rain, snow, ice rain and graupel; the rates between steps follow from it."""
+    """Accumulated precipitation since the start of the run, by type; the rates between steps follow from it."""
     found: Columns = {}
     for kind, share in said.kinds.items():
         found |= _steps(CMC_TOTALS[kind], share * said.total, share * (said.total + said.fallen))
@@ -100,7 +100,7 @@ def _cmc_totals(said: Forecast) -> Columns:
 
 
 def gfs(seen: Sky, said: Forecast, draws: Chance) -> Columns:
-    """GFS's columns but for its flags."""
+    """GFS's columns without its flags."""
     west, south = np.round(said.west, DECIMALS), np.round(said.south, DECIMALS)
     vapour = said.humidity * air.vapour_pressure(said.temperature)
     found = _steps("gfs_temperature_sea", said.temperature, said.temperature_next, seen.fraction)
@@ -127,7 +127,7 @@ def gfs(seen: Sky, said: Forecast, draws: Chance) -> Columns:
 
 
 def _soil(seen: Sky, said: Forecast) -> Values:
-    """The ground follows the season and half of the weather; under snow it stays near freezing."""
+    """The soil temperature, which follows the season and half of the weather; near freezing under snow."""
     bare = sky.climatology(seen.at, seen.hours) + 0.5 * seen.before.warmth + 0.3 * (said.temperature - said.free)
     return np.asarray(np.where(bare < 0, 0.6 * bare, bare))
 
@@ -154,7 +154,7 @@ def _gfs_clouds(said: Forecast, draws: Chance) -> Columns:
 
 
 def wrf(seen: Sky, said: Forecast) -> Columns:
-    """WRF's columns but for its flag."""
+    """WRF's columns without its flag."""
     kinds, mean = said.kinds, said.fallen / STEP_H
     storm = 0.05 * np.clip(said.temperature / 15 - 1, 0, 1)  # the share of hail on hot days
     return _steps("wrf_t2", said.temperature + KELVIN, said.temperature_next + KELVIN, seen.fraction) | {

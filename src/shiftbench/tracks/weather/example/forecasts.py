@@ -1,4 +1,4 @@
-"""Three forecast models that err together and apart: what each says of the weather, whatever its columns are called."""
+"""Three forecast models with shared and individual errors, independent of the names of their columns."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from shiftbench.tracks.weather.example import air, sky
 from shiftbench.tracks.weather.example.random_streams import Chance, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 
-SPREAD_C = 1.2  # of a forecast's errors where the air is neither calm nor unsettled
+SPREAD_C = 1.2  # of a forecast's errors in average conditions
 # By climate: tropical, dry, mild temperate, snow, polar. What is learned from the first three misleads in the others.
-BY_DAY_C = np.array([0.6, 1.2, 0.9, -1.6, -1.2])  # too warm under a high sun and a clear sky, or too cold
-INVERSION_C = np.array([0.4, 1.2, 1.0, 2.6, 3.2])  # too warm in clear and calm nights
-EXAGGERATED = np.array([-0.05, -0.05, -0.05, 0.12, 0.15])  # of how much warmer it is than the season
-DRIFT_C = 0.8  # a year; no column tells it
+BY_DAY_C = np.array([0.6, 1.2, 0.9, -1.6, -1.2])  # warm bias under a high sun and a clear sky
+INVERSION_C = np.array([0.4, 1.2, 1.0, 2.6, 3.2])  # warm bias in clear and calm nights
+EXAGGERATED = np.array([-0.05, -0.05, -0.05, 0.12, 0.15])  # relative error of the anomaly from the season
+DRIFT_C = 0.8  # a year; in no column
 HUMID = np.array([0.2, -0.15, 0.1, 0.12, 0.15])
 
-MISSING_RUNS, LATE_RUNS = 0.02, 0.06  # a late run is replaced by the one before it
+MISSING_RUNS, LATE_RUNS = 0.02, 0.06  # a late run is replaced by the previous one
 
 
 @dataclass(frozen=True)
 class Model:
-    """How a model differs from the others.
+    """The characteristics of a model.
 
-    bias: °C. systematic, own: factors of the errors that all have, and of its own. relief: the share of the relief that
-    its grid misses. every_h, delay_h: how often it runs, and how old a run is when it is out.
+    bias: °C. systematic, own: factors of the shared and of its own errors. relief: the share of the relief that its
+    grid does not resolve. every_h, delay_h: the interval between runs, and the age of a run when it is published.
     """
 
     bias: float
@@ -44,13 +44,13 @@ MODELS = {"cmc": CMC, "gfs": GFS, "wrf": WRF}
 
 
 def runs(rng: np.random.Generator, model: Model) -> Values:
-    """For each run of a model in the year: a uniform number that says whether it is missing or late."""
+    """For each run of a model in the year: a uniform number that determines whether it is missing or late."""
     return rng.random(370 * 24 // model.every_h)
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all models have wrong in the same way, each [N]."""
+    """Errors that all models share, each [N]."""
 
     systematic: Values
     scale: Values
@@ -60,7 +60,7 @@ class Shared:
 
 
 def shared(world: World, seen: Sky, draws: Chance) -> Shared:
-    """The errors that the models share: they see the same observations and know the same physics."""
+    """The errors that the models share, since they use the same observations and the same physics."""
     climate, at = seen.at.climate, seen.at
     clear = 1 - sky.cover(seen.cloud)
     systematic = (
@@ -68,7 +68,7 @@ def shared(world: World, seen: Sky, draws: Chance) -> Shared:
         + INVERSION_C[climate] * clear * seen.calm * (seen.sun < 0)
         + EXAGGERATED[climate] * seen.before.warmth
         + DRIFT_C * (seen.years - 0.3)
-        - at.quirk  # no grid is fine enough to know it
+        - at.quirk  # unresolved by any grid
     )
     cold = np.clip((10 - sky.climatology(at, seen.hours)) / 30, 0, 1)
     place = (at.latitude, at.longitude, seen.hours)
@@ -86,9 +86,9 @@ def shared(world: World, seen: Sky, draws: Chance) -> Shared:
 class Forecast:
     """One model's forecast, each [N], at the step before the observation and (`…_next`) the step after it.
 
-    cloud, wetness: numbers that rise with the cover and with precipitation. humidity: 0-1. temperature: at 2 m, °C.
-    free: of the air above the ground, without day and night, °C. height: of the model's ground, m. sea_level, ground:
-    pressure in Pa. west, south: wind at 10 m in m/s. total: precipitation since the run began, in mm.
+    cloud, wetness: increasing in cloud cover and precipitation. humidity: 0-1. temperature: at 2 m, °C. free: of the
+    air above the ground, without the daily cycle, °C. height: of the model's ground, m. sea_level, ground: pressure in
+    Pa. west, south: wind at 10 m in m/s. total: precipitation since the start of the run, in mm.
     """
 
     available: Values
@@ -125,14 +125,14 @@ class Forecast:
 
     @property
     def kinds(self) -> dict[str, Values]:
-        """The shares of precipitation by its kind: rain, snow, and near freezing ice rain and graupel."""
+        """The shares of precipitation by type: rain, snow, and near freezing ice rain and graupel."""
         frozen = 1 / (1 + np.exp(np.clip((self.temperature - 0.8) / 0.5, -40, 40)))
-        mixed = 0.4 * frozen * (1 - frozen)  # taken from rain and from snow alike
+        mixed = 0.4 * frozen * (1 - frozen)  # taken equally from rain and snow
         return {"rain": 1 - frozen - mixed, "snow": frozen - mixed, "ice": 1.2 * mixed, "graupel": 0.8 * mixed}
 
 
 def forecast(model: Model, luck: Values, seen: Sky, common: Shared, draws: Chance) -> Forecast:
-    """What a model says of the records; `luck` is that of its runs."""
+    """A model's forecasts for the records; `luck`: the random numbers of its runs."""
     available, horizon = _run(model, luck, seen)
     grown = np.sqrt(0.6 + 0.04 * horizon)  # errors grow with the lead time
     before, after = seen.before, seen.after
@@ -144,7 +144,7 @@ def forecast(model: Model, luck: Values, seen: Sky, common: Shared, draws: Chanc
         + model.systematic * common.systematic
         + grown * (common.temperature + model.own * 0.6 * common.scale * draws.normal())
         - air.LAPSE * relief
-        - 1.5 * cloud_error * (seen.daylight - 0.25)  # clouds that are not there cool the day and warm the night
+        - 1.5 * cloud_error * (seen.daylight - 0.25)  # spurious clouds cool the day and warm the night
     )
     dry = -sky.WET[seen.at.climate] + common.wetness
     sea_level_error = 60 * grown * draws.normal()
@@ -172,7 +172,7 @@ def _run(model: Model, luck: Values, seen: Sky) -> tuple[Values, Values]:
     """Whether there is a forecast, and its lead time in hours at the step before the observation."""
     step = seen.hours - seen.at.offset
     latest = np.floor((step - model.delay_h) / model.every_h).astype(np.int64)
-    drawn = luck[latest]  # the runs before the start are the last ones of the array
+    drawn = luck[latest]  # runs before the start are at the end of the array
     late = (drawn >= MISSING_RUNS) & (drawn < MISSING_RUNS + LATE_RUNS)
     return drawn >= MISSING_RUNS, step - model.every_h * (latest - late)
 

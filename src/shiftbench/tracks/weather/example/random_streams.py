@@ -1,4 +1,4 @@
-"""Random numbers and smooth random weather that are the same whichever rows are asked for together."""
+"""Random numbers and smooth random weather that do not depend on how rows are grouped into blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAVES = 8
 
 
 def setting(seed: int) -> np.random.Generator:
-    """The generator of what is drawn once for a table: stations, waves, runs of the models."""
+    """The generator for quantities drawn once for a table: stations, waves, runs of the models."""
     return np.random.Generator(np.random.PCG64(seed))
 
 
@@ -24,20 +24,20 @@ class Chance:
     """Independent normal numbers for the rows `start` … `stop - 1`: one column [N] after the other."""
 
     def __init__(self, seed: int, start: int, stop: int) -> None:
-        # A far part of the seed's own stream: `setting` never gets there.
+        # A distant part of the seed's stream, which `setting` never reaches.
         stream = np.random.PCG64(seed).jumped().advance(start * DRAWS)
         uniform = np.ascontiguousarray(np.random.Generator(stream).random((stop - start, DRAWS)).T)
         radius, angle = np.sqrt(-2 * np.log1p(-uniform[::2])), 2 * np.pi * uniform[1::2]
         self._columns = iter((*(radius * np.cos(angle)), *(radius * np.sin(angle))))
 
     def normal(self) -> Values:
-        """The next column; there are DRAWS of them."""
+        """The next of DRAWS columns."""
         return next(self._columns)
 
 
 @dataclass(frozen=True)
 class Field:
-    """Weather that is alike near by and from one hour to the next: travelling waves, mean 0 and variance 1 in all.
+    """Weather that is correlated in space and time: travelling waves with mean 0 and variance 1.
 
     zonal, meridional: wave numbers, in radians of phase per radian of longitude and latitude. frequency: in radians per
     hour.

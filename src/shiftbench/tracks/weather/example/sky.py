@@ -1,4 +1,4 @@
-"""The true weather: what a perfect forecast would know of it, and what stations observe."""
+"""The true weather: the predictable part and the observations of stations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STEP_H = 3  # between two observations of a station, and between two steps of a 
 
 # By climate: tropical, dry, mild temperate, snow, polar.
 DAILY_C = np.array([4.5, 7.5, 5.0, 5.5, 2.5])  # half the daily range under a high sun and a clear sky
-WEATHER_C = np.array([0.9, 2.8, 3.4, 4.6, 4.4])  # what comes and goes with the weather
-UNREST = np.array([-0.35, -0.05, -0.05, 0.6, 0.75])  # logarithm of how unsettled the air is, as a rule
-NOISE_C = 0.85  # what no forecast knows: showers, valleys, the thermometer
+WEATHER_C = np.array([0.9, 2.8, 3.4, 4.6, 4.4])  # amplitude of weather variations
+UNREST = np.array([-0.35, -0.05, -0.05, 0.6, 0.75])  # mean logarithm of the unsettledness
+NOISE_C = 0.85  # unpredictable: showers, valleys, the thermometer
 CLOUDY = np.array([0.25, -0.9, 0.05, 0.2, 0.1])
-WET = np.array([1.1, 1.3, 1.35, 1.4, 1.6])  # how cloudy it is when precipitation begins
+WET = np.array([1.1, 1.3, 1.35, 1.4, 1.6])  # cloudiness above which precipitation begins
 
 NO_CLOUDS, CLOUDS = 0.3, 0.72  # below the first: no clouds; above the second: cloudy; as shares of the sky
 SNOW_BELOW, SLEET_BELOW = 0.0, 1.8  # °C
@@ -27,7 +27,7 @@ SNOW_BELOW, SLEET_BELOW = 0.0, 1.8  # °C
 
 @dataclass(frozen=True)
 class World:
-    """All that is drawn once: stations, and the weather that passes over them."""
+    """Stations and weather, drawn once for a table."""
 
     stations: Stations
     warmth: Field
@@ -40,8 +40,8 @@ class World:
 
 
 def world(rng: np.random.Generator, rows: int) -> World:
-    """The stations and the weather of a table of `rows` rows; forecasts go wrong
-    together by `blunder`, and are hard to make where `doubt` is high."""
+    """The stations and the weather of a table of `rows` rows; forecasts share the
+    error `blunder`, and are less certain where `doubt` is high."""
     return World(
         stations(rng, rows),
         warmth=random_streams.field(rng, days=(4, 12)),
@@ -56,9 +56,9 @@ def world(rng: np.random.Generator, rows: int) -> World:
 
 @dataclass(frozen=True)
 class Moment:
-    """What could be known of the weather at one hour, each [N].
+    """The predictable weather at one hour, each [N].
 
-    warmth: °C above the season. cloud: a number that rises with the cover. pressure: at sea level, Pa.
+    warmth: °C above the season. cloud: increasing in cloud cover. pressure: at sea level, Pa.
     temperature: at 2 m, °C.
     """
 
@@ -74,7 +74,7 @@ def cover(cloud: Values) -> Values:
 
 
 def rate(wetness: Values) -> Values:
-    """Precipitation in mm/h; none below 0."""
+    """Precipitation in mm/h; 0 for negative wetness."""
     return np.asarray(0.8 * np.maximum(wetness, 0) ** 1.6)
 
 
@@ -105,11 +105,11 @@ def moment(world: World, at: Stations, hours: Values) -> Moment:
 
 @dataclass(frozen=True)
 class Sky:
-    """The weather of records [N]: at the forecast step before, at the next one, and what was observed in between.
+    """The weather of records [N]: at the forecast step before, at the next one, and as observed in between.
 
-    hours: since 1 September 2018, UTC. fraction: how far between the steps. west, south: wind at 10 m in m/s.
-    unrest: about 1; forecasts and stations err more where it is higher, and the forecasts know it nearly.
-    mean, sd: the normal distribution of which `temperature` (°C) was drawn. code: the class, by its official code.
+    hours: since 1 September 2018, UTC. fraction: position between the steps. west, south: wind at 10 m in m/s.
+    unrest: about 1; errors of forecasts and stations grow with it, and the forecasts know it approximately.
+    mean, sd: the normal distribution from which `temperature` (°C) was drawn. code: the class, by its official code.
     """
 
     at: Stations
@@ -128,12 +128,12 @@ class Sky:
 
     @property
     def cloud(self) -> Values:
-        """The cloud that could be known, at the hour of the observation."""
+        """The predictable cloud at the hour of the observation."""
         return np.asarray(self.before.cloud + self.fraction * (self.after.cloud - self.before.cloud))
 
     @property
     def daylight(self) -> Values:
-        """The sine of the sun's height; 0 at night."""
+        """The sine of the sun's elevation; 0 at night."""
         return np.asarray(np.maximum(np.sin(np.radians(self.sun)), 0))
 
     @property
@@ -143,7 +143,7 @@ class Sky:
 
     @property
     def years(self) -> Values:
-        """Since the start."""
+        """Years since the start."""
         return np.asarray(self.hours / 24 / 365)
 
 
@@ -184,7 +184,7 @@ def _code(at: Stations, cloud: Values, temperature: Values, draws: Chance) -> Va
 
 
 def surroundings(seen: Sky, draws: Chance) -> dict[str, Values]:
-    """The official columns of time, place, targets and climate, before they are rounded."""
+    """The official columns of time, place, targets and climate, before rounding."""
     at, usual = seen.at, climatology(seen.at, seen.hours)
     return {
         "fact_latitude": at.latitude,

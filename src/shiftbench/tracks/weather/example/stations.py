@@ -1,4 +1,4 @@
-"""Where the made-up stations stand: regions of the continents, each of one climate."""
+"""Locations of the made-up stations: regions of the continents, each of one climate."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST, FEWEST, ROWS_A_STATION = 8_000, 40, 25
 class Region:
     """A box on land, in degrees; `low`, `high`: heights of stations in m; `share`: of the stations of its climate.
 
-    warmer: °C above the mean of the latitude. continentality: the seasons' size, 1 for the middle of the latitude.
-    wrf: whether the regional model is run here.
+    warmer: °C above the mean of the latitude. continentality: amplitude of the seasons, 1 for the latitude's average.
+    wrf: whether the regional model covers it.
     """
 
     climate: str
@@ -73,9 +73,9 @@ REGIONS = (
 class Stations:
     """Stations [S]; `at` takes those of records [N].
 
-    climate: index in CLIMATES. latitude, longitude: degrees. height: m. relief: how much higher the ground is in the
-    models than at the station, m. quirk: how much warmer the place is than its surroundings, °C. offset: how many hours
-    after 0, 3, … UTC it reports. soil, wrf: whether GFS has ground here, and WRF a domain.
+    climate: index in CLIMATES. latitude, longitude: degrees. height: m. relief: height of the models' ground above the
+    station, m. quirk: local temperature anomaly, °C. offset: hours after 0, 3, … UTC at which it reports. soil, wrf:
+    whether GFS has soil here, and whether WRF covers it.
     """
 
     climate: Values
@@ -91,7 +91,7 @@ class Stations:
     wrf: Values
 
     def at(self, index: Values) -> Stations:
-        """The stations of records, by their number."""
+        """The stations of records, by index."""
         return Stations(**{name: values[index] for name, values in vars(self).items()})
 
 
@@ -120,7 +120,7 @@ def stations(rng: np.random.Generator, rows: int) -> Stations:
 
 
 def _regions(rng: np.random.Generator, count: int) -> Values:
-    # Exact shares in a random order: small tables have every climate too.
+    # Exact shares in random order, so that small tables have every climate, too.
     weights = np.array([SHARES[CLIMATES.index(entry.climate)] * entry.share for entry in REGIONS])
     ranked = np.searchsorted(np.cumsum(weights / weights.sum())[:-1], (np.arange(count) + 0.5) / count)
     return np.asarray(ranked[np.argsort(rng.random(count), kind="stable")])

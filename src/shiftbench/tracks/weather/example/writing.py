@@ -1,4 +1,4 @@
-"""A table made piece by piece, written whole or not at all with one piece in memory at a time."""
+"""Writes a table block by block, whole or not at all, with one block in memory at a time."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from shiftbench.tracks.weather import schema
 
 Blocks = Callable[[], Iterator[pl.DataFrame]]
 
-BYTES = {".csv": 800, ".parquet": 300}  # of a row, rather too few
+BYTES = {".csv": 800, ".parquet": 300}  # per row, a low estimate
 STAGE = "example"
 ROW_GROUP = 131_072
 
 
 def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: Progress | None) -> Path:
-    """Write the blocks of a weather table as .csv or .parquet; `origin` goes into the metadata of Parquet.
+    """Write the blocks of a weather table as .csv or .parquet; `origin` is stored in the metadata of Parquet.
 
-    progress: called with a stage, the rows written and the rows in all.
+    progress: called with a stage, the rows written and the number of rows.
 
     Raises:
-        SettingsError: if the suffix is another one.
-        TableError: if the file cannot be written, or the disk has no room for it.
+        SettingsError: for another suffix.
+        TableError: if the file cannot be written, or the disk lacks space.
     """
     if target.suffix not in BYTES:
         raise SettingsError(f"{target}: expected .csv or .parquet, found {target.suffix!r}. Choose another name.")
@@ -43,7 +43,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {rows:,} rows, found: {first_line(error)}. "
-            "Check that the folder may be written to and has room; nothing was left behind."
+            "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None
     return target
 
@@ -69,5 +69,5 @@ def _write_parquet(path: Path, blocks: Iterator[pl.DataFrame], origin: str) -> N
         return blocks
 
     frame = register_io_source(source, schema=schema.TYPES)
-    with path.open("wb") as file:  # given a path, the writer may create the file anew after it was removed
+    with path.open("wb") as file:  # with a path, the writer may recreate the file after it was removed
         frame.sink_parquet(file, compression="zstd", row_group_size=ROW_GROUP, metadata={"shiftbench": origin})

@@ -1,4 +1,4 @@
-"""The weather tables and figures of Shifts 1.0 from any runs, the printed values beside one's own.
+"""The weather tables and figures of Shifts 1.0 for any runs, with the printed values beside ours.
 
 Malinin et al. (2021, arXiv:2107.07455): Tables 2-4 of the first version; Tables 1-3 and 9-13 of the full paper.
 """

@@ -1,7 +1,7 @@
 """Pictures of the paper's tables: robustness, retention curves, measures, and other training sets.
 
-Printed values stand beside as hollow markers where the unit is that of print. matplotlib is imported when the first
-picture is drawn.
+Printed values are shown as hollow markers if the unit is the same. matplotlib is imported when the first picture is
+drawn.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 HEADLINE = {"regression": "rmse", "classification": "accuracy"}
 DRAWN = ("in", "full", "shifted")
-WIDE_SPAN = 6  # largest over smallest value from which an axis is logarithmic
+WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 
 
 def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
-    """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
+    """Write the pictures for which the reports have data, as PNG (150 dpi) and as SVG, into `folder`.
 
     For each task: `robustness` (Table 9); `error_retention_eval`, `f1_retention_eval` and `measures_eval` (Table 11),
-    the same of `dev`; `training_sets` (Table 13) where a run is of another experiment than A.
+    the same for `dev`; `training_sets` (Table 13) if a run belongs to another experiment than A.
 
     Raises:
         TableError: if no report is of regression or classification.
@@ -71,7 +71,7 @@ def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Fi
 
 
 def _robustness(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
-    """A panel a dataset, a row a system: in-domain, all and shifted, with intervals."""
+    """One panel per dataset, one row per system: in-domain, all and shifted, with intervals."""
     metric = HEADLINE[made[0].task]
     comparable = _comparable(runs)
     cells = [[_cell(t, place, metric, subset) for t in made for subset in DRAWN] for place in range(len(made[0].rows))]
@@ -103,7 +103,7 @@ def _drawable(cell: Cell, comparable: bool) -> bool:
 
 
 def _logarithmic(axes: Sequence[Any]) -> None:
-    """Logarithmic x axes for all panels, if their values span much."""
+    """Make the x axes of all panels logarithmic if their values have a wide span."""
     values = [x for panel in axes for line in panel.get_lines() for x in line.get_xdata()]
     if 0 < WIDE_SPAN * min(values) < max(values):
         for panel in axes:
@@ -111,7 +111,7 @@ def _logarithmic(axes: Sequence[Any]) -> None:
 
 
 def _filled(table: Table, dataset: str = "") -> bool:
-    """Whether a table, or one dataset of it, has a number of ours."""
+    """Whether a table, or one dataset of it, has any number of ours."""
     kept = [place for place, column in enumerate(table.columns) if dataset in ("", column.dataset)]
     return any(row[place].value is not None for row in table.cells for place in kept)
 
@@ -125,7 +125,7 @@ def _cell(table: Table, place: int, metric: str, subset: str) -> Cell:
 
 
 def _measures(table: Table, dataset: str, runs: Sequence[Run]) -> Figure:
-    """A panel a score, a row a measure, a marker a system."""
+    """One panel per score, one row per measure, one marker per system."""
     found = {row.measure for row in table.rows}
     measures = [reading.title for reading in READINGS[table.task] if reading.title in found]
     columns = [place for place, column in enumerate(table.columns) if column.dataset == dataset]
@@ -163,7 +163,7 @@ def _has(table: Table, name: str) -> bool:
 
 
 def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
-    """A panel a dataset: the error of the CatBoost ensemble over the experiments, in-domain and shifted."""
+    """One panel per dataset: the error of the CatBoost ensemble over the experiments, in-domain and shifted."""
     metric, letters = HEADLINE[made[0].task], list(EXPERIMENTS)
     figure, axes = canvas.panels(len(made), width=3.6, height=3.0, below=0.35)
     for panel, table in zip(axes, made, strict=True):
@@ -191,7 +191,7 @@ def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
 
 
 def _comparable(runs: Sequence[Run]) -> bool:
-    """Whether printed values can stand on the axis of ours: classes always, temperatures in °C."""
+    """Whether printed values can share our axis: always for classes, for temperatures if in °C."""
     return all(run.report.task != "regression" or run.report.target_unit in CELSIUS for run in runs)
 
 

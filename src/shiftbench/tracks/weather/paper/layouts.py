@@ -1,4 +1,4 @@
-"""What the tables of the paper look like: their rows, the measures they name, the training sets they compare."""
+"""Layouts of the paper's tables: their rows, the measures they name, the training sets they compare."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Literal
 
 from shiftbench.tracks.weather.partitions import EXPERIMENTS
 
-RANDOM = "random order"  # as reports name it
+RANDOM = "random order"  # its name in reports
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A table of the paper: where it stands and what its rows are.
+    """A table of the paper: its number and its rows.
 
-    by_dataset: whether development and evaluation have a table each. others: whether measures, and measures of
-    systems, that the table of the paper does not have are there, too.
+    by_dataset: whether development and evaluation have separate tables. others: whether to include measures, and
+    measures of systems, that are not in the paper's table.
     """
 
     number: str
@@ -28,10 +28,10 @@ class Layout:
     others: bool = False
 
 
-_ERRORS = "How large the errors are."
-_ROBUST = "How large the errors are in-domain, under shift, and over both together."
+_ERRORS = "Error levels."
+_ROBUST = "Error levels in-domain, under shift, and over both together."
 _JOINT = "Errors and uncertainty jointly: areas under the retention curves, and F1 when 95 % are kept."
-_MEASURES = "What each measure of uncertainty is good for: finding errors (F1-AUC), finding shifted records (ROC-AUC)."
+_MEASURES = "Measures of uncertainty by their use: finding errors (F1-AUC), finding shifted records (ROC-AUC)."
 LAYOUTS = (
     Layout("Table 2", "v1", "Robustness", "systems", _ERRORS),
     Layout("Table 3", "v1", "Retention", "systems", _JOINT),
@@ -47,14 +47,14 @@ LAYOUTS = (
         "full",
         "Other training sets",
         "experiments",
-        "What remains of the shift when records of the other climates, of the later months, or of both are trained on.",
+        "The remaining shift if the training data include records of the other climates, of later months, or of both.",
         by_dataset=True,
     ),
 )
 
 
 def training_sets() -> Iterator[tuple[str, str, str, str]]:
-    """The rows of Table 12: an experiment's letter, its training and development set, and the shift that remains."""
+    """The rows of Table 12: an experiment's letter, its training and development set, and the remaining shift."""
     for letter, pools in EXPERIMENTS.items():
         train = " + ".join(["train", *(f"train_{pool}" for pool in pools)])
         dev = " + ".join(["dev_in", *(f"dev_{pool}" for pool in pools)])
@@ -64,9 +64,9 @@ def training_sets() -> Iterator[tuple[str, str, str, str]]:
 
 @dataclass(frozen=True)
 class Reading:
-    """A measure as a row: our name of it, its key in print ("" if it was not printed), and which sign is shown.
+    """A measure as a row: our name, its key in print ("" if it was not printed), and the sign shown.
 
-    sign: "printed" turns ours to the sign in print where that is wrong, "corrected" turns the print to ours.
+    sign: "printed" converts ours to the wrong sign in print, "corrected" converts the print to ours.
     """
 
     title: str

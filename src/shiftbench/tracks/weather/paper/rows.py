@@ -1,4 +1,4 @@
-"""What stands in a row: the systems of the paper, the systems of one's own runs, and which belong together."""
+"""Rows of tables: the systems of the paper, those of our runs, and their correspondence."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
 
 @dataclass(frozen=True)
 class Slot(run.Slot):
-    """A system of the paper, as its printed results name it."""
+    """A system of the paper, with the names used in its printed results."""
 
     @property
     def title(self) -> str:
-        """The system in words: "FT-Transformer MC dropout"; the combination comes as an ensemble only."""
+        """The name in words: "FT-Transformer MC dropout"; the combination exists only as an ensemble."""
         kind = "" if "+" in self.model else WORDS.get(self.ensemble, self.ensemble)
         return f"{self.model} {kind}".rstrip()
 
@@ -47,27 +47,27 @@ SLOTS = {
 class Run(run.Run):
     """A report of this track.
 
-    Members of TabM, of dropout and of a combination are not models that one would train alone: they have no slot.
+    Members of TabM, of dropout and of a combination are not models that are trained alone: they have no slot.
     """
 
     known = SLOTS
 
     @property
     def experiment(self) -> str:
-        """The training set by its letter in Table 12."""
+        """The letter of the training set in Table 12."""
         return clean(self.track.get("experiment") or CANONICAL)
 
     @property
     def data(self) -> tuple[object, ...]:
-        """What runs on the same records share."""
+        """A key shared by runs on the same records."""
         return (*super().data, self.experiment)
 
 
 def of(reports: Iterable[Report]) -> list[Run]:
-    """The reports that tables can be made of, under names that tell them apart.
+    """The reports from which tables can be made, under unique names.
 
     Raises:
-        TableError: if there is none, or some are of another track or of an experiment that the paper does not have.
+        TableError: if there is none, or some belong to another track or to an experiment that is not in the paper.
     """
     runs = run.of_track(reports, Run, track=TRACK, tasks=TASKS)
     if wrong := [entry for entry in runs if entry.experiment not in EXPERIMENTS]:
@@ -82,7 +82,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
 
 
 def printed(number: str, *, version: str = "full", task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
-    """The printed values of one weather table, "Table 9" say, as in `shiftbench.published.results`.
+    """The printed values of one weather table, such as "Table 9", as in `shiftbench.published.results`.
 
     Args:
         number: "Table 9".
