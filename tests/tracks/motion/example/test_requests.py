@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shiftbench.tracks.motion.example.requests import requests
+from shiftbench.tracks.motion.example.scenes import requests
 from shiftbench.tracks.motion.scenes.actors import Tracks
 from shiftbench.tracks.motion.scenes.maneuvers import tags_of
 from shiftbench.tracks.motion.schema import Maneuver as M
@@ -65,4 +65,4 @@ def test_who_is_asked_for_was_seen_before_and_after(made):
 
 
 def test_nobody_there_nobody_asked(rng):
-    assert requests(moving(8.0, seen=np.zeros(50, dtype=bool)), frozenset(), rng) == ()
+    assert requests(moving(8.0, seen=np.zeros(50, dtype=bool)), rng) == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.tracks.motion.example.habits import HABITS
 from shiftbench.tracks.motion.example.town import town
 from shiftbench.tracks.motion.schema import City
 
@@ -20,18 +21,17 @@ def fine(line):
 
 @pytest.mark.parametrize("city", CITIES)
 def test_ways_that_meet_exclude_each_other(city):
-    made = town(city, np.random.default_rng(4))
-    network, found = made.network, made.conflicts
+    made = town(HABITS[city], np.random.default_rng(4))
+    found = made.conflicts
     assert (found == found.T).all()
     assert not found[: made.street_lanes].any()
-    for lanes in network.junctions[:2]:
-        lines = [fine(network.lines[lane]) for lane in lanes]
+    for lanes in made.junctions[:2]:
+        lines = [fine(made.lanes[lane].line) for lane in lanes]
         for i, first in enumerate(lanes):
             for j, second in enumerate(lanes[:i]):
                 together = np.hypot(*(lines[i][0] - lines[j][0])) < 0.01
-                follows = second in network.after[first] or first in network.after[second]
                 nearest = np.hypot(*(lines[i][:, None] - lines[j][None]).transpose(2, 0, 1)).min()
-                if together or follows or nearest > 2.3:
+                if together or nearest > 2.3:
                     assert not found[first, second]
                 elif nearest < 0.1:
                     assert found[first, second]
@@ -40,24 +40,18 @@ def test_ways_that_meet_exclude_each_other(city):
 @pytest.mark.parametrize("city", CITIES)
 def test_every_way_into_a_junction_leads_out_of_it(city):
     for seed in range(3):
-        made = town(city, np.random.default_rng(seed))
-        inside = {lane for lanes in made.network.junctions for lane in lanes}
+        made = town(HABITS[city], np.random.default_rng(seed))
         streets = set(range(made.street_lanes))
-        assert inside.isdisjoint(streets)
-        for lane in inside:
-            assert made.network.after[lane]
-            reached, todo = set(), [lane]
-            while todo:
-                reached |= set(todo)
-                todo = [each for lane in todo for each in made.network.after[lane] if each in inside - reached]
-            assert any(set(made.network.after[each]) & streets for each in reached)
+        inside = {lane for lanes in made.junctions for lane in lanes}
+        assert inside == set(range(len(made.lanes))) - streets
+        assert all(len(made.lanes[lane].after) == 1 and set(made.lanes[lane].after) <= streets for lane in inside)
 
 
 def test_towns_differ_as_they_should():
-    made = {city: [town(city, np.random.default_rng(seed)) for seed in range(6)] for city in CITIES}
+    made = {city: [town(HABITS[city], np.random.default_rng(seed)) for seed in range(6)] for city in CITIES}
 
     def lanes(city):
-        return np.mean([len(each.network.lines) for each in made[city]])
+        return np.mean([len(each.lanes) for each in made[city]])
 
     def bends(city):
         ways = [street.center for each in made[city] for street in each.streets]
@@ -70,4 +64,4 @@ def test_towns_differ_as_they_should():
     assert lanes(City.MOSCOW) > 1.3 * max(lanes(City.TEL_AVIV), lanes(City.SKOLKOVO), lanes(City.MODIIN))
     assert bends(City.MODIIN) > 3 * bends(City.ANN_ARBOR)
     assert lit(City.MOSCOW) > 0.9 > lit(City.MODIIN) == 0.0
-    assert any(any(each.network.halts) for each in made[City.ANN_ARBOR])
+    assert any(lane.halts for each in made[City.ANN_ARBOR] for lane in each.lanes)

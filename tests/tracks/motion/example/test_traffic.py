@@ -6,40 +6,37 @@ import numpy as np
 import pytest
 
 from shiftbench.tracks.motion.example.conditions import weathers
-from shiftbench.tracks.motion.example.course import Course, Drivers
-from shiftbench.tracks.motion.example.lights import phases
-from shiftbench.tracks.motion.example.situation import prepared
-from shiftbench.tracks.motion.example.traffic import HARD, SUDDEN, drive
+from shiftbench.tracks.motion.example.people import phases
+from shiftbench.tracks.motion.example.routes import Routes
+from shiftbench.tracks.motion.example.situation import situation
+from shiftbench.tracks.motion.example.town import Lane, Town
+from shiftbench.tracks.motion.example.traffic import HARD, SUDDEN, Drivers, Traffic
 from shiftbench.tracks.motion.schema import City, LightState
 
 STEPS = 60
 LINE = 150.0  # where the only street of `street` ends
 
 
-def street(at, *, lights=None, busy=None, crossing_at=-1e6, dared=None):
-    """One street and a lane after it, vehicles at `at`; an empty road unless said otherwise."""
+def street(at, *, lights=None, busy=None, crossing_at=None, dared=None):
+    """The traffic of one street and a lane after it, vehicles at `at`; an empty road unless said otherwise."""
     at = np.asarray(at, dtype=float)
     number = len(at)
-    drivers = Drivers(*(np.full(number, value) for value in (4.0, 1.8, 1.5, 1.4, 2.0, 1.5, 2.0, 3.0, HARD)))
-    lanes = np.full((number, 12), -1)
-    lanes[:, :2] = [0, 1]
-    starts = np.full((number, 13), np.inf)
-    starts[:, :2] = [0.0, LINE]
-    crossing = np.full((number, 8), -1e6)
-    crossing[:, 0] = crossing_at
-    return Course(
-        drivers, lanes, starts, np.full(number, 320.0), at, np.full((number, 220), 13.0),
-        np.ones((STEPS, number)) if dared is None else dared,
-        np.tile([0.0, LINE], (number, 1)), np.full((number, 2), np.inf), np.zeros((2, 2), dtype=bool),
-        np.zeros(2, dtype=int), np.array([-1, 0 if lights is not None else -1]), np.zeros(2, dtype=bool),
-        np.zeros((number, 8), dtype=int), crossing,
-        np.full((STEPS, 2), LightState.GREEN, dtype=np.int8) if lights is None else lights,
-        np.zeros((STEPS, 1), dtype=bool) if busy is None else busy,
-    )  # fmt: skip
+    line = np.zeros((2, 2))
+    walks = [] if crossing_at is None else [(0, crossing_at)]
+    lanes = [Lane(line, 13.0, after=[1], crossings=walks), Lane(line, 13.0, signal=-1 if lights is None else 0)]
+    made = Town([], lanes, 1, [[1]], np.zeros((2, 2), dtype=bool), [], [], {})
+    taken, starts = np.full((number, 12), -1), np.full((number, 13), np.inf)
+    taken[:, :2], starts[:, :2] = [0, 1], [0.0, LINE]
+    routes = Routes(taken, starts, np.zeros((number, 220, 3)), np.full(number, 320.0), at)
+    size = np.tile([4.0, 1.8, 1.5], (number, 1))
+    drivers = Drivers(size, *(np.full(number, value) for value in (1.4, 2.0, 1.5, 2.0, 3.0, HARD)))
+    speeds = (np.full((number, 220), 13.0), np.ones((STEPS, number)) if dared is None else dared)
+    lights = np.full((STEPS, 2), LightState.GREEN, dtype=np.int8) if lights is None else lights
+    return Traffic(made, routes, drivers, speeds, (lights, np.zeros((STEPS, 1), dtype=bool) if busy is None else busy))
 
 
 def test_a_queue_equals_the_model_written_out_car_by_car():
-    moves = drive([street([90.0, 40.0, 20.0])])[0]
+    moves = street([90.0, 40.0, 20.0]).drive()
     place, speed = moves.place[0].tolist(), moves.speed[0].tolist()
     for step in range(1, STEPS):
         change = []
@@ -62,7 +59,7 @@ def test_a_queue_equals_the_model_written_out_car_by_car():
 
 def test_red_stops_and_green_does_not():
     red = np.full((STEPS, 1), LightState.RED, dtype=np.int8)
-    stopped, passed = drive([street([60.0, 40.0], lights=red), street([60.0, 40.0])])
+    stopped, passed = street([60.0, 40.0], lights=red).drive(), street([60.0, 40.0]).drive()
     assert stopped.place[-1, 0] + 2.0 < LINE
     assert stopped.place[-1, 0] > LINE - 5
     assert stopped.speed[-1, 0] == pytest.approx(0.0, abs=0.2)
@@ -74,7 +71,7 @@ def test_red_stops_and_green_does_not():
 def test_one_who_hesitates_brakes_suddenly_and_drives_on():
     dared = np.ones((STEPS, 1))
     dared[10:25] = 0.3
-    calm, moves = (drive([street([20.0], dared=each)])[0] for each in (None, dared))
+    calm, moves = (street([20.0], dared=each).drive() for each in (None, dared))
     np.testing.assert_array_equal(moves.speed[:11], calm.speed[:11])
     assert np.diff(moves.speed[:, 0]).min() * 5 == pytest.approx(-SUDDEN * HARD)
     assert moves.speed[25, 0] < 0.4 * calm.speed[25, 0]
@@ -84,25 +81,16 @@ def test_one_who_hesitates_brakes_suddenly_and_drives_on():
 def test_people_on_a_crosswalk_are_let_pass():
     busy = np.zeros((STEPS, 1), dtype=bool)
     busy[:40] = True
-    moves = drive([street([40.0], busy=busy, crossing_at=100.0)])[0]
+    moves = street([40.0], busy=busy, crossing_at=100.0).drive()
     assert (moves.place[:40, 0] + 2.0 < 100.0).all()
     assert moves.place[-1, 0] > 100.0
 
 
-def test_scenes_side_by_side_have_no_influence_on_each_other():
-    made = [prepared("eval", number, weather, 8).course for number, weather in enumerate(weathers("eval", 6))]
-    together = drive(made)
-    for each, moves in zip(made, together, strict=True):
-        alone = drive([each])[0]
-        np.testing.assert_array_equal(alone.place, moves.place)
-        np.testing.assert_array_equal(alone.speed, moves.speed)
-
-
 def test_nobody_runs_a_red_light_and_ways_that_cross_are_not_used_at_once():
-    made = [prepared("dev", number, weather, 1).course for number, weather in enumerate(weathers("dev", 30))]
     crossed, together = 0, 0
-    for each, moves in zip(made, drive(made), strict=True):
-        lanes = _lanes(each, moves)
+    for number, weather in enumerate(weathers("dev", 30)):
+        each = situation("dev", number, weather, 1).traffic
+        lanes = _lanes(each, each.drive())
         for step in range(1, len(lanes)):
             entered = (lanes[step] != lanes[step - 1]) & (lanes[step - 1] >= 0) & (lanes[step] >= 0)
             signal = each.signal[lanes[step][entered]]
@@ -114,12 +102,12 @@ def test_nobody_runs_a_red_light_and_ways_that_cross_are_not_used_at_once():
     assert together < 0.002 * 30 * len(lanes)
 
 
-def _lanes(course, moves):
+def _lanes(traffic, moves):
     """The lane below the front of each vehicle, -1 once it is gone: [steps, V]."""
-    front = moves.place + course.drivers.length / 2
-    place = (front[..., None] >= course.starts[:, :-1]).sum(axis=-1) - 1
-    lanes = np.take_along_axis(course.lanes, place.T, axis=1).T
-    return np.where(front < course.end, lanes, -1)
+    front = moves.place + traffic.half
+    place = (front[..., None] >= traffic.routes.starts[:, :-1]).sum(axis=-1) - 1
+    lanes = np.take_along_axis(traffic.routes.lanes, place.T, axis=1).T
+    return np.where(front < traffic.routes.end, lanes, -1)
 
 
 def test_lights_take_turns(rng):
@@ -135,7 +123,7 @@ def test_turns_are_open_where_lanes_part():
     """Two vehicles of one lane often go on differently: their futures have several modes."""
     ways: dict[tuple[int, int], list[int]] = {}
     for number, weather in enumerate(weathers("eval", 30)):
-        for first, second in prepared("eval", number, weather, 2).routes.lanes[:, :2].tolist():
+        for first, second in situation("eval", number, weather, 2).routes.lanes[:, :2].tolist():
             if weather[0] is not City.MOSCOW and second >= 0:
                 ways.setdefault((number, first), []).append(second)
     several = [len(set(found)) > 1 for found in ways.values() if len(found) > 1]
@@ -146,6 +134,6 @@ def test_turns_are_open_where_lanes_part():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_same_seed_prepares_the_same_scene(seed):
     weather = weathers("train", 1)[0]
-    first, second = (prepared("train", 4, weather, seed).course for _ in range(2))
+    first, second = (situation("train", 4, weather, seed).traffic for _ in range(2))
     np.testing.assert_array_equal(first.offset, second.offset)
     np.testing.assert_array_equal(first.allowed, second.allowed)

@@ -9,18 +9,21 @@ from pathlib import Path
 
 from shiftbench import files
 from shiftbench.errors import SettingsError
+from shiftbench.intake import example_folder
 from shiftbench.progress import Progress
-from shiftbench.tracks.motion.example import conditions, writing
-from shiftbench.tracks.motion.example.encoding import encoded
+from shiftbench.tracks.motion import schema
+from shiftbench.tracks.motion.example import conditions
 from shiftbench.tracks.motion.example.scenes import scenes
 from shiftbench.tracks.motion.prepared.sources import ORIGIN
 from shiftbench.tracks.motion.scenes import tag_files
+from shiftbench.tracks.motion.scenes.scene import message_of
 
 __all__ = ["FEWEST_ROWS", "MOST_ROWS", "ROWS", "scenes", "write"]
 
 ROWS = 600
 FEWEST_ROWS, MOST_ROWS = 20, 999_999
 STAGE = "scenes"
+SCENE_BYTES = 250_000  # rather too many
 
 
 def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Progress | None = None) -> Path:
@@ -29,10 +32,10 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
     `train/*.pb`, `dev/*.pb` and `eval/*.pb` in shares of 57, 18 and 25 in a hundred, each with its tag file, and
     `origin.toml`, which says that the scenes are made up. Scene i of a part depends on `seed` alone.
 
-    Every scene is a piece of a town of its own, with lights, signs or a roundabout at each of four junctions, and ten
-    seconds of traffic on it. Nine in ten training scenes are in Moscow without precipitation. Elsewhere streets are
-    narrower, more bent or hilly, people turn more often, keep shorter or longer gaps and brake otherwise. In rain,
-    sleet and snow they drive more slowly, brake more gently, swerve, and now and then brake all of a sudden.
+    Every scene is a piece of a town of its own, with lights or signs at each of four junctions, and ten seconds of
+    traffic on it. Nine in ten training scenes are in Moscow without precipitation. Elsewhere streets are narrower or
+    more bent, people turn more often, keep shorter or longer gaps and brake otherwise. In rain, sleet and snow they
+    drive more slowly, brake more gently, swerve, and now and then brake all of a sudden.
 
     The same `rows` and `seed` give the same bytes: only uniform numbers of `Generator(PCG64)` are drawn, and every
     value is rounded to a tenth of a millimetre.
@@ -46,12 +49,13 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
     _require(rows, seed)
     folder = Path(path)
     done = 0
-    with writing.replacing(folder, rows) as aside:
+    what = f"{rows:,} scenes"
+    with example_folder.replacing(folder, track=schema.TRACK, size=rows * SCENE_BYTES, what=what) as aside:
         for part, number in conditions.counts(rows).items():
             (aside / part).mkdir()
             tags = []
             for place, scene in enumerate(scenes(part, number, seed=seed)):
-                (aside / part / f"{place:06d}.pb").write_bytes(encoded(scene))
+                (aside / part / f"{place:06d}.pb").write_bytes(message_of(scene).SerializeToString(deterministic=True))
                 tags.append(scene.tags)
                 done += 1
                 if progress is not None:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 
 from shiftbench.tracks.motion.schema import City, Precipitation
 
-CROSSROADS, PRIORITY, ALL_STOP, ROUNDABOUT = "lights", "priority", "all_stop", "roundabout"
-SIDES = ("left", "straight", "right")
+LIGHTS, PRIORITY, ALL_STOP = "lights", "priority", "all_stop"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How the streets of a town lie. Lengths in m, speeds in m/s, angles in radians.
+class Habits:
+    """How the streets of a town lie, and how people drive there. Lengths in m, speeds in m/s, angles in radians.
 
     Attributes:
         origin: where the town lies in its common frame.
@@ -27,10 +26,17 @@ class Plan:
         lanes, limits: of main and of side streets, lanes for one direction.
         width: of a lane.
         junctions: share of each kind of junction.
-        closed: how often an arm of a junction is missing.
-        hill: height of the hills.
-        crosswalks: how often an arm has a crosswalk.
-        parking: whether cars park at the kerb.
+        crosswalks: how often an arm of a junction has one.
+        green_s: how long a light is green.
+        turns: shares of those who turn left, go straight and turn right.
+        vehicles, pedestrians: how many there are, least and most.
+        speed: desired, as a share of the limit.
+        headway_s: time kept to the car in front.
+        standstill_m: distance kept to it in a queue.
+        acceleration, braking: comfortable, in m/s².
+        lateral: acceleration accepted in curves, in m/s².
+        accepted_gap_s: what gap in the traffic with priority is taken.
+        wander_m: how far cars leave the middle of their lane.
     """
 
     origin: tuple[float, float]
@@ -42,29 +48,11 @@ class Plan:
     limits: tuple[float, float]
     width: float
     junctions: Mapping[str, float]
-    closed: float
-    hill: float
     crosswalks: float
-    parking: bool
-
-
-@dataclass(frozen=True)
-class Habits:
-    """How people drive and walk in a town; the first five are those of the intelligent driver model.
-
-    Attributes:
-        speed: desired, as a share of the limit.
-        headway_s: time kept to the car in front.
-        standstill_m: distance kept to it in a queue.
-        acceleration, braking: comfortable, in m/s².
-        lateral: acceleration accepted in curves, in m/s².
-        accepted_gap_s: what gap in the traffic with priority is taken.
-        wander_m: how far cars leave the middle of their lane.
-        turns: shares of those who turn left, go straight and turn right.
-        vehicles, parked, pedestrians: how many there are, least and most.
-        green_s: how long a light is green.
-    """
-
+    green_s: float
+    turns: tuple[float, float, float]
+    vehicles: tuple[int, int]
+    pedestrians: tuple[int, int]
     speed: float
     headway_s: float
     standstill_m: float
@@ -73,58 +61,33 @@ class Habits:
     lateral: float
     accepted_gap_s: float
     wander_m: float
-    turns: tuple[float, float, float]
-    vehicles: tuple[int, int]
-    parked: tuple[int, int]
-    pedestrians: tuple[int, int]
-    green_s: float
 
-
-PLANS: Mapping[City, Plan] = {
-    City.MOSCOW: Plan(
-        (-4200.0, 6100.0), 175.0, 0.15, (0.1, 1.4), 0.05, (3, 2), (16.7, 13.9), 3.5,
-        {CROSSROADS: 0.75, PRIORITY: 0.25}, 0.25, 1.0, 0.7, True,
-    ),
-    City.SKOLKOVO: Plan(
-        (2900.0, -3300.0), 115.0, 0.25, (0.0, 1.57), 0.35, (1, 1), (8.3, 8.3), 3.3,
-        {ROUNDABOUT: 0.5, PRIORITY: 0.5}, 0.3, 2.0, 0.8, True,
-    ),
-    City.INNOPOLIS: Plan(
-        (5200.0, 3100.0), 150.0, 0.05, (0.6, 0.7), 0.02, (2, 1), (13.9, 11.1), 3.6,
-        {CROSSROADS: 0.3, PRIORITY: 0.5, ROUNDABOUT: 0.2}, 0.2, 3.0, 0.6, False,
-    ),
-    City.ANN_ARBOR: Plan(
-        (-7100.0, -2500.0), 105.0, 0.08, (-0.05, 0.05), 0.02, (2, 1), (15.6, 11.2), 3.7,
-        {ALL_STOP: 0.55, CROSSROADS: 0.3, PRIORITY: 0.15}, 0.15, 2.0, 0.5, True,
-    ),
-    City.MODIIN: Plan(
-        (3600.0, 7800.0), 125.0, 0.25, (0.0, 1.57), 0.4, (1, 1), (13.9, 11.1), 3.4,
-        {ROUNDABOUT: 0.75, PRIORITY: 0.25}, 0.3, 14.0, 0.6, True,
-    ),
-    City.TEL_AVIV: Plan(
-        (-2300.0, -5900.0), 72.0, 0.2, (0.2, 0.5), 0.1, (1, 1), (13.9, 11.1), 3.0,
-        {CROSSROADS: 0.4, PRIORITY: 0.6}, 0.2, 1.5, 0.9, True,
-    ),
-}  # fmt: skip
 
 HABITS: Mapping[City, Habits] = {
     City.MOSCOW: Habits(
-        0.95, 1.4, 2.0, 1.4, 2.0, 2.2, 3.8, 0.15, (0.14, 0.70, 0.16), (14, 30), (2, 10), (2, 8), 32.0
+        (-4200.0, 6100.0), 175.0, 0.15, (0.1, 1.4), 0.05, (3, 2), (16.7, 13.9), 3.5, {LIGHTS: 0.75, PRIORITY: 0.25},
+        0.7, 32.0, (0.14, 0.70, 0.16), (14, 30), (4, 16), 0.95, 1.4, 2.0, 1.4, 2.0, 2.2, 3.8, 0.15,
     ),
     City.SKOLKOVO: Habits(
-        0.90, 1.6, 2.2, 1.2, 1.7, 1.8, 4.0, 0.15, (0.25, 0.45, 0.30), (5, 12), (2, 10), (2, 8), 15.0
+        (2900.0, -3300.0), 115.0, 0.25, (0.0, 1.57), 0.35, (1, 1), (8.3, 8.3), 3.3, {PRIORITY: 1.0},
+        0.8, 15.0, (0.25, 0.45, 0.30), (9, 16), (4, 16), 0.90, 1.6, 2.2, 1.2, 1.7, 1.8, 4.0, 0.15,
     ),
     City.INNOPOLIS: Habits(
-        1.00, 1.5, 2.2, 1.5, 2.0, 2.0, 4.0, 0.15, (0.20, 0.55, 0.25), (5, 11), (0, 2), (1, 4), 15.0
+        (5200.0, 3100.0), 150.0, 0.05, (0.6, 0.7), 0.02, (2, 1), (13.9, 11.1), 3.6, {LIGHTS: 0.4, PRIORITY: 0.6},
+        0.6, 15.0, (0.20, 0.55, 0.25), (10, 18), (2, 8), 1.00, 1.5, 2.2, 1.5, 2.0, 2.0, 4.0, 0.15,
     ),
     City.ANN_ARBOR: Habits(
-        1.00, 1.8, 2.8, 1.8, 1.5, 1.8, 4.5, 0.20, (0.25, 0.48, 0.27), (7, 16), (1, 8), (1, 4), 16.0
+        (-7100.0, -2500.0), 105.0, 0.08, (-0.05, 0.05), 0.02, (2, 1), (15.6, 11.2), 3.7,
+        {ALL_STOP: 0.55, LIGHTS: 0.3, PRIORITY: 0.15},
+        0.5, 16.0, (0.25, 0.48, 0.27), (9, 18), (2, 8), 1.00, 1.8, 2.8, 1.8, 1.5, 1.8, 4.5, 0.20,
     ),
     City.MODIIN: Habits(
-        1.02, 1.4, 2.0, 1.8, 2.4, 2.8, 3.2, 0.25, (0.30, 0.40, 0.30), (6, 14), (2, 8), (1, 4), 15.0
+        (3600.0, 7800.0), 125.0, 0.25, (0.0, 1.57), 0.4, (1, 1), (13.9, 11.1), 3.4, {PRIORITY: 1.0},
+        0.6, 15.0, (0.30, 0.40, 0.30), (9, 16), (2, 8), 1.02, 1.4, 2.0, 1.8, 2.4, 2.8, 3.2, 0.25,
     ),
     City.TEL_AVIV: Habits(
-        1.05, 0.9, 1.3, 2.6, 3.2, 3.2, 2.2, 0.35, (0.30, 0.38, 0.32), (10, 22), (6, 14), (5, 12), 14.0
+        (-2300.0, -5900.0), 72.0, 0.2, (0.2, 0.5), 0.1, (1, 1), (13.9, 11.1), 3.0, {LIGHTS: 0.4, PRIORITY: 0.6},
+        0.9, 14.0, (0.30, 0.38, 0.32), (10, 22), (10, 24), 1.05, 0.9, 1.3, 2.6, 3.2, 3.2, 2.2, 0.35,
     ),
 }  # fmt: skip
 
@@ -137,7 +100,7 @@ class WeatherEffects:
         speed, grip: what is left of speed and of every acceleration.
         gap, wander: by what gaps and wandering grow.
         swerve: by what the ways from one swerve to the next get shorter.
-        calm_s: seconds, on average, from one hesitation of a driver to the next; see `hesitation`.
+        calm_s: seconds, on average, from one hesitation of a driver to the next; see `situation.dared`.
     """
 
     speed: float = 1.0
@@ -158,7 +121,7 @@ WEATHER: Mapping[Precipitation, WeatherEffects] = {
 
 
 def habits_in(city: City, precipitation: Precipitation) -> Habits:
-    """How people of a town drive in some weather."""
+    """A town, and how people drive there in some weather."""
     usual, weather = HABITS[city], WEATHER[precipitation]
     return replace(
         usual,

@@ -12,18 +12,18 @@ import numpy.typing as npt
 
 from shiftbench.tracks.motion.example.conditions import drawn
 from shiftbench.tracks.motion.example.habits import Habits
-from shiftbench.tracks.motion.example.network import LEFT, RIGHT, STRAIGHT, Network
-from shiftbench.tracks.motion.example.streets import Floats
-from shiftbench.tracks.motion.example.town import Town
+from shiftbench.tracks.motion.example.town import LEFT, RIGHT, STRAIGHT, Floats, Lane, Town, along, lengths
 
 Numbers = npt.NDArray[np.intp]
 
 MOST_LANES = 12  # of a route
+MOST_CROSSINGS = 8  # of a path
 SPACING = 1.5  # metres between the points of a path
 POINTS = 220
 SLOT = 14.0  # metres between two vehicles at the beginning, at least
 BEHIND = 12.0  # metres of a path behind the place where its vehicle begins
-BEYOND = np.inf
+TOGETHER = 12.0  # metres that lanes with a common beginning share
+FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,64 +47,49 @@ class Routes:
 
 def routes(town: Town, habits: Habits, number: int, rng: np.random.Generator) -> Routes:
     """The ways of `number` vehicles, or as many as find a place; most of them begin near one point of the town."""
-    lanes, at = _places(town, number, rng)
-    luck = rng.random((len(lanes), MOST_LANES))
-    taken = [_walk(town.network, int(lane), habits, row) for lane, row in zip(lanes, luck.tolist(), strict=True)]
-    return _paths(town.network, taken, at)
+    first, at = _places(town, number, rng)
+    luck = rng.random((len(first), MOST_LANES)).tolist()
+    lanes = np.full((len(first), MOST_LANES), -1)
+    starts = np.full((len(first), MOST_LANES + 1), np.inf)
+    points, end = np.empty((len(first), POINTS, 2)), np.empty(len(first))
+    behind = np.minimum(at, BEHIND)
+    for row, (lane, zero) in enumerate(zip(first.tolist(), (at - behind).tolist(), strict=True)):
+        taken = _walk(town.lanes, lane, habits, luck[row])
+        lines = [town.lanes[each].line for each in taken]
+        walked = [lengths(line) for line in lines]
+        begins = np.cumsum([0.0, *(each[-1] for each in walked)])
+        whole = np.concatenate([begin + way for begin, way in zip(begins, walked, strict=False)])
+        lanes[row, : len(taken)], starts[row, : len(taken)] = taken, begins[:-1] - zero
+        points[row] = along(np.concatenate(lines), whole, zero + SPACING * np.arange(POINTS))
+        end[row] = begins[-1] - zero
+    return Routes(lanes, starts, _directed(points), end, behind)
 
 
 def _places(town: Town, number: int, rng: np.random.Generator) -> tuple[Numbers, Floats]:
     """Lanes [V] and distances along them [V]."""
-    lines = town.network.lines[: town.street_lanes]
-    ends = np.array([[line[0], line[-1]] for line in lines])
+    ends = np.array([[lane.line[0], lane.line[-1]] for lane in town.lanes[: town.street_lanes]])
     length = np.hypot(*(ends[:, 1] - ends[:, 0]).T)  # a little short where the lane is bent
     slots = np.maximum(0, (length - 10.0) // SLOT).astype(np.intp)
-    lane = np.repeat(np.arange(len(lines)), slots)
-    along = 6.0 + SLOT * (np.arange(slots.sum()) - np.repeat(np.cumsum(slots) - slots, slots))
-    share = (along / length[lane])[:, None]
+    lane = np.repeat(np.arange(len(ends)), slots)
+    at = 6.0 + SLOT * np.concatenate([np.arange(count) for count in slots.tolist()])
+    share = (at / length[lane])[:, None]
     point = ends[lane, 0] * (1 - share) + ends[lane, 1] * share
     focus = point[int(rng.random() * len(point))] * 0.6
     near = np.exp(-np.hypot(*(point - focus).T) / 45.0) + 1e-3
     chosen = np.argsort(-np.log1p(-rng.random(len(point))) / near, kind="stable")[:number]
-    return lane[chosen], along[chosen]
+    return lane[chosen], at[chosen]
 
 
-def _walk(network: Network, lane: int, habits: Habits, luck: list[float]) -> list[int]:
+def _walk(lanes: list[Lane], lane: int, habits: Habits, luck: list[float]) -> list[int]:
     """The lanes from one on, until the town ends or a lane would be taken twice."""
     turns = dict(zip((LEFT, STRAIGHT, RIGHT), habits.turns, strict=True))
     found = [lane]
     for uniform in luck[1:]:
-        following = [each for each in network.after[found[-1]] if each not in found]
+        following = [each for each in lanes[found[-1]].after if each not in found]
         if not following:
             break
-        found.append(drawn({each: turns[network.side[each]] for each in following}, uniform))
+        found.append(drawn({each: turns[lanes[each].side] for each in following}, uniform))
     return found
-
-
-def _paths(network: Network, taken: list[list[int]], at: Floats) -> Routes:
-    """All paths in one go: the routes are laid one behind the other and walked with one interpolation."""
-    lines = [network.lines[lane] for route in taken for lane in route]
-    counts = np.array([len(line) for line in lines])
-    flat = np.concatenate(lines)
-    first = np.cumsum(counts) - counts
-    sides = np.hypot(*np.diff(flat, axis=0).T)
-    number = np.array([len(route) for route in taken])
-    head = np.cumsum(number) - number  # of each route among all lanes
-    sides[first[1:] - 1] = 0.0  # the next lane begins where one ends,
-    sides[first[head[1:]] - 1] = 1.0  # but not the next route
-    walked = np.concatenate([[0.0], np.cumsum(sides)])
-    zero = walked[first[head]] + np.maximum(0.0, at - BEHIND)
-    end = walked[np.append(first[head[1:]], len(flat)) - 1] - zero
-    lanes = np.full((len(taken), MOST_LANES), -1)
-    starts = np.full((len(taken), MOST_LANES + 1), BEYOND)
-    rows = np.repeat(np.arange(len(taken)), number)
-    places = np.arange(len(lines)) - head[rows]
-    lanes[rows, places] = [lane for route in taken for lane in route]
-    starts[rows, places] = walked[first] - zero[rows]
-    steps = np.minimum(SPACING * np.arange(POINTS), end[:, None])
-    query = steps + zero[:, None]
-    points = np.stack([np.interp(query, walked, flat[:, axis]) for axis in (0, 1)], axis=-1)
-    return Routes(lanes, starts, _directed(points), end, at - np.maximum(0.0, at - BEHIND))
 
 
 def _directed(points: Floats) -> Floats:
@@ -134,3 +119,36 @@ def allowed_speed(routes: Routes, limits: Floats, *, lateral: Floats, braking: f
     ramp = 2 * braking * SPACING * np.arange(POINTS)
     ahead = np.minimum.accumulate((squared + ramp)[:, ::-1], axis=1)[:, ::-1] - ramp
     return np.asarray(np.sqrt(np.maximum(ahead, 1.0)))
+
+
+def offsets(lanes: list[Lane], routes: Routes) -> tuple[Floats, Floats]:
+    """Where the L lanes begin on the paths, NaN if they are not on them, and how many metres of them are: [V, L] each.
+
+    Lanes that begin with a lane of the path share their first metres with it.
+    """
+    found = np.full((len(routes.lanes), len(lanes)), np.nan)
+    shared = np.full(found.shape, np.inf)
+    for vehicle, (taken, starts) in enumerate(zip(routes.lanes.tolist(), routes.starts.tolist(), strict=True)):
+        for before, start in zip(taken[:-1], starts[1:-1], strict=True):
+            for lane in lanes[before].after if start < np.inf else ():
+                found[vehicle, lane], shared[vehicle, lane] = start, TOGETHER
+        for lane, start in zip(taken, starts[:-1], strict=True):
+            if lane >= 0:
+                found[vehicle, lane], shared[vehicle, lane] = start, np.inf
+    return found, shared
+
+
+def crossings(lanes: list[Lane], routes: Routes) -> tuple[Numbers, Floats]:
+    """The crosswalks on the paths and where one stops before them, [V, 8] each; -`FAR` where there are no more."""
+    which = np.zeros((len(routes.lanes), MOST_CROSSINGS), dtype=np.intp)
+    at = np.full(which.shape, -FAR)
+    for vehicle, (taken, starts) in enumerate(zip(routes.lanes.tolist(), routes.starts.tolist(), strict=True)):
+        found = [
+            (number, start + where)
+            for lane, start in zip(taken, starts[:-1], strict=True)
+            if lane >= 0
+            for number, where in lanes[lane].crossings
+        ]
+        for place, (number, start) in enumerate(found[:MOST_CROSSINGS]):
+            which[vehicle, place], at[vehicle, place] = number, start
+    return which, at
