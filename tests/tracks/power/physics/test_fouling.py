@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiftbench.tracks.power.physics import fouling, open_water, operating_point
+from shiftbench.tracks.power.physics import fouling, operating_point
 from shiftbench.tracks.power.physics.fouling import YEAR_S, Growth
 from shiftbench.tracks.power.physics.ship import Propeller, ship
+from tests.tracks.power.physics.series import characteristics
 
 FIVE_YEARS = np.array([0.0, 1, 2, 3, 4, 5]) * YEAR_S
 CONTAINER = ship("container").propeller
@@ -52,7 +53,7 @@ def test_small_calcareous_fouling_costs_the_efficiency_that_seo_computed() -> No
     tanker = Propeller(diameter_m=7, blades=4, pitch_ratio=0.7, area_ratio=0.6, shaft_height_m=4)
     millimetre = Growth(propeller_m_per_year=1e-3 - tanker.roughness_m)
     dkt, dkq = fouling.propeller_change(millimetre, tanker, np.array([YEAR_S]))
-    kt, kq = open_water.characteristics(tanker, np.array([0.5]), 3e7)
+    kt, kq = characteristics(tanker, np.array([0.5]), 3e7)
     loss = 1 - (kt + dkt) / kt * kq / (kq + dkq)
     assert loss[0] == pytest.approx(0.15, abs=0.03)
 

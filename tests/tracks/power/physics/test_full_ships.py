@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import tomli_w
+from benchmarks import full_ships
+from benchmarks.full_ships import towing_tests
 
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics import ship as ships
 from shiftbench.tracks.power.physics.calibration import FORMS, FULL, HOLTROP, Resistance
-from shiftbench.tracks.power.physics.full_ships import towing_tests
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.recalibration import recalibrated
 from shiftbench.tracks.power.physics.ship import read, ship
@@ -55,6 +56,13 @@ def test_full_is_what_the_fit_to_these_two_gives():
     found = recalibrated(list(towing_tests().values()), constants=("form_1984_factor",))
     assert found.form_1984_factor == pytest.approx(FULL.form_1984_factor, abs=6e-5)
     assert dataclasses.replace(FULL, form_1984_factor=HOLTROP.form_1984_factor) == HOLTROP
+
+
+def test_the_fit_is_shown_again_by_one_command(capsys: pytest.CaptureFixture[str]):
+    full_ships.main()
+    told = capsys.readouterr().out
+    assert f"form_1984_factor = {FULL.form_1984_factor:.4f}" in told
+    assert "KVLCC2M: +13.8% by the published constants, +7.2% by the fit" in told
 
 
 @pytest.mark.parametrize(("left_out", "deviates"), [("KVLCC2M", 0.117), ("JBC", -0.055)])

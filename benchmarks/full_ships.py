@@ -1,4 +1,6 @@
-"""Two full ships whose models were towed in public: what "full" in `calibration.FORMS` was fitted to.
+"""Two full ships whose models were towed in public: what "full" in `calibration.FORMS` is fitted to.
+
+`python -m benchmarks.full_ships` makes the fit again, and shows what the method says of both tests before and after it.
 
 KVLCC2M, the tanker of the CFD Workshop Tokyo 2005: C_T 4.2612e-3 at Re 3.945e6, model of 4.970 m and 6.58919 m² at
 0.994 m/s. JBC, the bulk carrier of the Tokyo 2015 workshop (Case 1.1a): C_T 4.289e-3 at Re 7.46e6, model of 7.000 m
@@ -14,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench.tracks.power.physics.calibration import Resistance
 from shiftbench.tracks.power.physics.parts import Hull
+from shiftbench.tracks.power.physics.recalibration import recalibrated
 from shiftbench.tracks.power.physics.ship import Ship, ship
 from shiftbench.tracks.power.physics.towing import TowingTest
 from shiftbench.tracks.power.physics.water import Water
@@ -89,3 +93,17 @@ def _test(
         resistance_N=total_coefficient * 0.5 * DENSITY * speed**2 * model_area_m2,
         water=Water(density=DENSITY, viscosity=speed_m_s * model_length_m / reynolds),
     )
+
+
+def main() -> None:
+    """Print the fitted constant, and each ship's deviation by Holtrop's constants and by the fit."""
+    tests = towing_tests()
+    fitted = recalibrated(tests.values(), constants="form_1984_factor")
+    print(f"form_1984_factor = {fitted.form_1984_factor:.4f}")
+    for name, test in tests.items():
+        before, after = test.deviation()[0], test.deviation(Resistance("1984", fitted))[0]
+        print(f"{name}: {before:+.1%} by the published constants, {after:+.1%} by the fit")
+
+
+if __name__ == "__main__":
+    main()
