@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.report import write
 from shiftbench.report.content import Report
-from shiftbench.report.output import write
 
 from .factory import REPORTS
 

@@ -11,8 +11,8 @@ import pytest
 from shiftbench import plots
 from shiftbench import report as reports
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.report import write
 from shiftbench.report.content import Report
-from shiftbench.report.output import write
 from shiftbench.report.page import html
 from shiftbench.report.picture import FOLDER, INDEX, TITLE, Picture, beside
 from shiftbench.report.text import latex, markdown

@@ -113,6 +113,6 @@ def show(report: Report, *, brief: bool = True) -> None:
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:
     """Write a report in every format, with pictures of a track's own; returns the page to open first."""
-    from shiftbench.report import output
+    from shiftbench import report as reports
 
-    return output.write(report, folder, pictures)["html"]
+    return reports.write(report, folder, pictures)["html"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 
 import polars as pl
 
@@ -64,6 +66,12 @@ class Form:
     def _also(self, name: str, found: Sequence[str]) -> str:
         others = [repr(own) for own in found if own != name and self.other_names.get(own) == name]
         return f" (also as {', '.join(others)})" if others else ""
+
+
+def facts(package: str | None, name: str) -> list[dict[str, str]]:
+    """The lines of a CSV of facts that lies beside a track's schema, column → text."""
+    text = resources.files(str(package)).joinpath(name).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def _missing(name: str, unknown: Sequence[str]) -> str:

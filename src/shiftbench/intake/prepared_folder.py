@@ -64,7 +64,7 @@ def write_data(folder: Path, track: str, *, origin: str, notes: Sequence[str]) -
     return files.write_json(folder / DATA, {"format": form_of(track), "origin": origin, "notes": noted})
 
 
-def open_prepared(folder: Path, track: str) -> Prepared:
+def open_prepared(folder: Path, *, track: str) -> Prepared:
     """Open a prepared folder of a track.
 
     Raises:

@@ -201,8 +201,8 @@ def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
     near = near_duplicates.near(features, train, others, known=equal)
     found = []
     for kind, twins in (("equal", equal), ("nearly equal", near)):
-        counts = _by_partition(partition.assignment.gather(twins.rows))
-        if counts:
+        names = partition.assignment.gather(twins.rows)
+        if counts := {name: count for name in PARTITIONS if (count := int((names == name).sum()))}:
             examples = _examples(twins, partition)
             what = f"records whose features are {kind} to those of one in train: {_listed(counts)} ({examples[0]})."
             notable = any(count >= NOTABLE * partition.counts[name] for name, count in counts.items())
@@ -212,11 +212,6 @@ def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
         what += "compared: there may be more near-duplicates."
         found.append(Finding("information", "note", what, {"records": len(others)}))
     return found
-
-
-def _by_partition(names: pl.Series) -> dict[str, int]:
-    counts = dict(names.value_counts().iter_rows())
-    return {name: counts[name] for name in PARTITIONS if name in counts}
 
 
 def _examples(twins: near_duplicates.Twins, partition: Partition) -> tuple[str, ...]:

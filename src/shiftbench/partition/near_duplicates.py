@@ -200,12 +200,10 @@ class _Join:
         self.keys, self.others = self.keys[met], self.others[met]
         met = pl.Series(self.train_keys).is_in(pl.Series(self.keys).implode()).to_numpy()
         self.train_keys, self.train = self.train_keys[met], self.train[met]
-        here, there = (pl.Series("key", keys).value_counts(name=name) for keys, name in self._named_keys())
+        named = ((self.keys, "others"), (self.train_keys, "train"))
+        here, there = (pl.Series("key", keys).value_counts(name=name) for keys, name in named)
         both = here.join(there, on="key").select(pl.col("others").cast(pl.Float64) * pl.col("train"))
         self.pairs = int(both.to_series().sum())
-
-    def _named_keys(self) -> tuple[tuple[Hashes, str], tuple[Hashes, str]]:
-        return (self.keys, "others"), (self.train_keys, "train")
 
     def in_one_cell(self, columns: list[_Column]) -> Twins:
         """Records that share a cell one tolerance wide in every column with a record of train."""

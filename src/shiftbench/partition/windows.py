@@ -89,8 +89,10 @@ def edges(times: Times, rules: Rules, dtype: DataType) -> Edges:
         PartitionError: for edges that do not fit the column, an end before its start, or windows that overlap in part.
     """
     if rules.fractions is not None:
-        first, second, third = cuts(times, _in_time(rules.fractions, rules.eval_first))
-        earlier, later = reversed(SHIFTED) if rules.eval_first else SHIFTED
+        in_domain, gap, *shifted = rules.fractions
+        turn = -1 if rules.eval_first else 1
+        first, second, third = cuts(times, (in_domain, gap, *shifted[::turn]))
+        earlier, later = SHIFTED[::turn]
         return {"in_domain": (-math.inf, first), earlier: (second, third), later: (third, math.inf)}
     problems: list[str] = []
     found: Edges = {}
@@ -105,11 +107,6 @@ def edges(times: Times, rules: Rules, dtype: DataType) -> Edges:
     if "in_domain" not in found:
         found["in_domain"] = (-math.inf, min(start for start, _ in found.values()))
     return found
-
-
-def _in_time(fractions: Sequence[float], eval_first: bool) -> Sequence[float]:
-    in_domain, gap, dev_out, eval_out = fractions
-    return (in_domain, gap, eval_out, dev_out) if eval_first else fractions
 
 
 def _number(edge: Moment, dtype: DataType, when_open: float) -> float:

@@ -1,22 +1,59 @@
-"""The report: what it holds (`content`) and how it looks (terminal, page, text)."""
+"""The report: what it contains (`content`), how it looks (terminal, page, text), and all of it as files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from shiftbench import files
+from shiftbench.errors import ShiftbenchError
+from shiftbench.report import picture
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 
+__all__ = ["Picture", "Report", "write"]
+
 
 def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) -> dict[str, Path]:
-    """Write a report as HTML, Markdown, LaTeX, CSV and JSON with its pictures; returns the paths by what they hold.
+    """Write a report in every format; each file whole or not at all.
 
-    `pictures` are additional ones to include; without any, those already stored with this same report are kept.
+    Args:
+        report: the report.
+        folder: the output folder; files of an earlier report in it are replaced.
+        pictures: additional pictures. Without any, those in the folder are kept if they belong to this same report,
+            for example when it is written again after an upgrade; those of another report are removed.
+
+    Returns:
+        The paths by content: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with additional
+        pictures also `pictures`, another folder.
+
+    Raises:
+        ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
     """
-    from shiftbench.report import output  # with it comes matplotlib
+    from shiftbench import plots  # with it comes matplotlib
+    from shiftbench.report import page, text
 
-    return output.write(report, folder, pictures)
+    target = Path(folder)
+    carried = list(pictures) or _kept(report, target)
+    picture.write(carried, target)
+    drawn = plots.save(report, target / "figures")
+    own = {path.stem: path.read_text(encoding="utf-8") for path in drawn if path.suffix == ".svg"}
+    paths = {
+        "html": files.write_text(target / "report.html", page.html(report, pictures=own, further=carried)),
+        "markdown": files.write_text(target / "report.md", text.markdown(report, further=carried)),
+        "latex": files.write_text(target / "report.tex", text.latex(report, further=carried)),
+        "csv": files.write_text(target / "report.csv", text.csv(report)),
+        "json": report.save(target / "report.json"),
+        "figures": target / "figures",
+    }
+    return paths | ({"pictures": target / picture.FOLDER} if carried else {})
 
 
-__all__ = ["Picture", "Report", "write"]
+def _kept(report: Report, folder: Path) -> list[Picture]:
+    """The pictures in a folder, if the report in it is this one."""
+    try:
+        same = Report.load(folder / "report.json").to_json() == report.to_json()
+    except ShiftbenchError:  # no report, or one of another format
+        return []
+    # Read now, since the files are about to be replaced.
+    return [Picture(each.name, each.title, each.caption, each.png) for each in picture.beside(folder)] if same else []

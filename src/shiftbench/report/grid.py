@@ -358,12 +358,8 @@ def _slices(report: Report, split: str) -> Grid:
         note += f" Groups of fewer than {FEWEST} clusters have no interval."
     note = " ".join([note, *_gap_note(report, [split], names)])
     title = f"Slices, worst first ({split_title(split)})"
-    return _without_empty(Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note))
-
-
-def _without_empty(grid: Grid) -> Grid:
-    places = [place for place in range(len(grid.columns)) if any(row.cells[place] != NONE for row in grid.rows)]
-    return grid.only(places)
+    shown = [place for place in range(len(columns)) if any(row.cells[place] != NONE for row in rows)]
+    return Grid("slices", split, title, "Records with", tuple(columns), tuple(rows), note).only(shown)
 
 
 def _comparisons(report: Report, split: str) -> Grid:

@@ -56,6 +56,7 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
     )
     environment.filters["clean"] = clean
     tables = grids(report)
+    splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
     return environment.get_template("page.html").render(
         signature=signature(report),
         report=report,
@@ -63,16 +64,12 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
         opening=_pictures(pictures, main_split(report), ("summary",)),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
-        sections=[_section(report, split, tables, pictures) for split in _main_first(report)],
+        sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded=FOLDED,
         further=further,
         further_title=picture.TITLE,
     )
-
-
-def _main_first(report: Report) -> list[str]:
-    return sorted(report.splits, key=lambda split: split != main_split(report))
 
 
 def _section(

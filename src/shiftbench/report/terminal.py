@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shiftbench.report.content import Report
-from shiftbench.report.grid import Cell, Column, Grid, grids
+from shiftbench.report.grid import Cell, Grid, grids
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
@@ -52,7 +52,7 @@ class _Rendered:
         if self.brief:
             yield Text("\nAll other tables, and the recipe: in the report, or by `shiftbench report`.", style="dim")
             return
-        yield from _listing("Recipe", _recipe(self.report))
+        yield from _listing("Recipe", [signature(self.report), "The whole recipe is in the other formats."])
 
 
 def _brief(grid: Grid) -> bool:
@@ -71,10 +71,6 @@ def _listing(title: str, texts: list[str]) -> Iterator[RenderableType]:
     if texts:
         yield Text(f"\n{title}", style="bold")
         yield from (_item(text) for text in texts)
-
-
-def _recipe(report: Report) -> list[str]:
-    return [signature(report), "The whole recipe is in the other formats."]
 
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
@@ -153,7 +149,7 @@ def _table(grid: Grid, places: list[int], labels: int, notes: bool) -> Table:
     for place in places:
         column = grid.columns[place]
         table.add_column(
-            _heading(column),
+            Text(f"{column.group}\n{column.title}" if column.group else column.title),
             width=_column_width(grid, place, notes=notes),
             justify="right" if column.numeric else "left",
             overflow="fold",
@@ -165,10 +161,6 @@ def _table(grid: Grid, places: list[int], labels: int, notes: bool) -> Table:
         cells = (_cell(row.cells[place], notes or not grid.columns[place].numeric) for place in places)
         table.add_row(label, *cells)
     return table
-
-
-def _heading(column: Column) -> Text:
-    return Text(f"{column.group}\n{column.title}" if column.group else column.title)
 
 
 def _cell(cell: Cell, notes: bool) -> Text:

@@ -484,16 +484,13 @@ def _cautions(case: _Case) -> Iterator[str]:
         yield "Records are not marked as in-domain and shifted, so this report cannot assess robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
-    if few := {score.subset: score.no_interval for score in case.scores.values() if _lacks_interval(case, score)}:
+    here = [score for score in case.scores.values() if score.split == case.split]
+    if few := {score.subset: score.no_interval for score in here if score.no_interval.startswith("too few")}:
         yield _few(case, few)
     elif not any(finite(score.low) for score in report.scores):
         yield "No intervals were made: differences may be chance."
     if len(report.splits) > 1:
         yield f"All of this refers to the {split_title(case.split)} split."
-
-
-def _lacks_interval(case: _Case, score: Score) -> bool:
-    return score.split == case.split and score.no_interval.startswith("too few")
 
 
 def _few(case: _Case, reasons: dict[str, str]) -> str:

@@ -185,19 +185,15 @@ def duel(report: Report, first: Score, second: Score) -> Duel:
             first_wins = (found.difference < 0) == (METRICS[name].better == "min")
             winner = first.system if first_wins else second.system
             return Duel(winner if separated(report, found) else None, comparison=found)
-    if overlap(first, second) or first.value == second.value:
+    (low, high), (other_low, other_high) = _ends(first), _ends(second)
+    if max(low, other_low) <= min(high, other_high) or first.value == second.value:
         return Duel(None)
     first_wins = (first.value < second.value) == (METRICS[first.metric].better == "min")
     return Duel(first.system if first_wins else second.system, finite(first.low) or finite(second.low))
 
 
-def overlap(first: Score, second: Score) -> bool:
-    """Whether two intervals overlap; a score without an interval counts as a point."""
-    (low, high), (other_low, other_high) = _ends(first), _ends(second)
-    return max(low, other_low) <= min(high, other_high)
-
-
 def _ends(score: Score) -> tuple[float, float]:
+    """The ends of the interval; a score without one counts as a point."""
     if finite(score.low) and finite(score.high):
         return score.low, score.high
     return score.value, score.value

@@ -7,7 +7,7 @@ from shiftbench.tables.columns import expand, is_label, number_columns, numbers,
 from shiftbench.tables.mixed import require_uniform
 from shiftbench.tables.reading import read_metadata, read_table, reading_notes
 from shiftbench.tables.rows import id_column, ids, line_up, native_ids, unusable_id
-from shiftbench.tables.writing import write_table
+from shiftbench.tables.writing import sink, write_table
 
 __all__ = [
     "expand",
@@ -24,6 +24,7 @@ __all__ = [
     "require",
     "require_labels",
     "require_uniform",
+    "sink",
     "unusable_id",
     "write_table",
 ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, cast
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from shiftbench import files
 from shiftbench.errors import TableError, first_line
@@ -41,6 +43,25 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
             "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None
     return target
+
+
+def sink(
+    frames: Iterator[pl.DataFrame],
+    types: Mapping[str, pl.DataType],
+    target: Path,
+    *,
+    row_group: int,
+    metadata: dict[str, str] | None = None,
+) -> None:
+    """Write frames of one schema to a Parquet file as they come, one in memory at a time, in their order."""
+
+    def source(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+        return frames if columns is None else (frame.select(columns) for frame in frames)
+
+    with target.open("wb") as file:  # given a path, the writer may create the file anew after it was removed
+        register_io_source(source, schema=dict(types)).sink_parquet(
+            file, compression="zstd", row_group_size=row_group, metadata=metadata
+        )
 
 
 def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None) -> None:

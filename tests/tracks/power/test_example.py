@@ -10,7 +10,7 @@ import pytest
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.output import MARK
 from shiftbench.tracks.power import example, schema
-from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, route, writing
+from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, voyages, writing
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Minutes, World, world
 from shiftbench.tracks.power.example.random_streams import Mixture
 from shiftbench.tracks.power.example.voyages import PERIOD, SHORTEST_STAY
@@ -286,18 +286,18 @@ def test_speeds_keep_to_the_orders_and_are_slow_near_ports(made, exact):
 
 
 def test_courses_and_distances_are_those_of_the_map(monkeypatch):
-    monkeypatch.setattr(route, "LEGS", (((0.0, 0.0), (0.0, 2.0), (3.0, 2.0)), ((60.0, 0.0), (60.0, -1.0))))
-    course, miles = route.leg(0)
+    monkeypatch.setattr(voyages, "LEGS", (((0.0, 0.0), (0.0, 2.0), (3.0, 2.0)), ((60.0, 0.0), (60.0, -1.0))))
+    course, miles = voyages.passage(0)
     np.testing.assert_allclose(np.degrees(course), [90, 0])
     np.testing.assert_allclose(miles, [120, 180])
-    np.testing.assert_allclose(route.leg(1)[1], [30])  # half as long at 60°
-    np.testing.assert_allclose(np.degrees(route.leg(1)[0]), [270])
-    np.testing.assert_allclose(np.degrees(route.leg(2)[0]), [90])  # and back
-    np.testing.assert_allclose(np.degrees(route.leg(3)[0]), [180, 270])
+    np.testing.assert_allclose(voyages.passage(1)[1], [30])  # half as long at 60°
+    np.testing.assert_allclose(np.degrees(voyages.passage(1)[0]), [270])
+    np.testing.assert_allclose(np.degrees(voyages.passage(2)[0]), [90])  # and back
+    np.testing.assert_allclose(np.degrees(voyages.passage(3)[0]), [180, 270])
 
 
 def test_legs_join_into_one_line_but_for_the_canal():
-    ends = [(leg[-1], following[0]) for leg, following in zip(route.LEGS[:-1], route.LEGS[1:], strict=True)]
+    ends = [(leg[-1], following[0]) for leg, following in zip(voyages.LEGS[:-1], voyages.LEGS[1:], strict=True)]
     assert [end for end in ends if end[0] != end[1]] == [((31.6, 32.4), (29.7, 32.5))]
 
 

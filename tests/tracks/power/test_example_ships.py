@@ -13,8 +13,7 @@ import pytest
 
 from shiftbench.errors import SettingsError
 from shiftbench.tracks.power import example, outside, schema
-from shiftbench.tracks.power.example import generalization, labels, writing
-from shiftbench.tracks.power.example.identity import identity
+from shiftbench.tracks.power.example import generalization, identity, labels, writing
 from shiftbench.tracks.power.example.minutes import world
 from shiftbench.tracks.power.example.ship_scaling import (
     ALIKE,

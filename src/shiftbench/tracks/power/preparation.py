@@ -13,7 +13,7 @@ from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake import prepared_folder
 from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
 from shiftbench.intake.sources import Source, example_of
-from shiftbench.partition import PARTITIONS, Leakage, leakage, read_manifest, write_manifest
+from shiftbench.partition import PARTITIONS, leakage, read_manifest, write_manifest
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.power import outside, partitions, published, schema
@@ -30,6 +30,7 @@ BY_DESIGN = (
 GENERALIZATION_FILE = f"{GENERALIZATION}.parquet"
 COLUMNS = ("id", *schema.NAMES, *partitions.DERIVED)
 """The columns of a prepared record."""
+open_prepared = partial(prepared_folder.open_prepared, track=TRACK)
 
 
 def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress | None = None) -> Prepared:
@@ -56,11 +57,6 @@ def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress |
     found.require_training(source)
     folder.mkdir(parents=True, exist_ok=True)
     return (_published if found.divided else _whole)(found, folder, say)
-
-
-def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds, see `shiftbench.intake.prepared_folder`."""
-    return prepared_folder.open_prepared(folder, TRACK)
 
 
 def test_sets(folder: Path) -> dict[str, str]:
@@ -91,7 +87,9 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     say("divide", 0, 1)
     records = _completed(table.frame)
     split = partitions.split(records)
-    leaks = _leakage(records, split)
+    days = (partitions.HALF_YEAR, partitions.DAY)  # whole ones are shared on purpose
+    known = records.drop(POWER, partitions.WIND, partitions.INTERVAL, *days)
+    leaks = leakage(known, split.partition, split.rules)
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
     notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
     notes += [note for each in (table, *scored) for note in _outside(each.source)]
@@ -101,12 +99,6 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     say("write partitions", 0, 1)
     write_manifest(folder, split.partition, split.rules, leakage=leaks, frames=True, written=[data, *written])
     return open_prepared(folder)
-
-
-def _leakage(records: pl.DataFrame, split: partitions.Split) -> Leakage:
-    """What train shares with the others beside whole days: inputs that are the same, at the same time."""
-    known = records.drop(POWER, partitions.WIND, partitions.INTERVAL, partitions.HALF_YEAR, partitions.DAY)
-    return leakage(known, split.partition, split.rules)
 
 
 # --- the official partitions -----------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ class Comparison:
 
 def compared(read_tables: Sequence[Table]) -> Comparison:
     """Compare partitions with Tables 17 and 18 of Shifts 2.0, with known statistics, and with known files."""
-    data = next((name for name in COUNTS if all(_as_printed(table, name) for table in read_tables)), None)
+    found = {table.partition: table.frame.height for table in read_tables}
+    whole = (name for name in COUNTS if all(schema.total(name, part) == rows for part, rows in found.items()))
+    data = next(whole, None)
     nearest = data or data_set(read_tables[0].source) or "synthetic"
     notes = [note for table in read_tables for note in _counts(table, nearest)]
     if data is None:
@@ -45,10 +47,6 @@ def compared(read_tables: Sequence[Table]) -> Comparison:
     differing = _statistics(read_tables, data)
     hashes = [said for table in read_tables if (said := presumed(table.source, data))]
     return Comparison(None if differing else data, (*notes, *differing, *hashes))
-
-
-def _as_printed(table: Table, data: str) -> bool:
-    return table.frame.height == schema.total(data, table.partition)
 
 
 def _counts(table: Table, data: str) -> list[str]:

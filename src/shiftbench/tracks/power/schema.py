@@ -8,15 +8,14 @@ Ranges are ours: wide enough for a merchant ship at sea, tight enough to tell a 
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
+from functools import partial
 
 import polars as pl
 
-from shiftbench.intake.form import Form
+from shiftbench.intake.form import Form, facts
 from shiftbench.intake.units import Range
 from shiftbench.retention import Rule
 
@@ -56,9 +55,7 @@ class File:
     sha256: str
 
 
-def _facts(name: str) -> list[dict[str, str]]:
-    text = resources.files(__package__).joinpath(name).read_text("utf-8")
-    return list(csv.DictReader(text.splitlines()))
+_facts = partial(facts, __package__)
 
 
 def _counts(data: str) -> dict[str, tuple[int, ...]]:

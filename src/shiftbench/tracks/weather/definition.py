@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.partition import read_manifest
 from shiftbench.settings import Settings
 from shiftbench.tables import problem
 from shiftbench.tabular import run_of
@@ -39,7 +40,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
     """
     if said := memory.foresee(prepared.folder):
         raise TableError(said)
-    experiment = preparation.experiment_of(prepared.folder)
+    experiment = str(read_manifest(prepared.folder).rules.get("experiment", CANONICAL))
     split = "" if experiment == CANONICAL else f", split {experiment}"
     return Settings(
         table=str(prepared.folder),

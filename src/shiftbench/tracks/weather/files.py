@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from polars.io.plugins import register_io_source
 
-from shiftbench import files
+from shiftbench import files, tables
 from shiftbench.errors import TableError, first_line
 from shiftbench.intake.form import Form
 from shiftbench.intake.reading import Progress, Reader
@@ -23,7 +22,6 @@ from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.checks import check_rows
 from shiftbench.tracks.weather.ranges import check_ranges
 from shiftbench.tracks.weather.schema import TYPES
-from shiftbench.tracks.weather.sources import sources
 
 ROW_GROUP = 100_000
 FORM = Form(
@@ -53,14 +51,9 @@ class Converted:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return self.counts["total"]
-
 
 def convert(
-    source: Source | str | os.PathLike[str],
+    source: Source,
     target: str | os.PathLike[str],
     *,
     id_prefix: str | None = None,
@@ -70,7 +63,7 @@ def convert(
     """Write a table (CSV, packed or in an archive, or Parquet) as zstd Parquet; memory does not grow with its rows.
 
     Args:
-        source: the table; a path must lead to a single one.
+        source: the table.
         target: the Parquet file to write, whole or not at all.
         id_prefix: ids are "prefix-1", "prefix-2", …; the row numbers from 1 if None.
         climate: looks up climates of rows without one; if None they stay missing.
@@ -81,47 +74,32 @@ def convert(
             unknown classes, invalid places, whole columns in another unit. For a file with the published number of
             rows (for the dump: about that number) units only cause warnings.
     """
-    found = source if isinstance(source, Source) else _single(source)
-    reader = Reader(found, FORM, progress)
+    reader = Reader(source, FORM, progress)
     try:
         with files.replacing(target) as temporary:
             _write(reader, temporary, id_prefix=id_prefix, climate=climate)
             return _checked(reader, temporary, Path(target))
     except OSError as error:
         raise TableError(
-            f"{target}: expected to write {found.label} as Parquet, found: {first_line(error)}. "
+            f"{target}: expected to write {source.label} as Parquet, found: {first_line(error)}. "
             "Check that the folder is writable and has enough space; nothing was left behind."
         ) from None
-
-
-def _single(path: str | os.PathLike[str]) -> Source:
-    found = sources(path).tables
-    if len(found) > 1:
-        names = ", ".join(source.label for source in found)
-        raise TableError(f"{path}: expected one table, found {len(found)}: {names}. Convert them one by one.")
-    return found[0]
 
 
 def _write(reader: Reader, target: Path, *, id_prefix: str | None, climate: Climate | None) -> None:
     """Stream the reader's batches into a Parquet file."""
     failures: list[BaseException] = []
 
-    def batches(
-        columns: list[str] | None, _predicate: pl.Expr | None, _rows: int | None, _size: int | None
-    ) -> Iterator[pl.DataFrame]:
+    def batches() -> Iterator[pl.DataFrame]:
         try:
-            for frame in _completed(reader, id_prefix, climate):
-                yield frame if columns is None else frame.select(columns)
+            yield from _completed(reader, id_prefix, climate)
         except BaseException as error:  # polars would raise another error instead
             failures.append(error)
             raise
 
     types = {"id": pl.Int64() if id_prefix is None else pl.String(), **TYPES}
     try:
-        with target.open("wb") as file:  # with a path, the writer may recreate the file after it was removed
-            register_io_source(batches, schema=types).sink_parquet(
-                file, compression="zstd", row_group_size=ROW_GROUP, maintain_order=True
-            )
+        tables.sink(batches(), types, target, row_group=ROW_GROUP)
     except (OSError, *problem.POLARS) as error:
         if failures:
             raise failures[0] from None

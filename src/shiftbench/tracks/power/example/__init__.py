@@ -6,20 +6,25 @@ Nobody's data: what the ship does and meets follows from the formulas in this pa
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
+from shiftbench.intake import example_folder
 from shiftbench.progress import Progress
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, writing
-from shiftbench.tracks.power.example.identity import identity
 from shiftbench.tracks.power.example.minutes import Minutes, world
 from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.example.ship_scaling import draft_range_m, likeness, require_afloat, vessel_of
 from shiftbench.tracks.power.outside import RangeTally
+from shiftbench.tracks.power.physics import ship as ships
 from shiftbench.tracks.power.physics.ship import Ship
 
 FEWEST_ROWS = 1_000
@@ -27,6 +32,8 @@ MOST_ROWS = 2_000_000
 BLOCK = 131_072  # minutes made at a time
 STAGE = "voyages"
 GENERALIZATION_A_ROW = 1.25
+HASH_DIGITS = 12
+PLAIN = re.compile(r"[\w.-]+")  # a name that needs no quotes
 OVERLOAD = 1.1  # of the rating: what engines are built to give for an hour in twelve (ISO 15550)
 
 
@@ -106,13 +113,33 @@ def write(
     origin = f"example power rows={'all' if rows is None else rows} seed={seed}"
     origin += "" if ship is None else f" {identity(vessel)}"
     tallies = RangeTally(), RangeTally()
-    with writing.replacing(folder, (rows or MOST_ROWS) + others) as aside:
+    size = (rows or MOST_ROWS) + others
+    with example_folder.replacing(
+        folder, track=schema.TRACK, size=size * writing.ROW_BYTES, what=f"{size:,} rows"
+    ) as aside:
         made = table(rows, seed=seed, vessel=vessel, tally=tallies[0], progress=progress)
         writing.write_frame(aside / writing.RECORDS, made, origin, tallies[0].shares)
         drawn, again = generalization.drawn(others, seed, vessel=vessel, tally=tallies[1], progress=progress)
         said = f"{origin} generalization redrawn={again}"
         writing.write_frame(aside / writing.GENERALIZATION, drawn, said, tallies[1].shares)
     return folder
+
+
+def identity(vessel: Ship) -> str:
+    """The ship as recipes tell her: `ship=tanker`, or `ship="MS Other" values=…` if the package has no such ship.
+
+    A name of other signs than letters, digits, underscores, points and dashes is quoted as in JSON, so that it cannot
+    be taken for what stands beside it.
+    """
+    name = vessel.name if PLAIN.fullmatch(vessel.name) else json.dumps(vessel.name, ensure_ascii=False)
+    own = any(vessel == ships.ship(known) for known in ships.SHIPS)
+    return f"ship={name}" if own else f"ship={name} values={_values_hash(vessel)}"
+
+
+def _values_hash(vessel: Ship) -> str:
+    """The first digits of the SHA-256 of all values of a ship in JSON of sorted keys; 20 and 20.0 are one value."""
+    values = json.loads(json.dumps(asdict(vessel)), parse_int=float)
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:HASH_DIGITS]
 
 
 def _require(rows: int | None, seed: int) -> None:

@@ -1,4 +1,7 @@
-"""Sixty-four months of a container ship's voyages: when she is at sea, how deep, how fast and on which course."""
+"""Sixty-four months of a container ship's voyages: when she is at sea, how deep, how fast and on which course.
+
+She serves a line from the North Sea to Korea and back.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.example import normal
-from shiftbench.tracks.power.example import random_streams, route
+from shiftbench.tracks.power.example import random_streams
 from shiftbench.tracks.power.example.random_streams import Mixture, Values
 from shiftbench.tracks.power.schema import MONTH_MINUTES
 
@@ -32,6 +35,21 @@ MEAN_DRAFT_M = Mixture(6.9, 14.9, ((0.59, 13.2, 0.75), (0.355, 10.9, 1.0), (0.05
 TRIM_M, TRIM_A_METRE, TRIM_SPREAD_M, EVEN_DRAFT_M = 0.27, 0.15, 0.25, 12.1
 REPORTED_M = 0.05  # crews read drafts to so much
 BURNT_M_A_DAY = (0.01, 0.05)
+
+
+NM_A_DEGREE = 60.0
+# Legs eastward, each a series of (latitude, longitude) in degrees from port to port. The Suez Canal lies between two.
+LEGS: tuple[tuple[tuple[float, float], ...], ...] = (
+    ((54.0, 8.0), (53.6, 5.0), (52.0, 3.6)),  # Elbe - Maas
+    ((52.0, 3.6), (51.0, 1.5), (48.8, -5.9), (43.3, -9.9), (36.8, -9.4), (36.1, -5.4)),  # - Algeciras
+    ((36.1, -5.4), (37.5, 10.5), (34.0, 24.0), (31.6, 32.4)),  # - Port Said
+    ((29.7, 32.5), (27.5, 34.1), (21.4, 38.4)),  # Suez - Jeddah
+    ((21.4, 38.4), (12.6, 43.3), (12.2, 51.8), (5.8, 80.2), (6.9, 79.7)),  # - Colombo
+    ((6.9, 79.7), (5.8, 80.6), (6.1, 95.0), (3.0, 100.6), (1.2, 103.8)),  # - Singapore
+    ((1.2, 103.8), (1.4, 104.6), (9.0, 109.8), (22.1, 114.2)),  # - Hong Kong
+    ((22.1, 114.2), (22.3, 115.5), (25.3, 120.0), (30.8, 122.8)),  # - Yangtze
+    ((30.8, 122.8), (33.0, 126.0), (35.0, 129.0)),  # - Busan
+)
 
 
 @dataclass(frozen=True)
@@ -85,16 +103,29 @@ class Voyages:
         return np.asarray(self.course_rad[np.searchsorted(self.course_minute, minute, side="right") - 1])
 
 
+def passage(number: int) -> tuple[Values, Values]:
+    """Courses in rad from north and distances in nm between the waypoints of a leg; eastward first, then back.
+
+    By middle-latitude sailing: a degree of longitude is as long as it is half way.
+    """
+    eastward = number // len(LEGS) % 2 == 0
+    along = number % len(LEGS) if eastward else -1 - number % len(LEGS)
+    points = np.radians(LEGS[along] if eastward else LEGS[along][::-1])
+    north = np.diff(points[:, 0])
+    east = np.diff(points[:, 1]) * np.cos(points[:-1, 0] + north / 2)
+    return np.arctan2(east, north) % (2 * np.pi), np.degrees(np.hypot(north, east)) * NM_A_DEGREE
+
+
 def voyages(seed: int) -> Voyages:
     """The voyages of a seed, up to the last leg that ends within 64 months."""
     rng = random_streams.stream(seed, random_streams.VOYAGES)
-    passages = [route.leg(number) for number in range(MOST_LEGS)]
+    passages = [passage(number) for number in range(MOST_LEGS)]
     logs = _logs(rng, np.array([miles.sum() for _, miles in passages]))
     start = _departures(rng, np.array([minute[-1] for minute, _ in logs]))
     logs = logs[: len(start)]
     # The first three minutes of a log are no records: the change of speed over three minutes must be known.
     minutes = np.array([int(minute[-1]) - 3 for minute, _ in logs])
-    turns = [_turns(passage, minute[-1]) for passage, (minute, _) in zip(passages, logs, strict=False)]
+    turns = [_turns(miles, minute[-1]) for (_, miles), (minute, _) in zip(passages, logs, strict=False)]
     return Voyages(
         start + 3,
         minutes,
@@ -107,9 +138,8 @@ def voyages(seed: int) -> Voyages:
     )
 
 
-def _turns(passage: tuple[Values, Values], minutes: float) -> Values:
+def _turns(miles: Values, minutes: float) -> Values:
     """When the courses of a leg begin, were her speed the same all the way."""
-    miles = passage[1]
     return np.asarray((np.cumsum(miles) - miles) / miles.sum() * minutes)
 
 

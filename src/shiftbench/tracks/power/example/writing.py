@@ -1,14 +1,12 @@
-"""Example data as frames, and a folder of them written whole or not at all."""
+"""Example data as frames, and as files that say what they are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
 
-from shiftbench.intake import example_folder
 from shiftbench.tracks.power import outside, schema
 from shiftbench.tracks.power.example.minutes import Columns
 from shiftbench.tracks.power.example.random_streams import Values
@@ -30,8 +28,3 @@ def write_frame(path: Path, table: pl.DataFrame, origin: str, shares: Mapping[st
     """Parquet that says in its metadata what it is (`shiftbench`) and which ranges it leaves (`outside.KEY`)."""
     said = {"shiftbench": origin, **outside.metadata(shares)}
     table.write_parquet(path, compression="zstd", compression_level=3, metadata=said)
-
-
-def replacing(folder: Path, rows: int) -> AbstractContextManager[Path]:
-    """A new folder for `rows` rows that takes the place of `folder`; see `example_folder.replacing`."""
-    return example_folder.replacing(folder, track=schema.TRACK, size=rows * ROW_BYTES, what=f"{rows:,} rows")

@@ -28,17 +28,15 @@ FORMS = {
 class Loading:
     """A ship at N pairs of drafts, all arrays [N]; coefficients refer to the length of the waterline.
 
-    draft_m: mean of aft and fore. trim_m: aft less fore, positive by the stern.
+    draft_m: mean of aft and fore.
     lcb_percent: centre of buoyancy forward of half the waterline, in percent of its length.
     wetted_area_m2: bare hull. transom_area_m2, bulb_area_m2: what of them is under water at rest.
     bulb_centre_m: of that part, above the keel.
-    freeboard_change_m: how much higher the deck stands above the water than in the design condition.
     """
 
     draft_aft_m: Vector
     draft_fore_m: Vector
     draft_m: Vector
-    trim_m: Vector
     length_waterline_m: Vector
     displacement_m3: Vector
     block_coefficient: Vector
@@ -50,7 +48,6 @@ class Loading:
     transom_area_m2: Vector
     bulb_area_m2: Vector
     bulb_centre_m: Vector
-    freeboard_change_m: Vector
 
     @classmethod
     def of(cls, ship: Ship, draft_aft_m: Any, draft_fore_m: Any) -> Loading:
@@ -88,7 +85,6 @@ class Loading:
             draft_aft_m=aft,
             draft_fore_m=fore,
             draft_m=draft,
-            trim_m=trim,
             length_waterline_m=length,
             displacement_m3=displacement,
             block_coefficient=block,
@@ -100,7 +96,6 @@ class Loading:
             transom_area_m2=hull.transom_width_m * np.maximum(aft - hull.transom_height_m, 0.0),
             bulb_area_m2=bulb_area,
             bulb_centre_m=bulb_centre,
-            freeboard_change_m=hull.draft_m - draft,
         )
 
 

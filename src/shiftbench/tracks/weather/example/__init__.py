@@ -20,7 +20,7 @@ from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.example import columns, forecasts, sky
 from shiftbench.tracks.weather.example.columns import Columns
 from shiftbench.tracks.weather.example.forecasts import MODELS
-from shiftbench.tracks.weather.example.random_streams import Chance, Values, setting
+from shiftbench.tracks.weather.example.random_streams import Chance, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 from shiftbench.tracks.weather.example.writing import write_blocks
 
@@ -115,7 +115,7 @@ def _made(rows: int, seed: int) -> _Made:
         )
     if seed < 0:
         raise SettingsError(f"seed: expected a whole number >= 0, found {seed}. Choose another.")
-    rng = setting(seed)
+    rng = np.random.Generator(np.random.PCG64(seed))
     world = sky.world(rng, rows)
     return _Made(rows, seed, world, {name: forecasts.runs(rng, model) for name, model in MODELS.items()})
 

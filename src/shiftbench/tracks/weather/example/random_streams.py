@@ -15,16 +15,11 @@ DRAWS = 52  # uniform numbers kept for each row, so that row i begins at number 
 WAVES = 8
 
 
-def setting(seed: int) -> np.random.Generator:
-    """The generator for quantities drawn once for a table: stations, waves, runs of the models."""
-    return np.random.Generator(np.random.PCG64(seed))
-
-
 class Chance:
     """Independent normal numbers for the rows `start` … `stop - 1`: one column [N] after the other."""
 
     def __init__(self, seed: int, start: int, stop: int) -> None:
-        # A distant part of the seed's stream, which `setting` never reaches.
+        # A distant part of the seed's stream, which what is drawn once for a table never reaches.
         stream = np.random.PCG64(seed).jumped().advance(start * DRAWS)
         uniform = np.ascontiguousarray(np.random.Generator(stream).random((stop - start, DRAWS)).T)
         radius, angle = np.sqrt(-2 * np.log1p(-uniform[::2])), 2 * np.pi * uniform[1::2]

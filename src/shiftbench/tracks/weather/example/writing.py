@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
-from shiftbench import files
+from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError, first_line
 from shiftbench.progress import Progress
 from shiftbench.tables import problem
@@ -39,7 +38,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
             if target.suffix == ".csv":
                 _write_csv(temporary, told)
             else:
-                _write_parquet(temporary, told, origin)
+                tables.sink(told, schema.TYPES, temporary, row_group=ROW_GROUP, metadata={"shiftbench": origin})
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {rows:,} rows, found: {first_line(error)}. "
@@ -62,12 +61,3 @@ def _write_csv(path: Path, blocks: Iterator[pl.DataFrame]) -> None:
         for number, block in enumerate(blocks):
             # The official files hold codes as floats: 10.0.
             block.with_columns(pl.col(schema.CLASS).cast(pl.Float64)).write_csv(file, include_header=number == 0)
-
-
-def _write_parquet(path: Path, blocks: Iterator[pl.DataFrame], origin: str) -> None:
-    def source(*_: object) -> Iterator[pl.DataFrame]:
-        return blocks
-
-    frame = register_io_source(source, schema=schema.TYPES)
-    with path.open("wb") as file:  # with a path, the writer may recreate the file after it was removed
-        frame.sink_parquet(file, compression="zstd", row_group_size=ROW_GROUP, metadata={"shiftbench": origin})
