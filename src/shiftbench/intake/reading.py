@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -92,7 +93,7 @@ class Reader:
             first, _, rest = head.partition(b"\n")
             names = self._header(first)
             line = 2
-            for data, last in _with(rest, pieces):
+            for data, last in itertools.chain([(rest, False)], pieces):
                 rows = data.lstrip(b"\r\n")  # polars takes the number of columns from the first line
                 line += data.count(b"\n", 0, len(data) - len(rows))
                 if rows:
@@ -209,11 +210,6 @@ def _whole_lines(stream: Stream) -> Iterator[tuple[bytes, bool]]:
                 break
     if kept:
         yield kept, True
-
-
-def _with(first: bytes, pieces: Iterator[tuple[bytes, bool]]) -> Iterator[tuple[bytes, bool]]:
-    yield first, False
-    yield from pieces
 
 
 def _faults(data: bytes, width: int, line: int) -> tuple[list[str], list[int]]:

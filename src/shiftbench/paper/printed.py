@@ -15,13 +15,13 @@ LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 Lookup = dict[tuple[str | None, ...], tuple[Printed, ...]]
 
 
-def values(number: str, *, track: str, paper: str, task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
-    """The printed values of one table of a paper, such as "Table 9", optionally for one task and dataset.
+def values(number: str, *, track: str, paper: str) -> pl.DataFrame:
+    """The printed values of one table of a paper, such as "Table 9".
 
     Raises:
         UnknownNameError: if there are no values of this table.
     """
-    every = published.results(track=track, task=task, dataset=dataset)
+    every = published.results(track=track)
     every = every.filter(pl.col("source").str.starts_with(paper))
     own = pl.col("source").str.split(", ").list.last()
     found = every.filter(own == number)

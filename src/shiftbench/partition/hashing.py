@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.errors import PartitionError
+from shiftbench.partition import counting
 
 Hashes = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
@@ -28,7 +29,6 @@ Positions = npt.NDArray[np.intp]
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 TAILS = np.array([2 ** (8 * kept) - 1 for kept in range(9)], np.uint64)  # keeps the first 0 … 8 bytes of a word
-ROWS_AT_ONCE = 2**16
 MOST = 10**19 - 1  # the largest number whose digits are computed; 2^63 - 1 is below it
 FOUR_DIGITS = np.array([int.from_bytes(b"%04d" % number, "little") for number in range(10_000)], np.uint64)
 
@@ -45,8 +45,7 @@ def keyed_hash(ids: pl.Series, *, seed: int) -> Hashes:
     hashed = _hashed_numbers if ids.dtype.is_integer() else _hashed
     hashes = np.empty(len(ids), np.uint64)
     # In slices that fit into the cache; one joined text would not.
-    for first in range(0, len(ids), ROWS_AT_ONCE):
-        rows = slice(first, first + ROWS_AT_ONCE)
+    for rows in counting.slices(len(ids)):
         hashes[rows] = hashed(ids[rows], start)
     return hashes
 

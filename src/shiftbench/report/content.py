@@ -57,17 +57,12 @@ class Report:
         Raises:
             UnknownNameError: if this report has no such score; the message suggests the closest one.
         """
-        wanted = self.measure_of(system) if measure is None else measure
-        for score in self.scores:
-            if (score.metric, score.system, score.split, score.subset) == (
-                metric,
-                system,
-                split,
-                subset,
-            ) and (not score.measure or score.measure == wanted):
+        place, measures = (metric, system, split, subset), ("", self.measure_of(system) if measure is None else measure)
+        known = [(score.metric, score.system, score.split, score.subset) for score in self.scores]
+        for score, own in zip(self.scores, known, strict=True):
+            if own == place and score.measure in measures:
                 return score
-        known = {" / ".join((s.metric, s.system, s.split, s.subset)) for s in self.scores}
-        raise UnknownNameError("score", " / ".join((metric, system, split, subset)), known)
+        raise UnknownNameError("score", " / ".join(place), set(map(" / ".join, known)))
 
     def measure_of(self, system: str) -> str:
         """The measure behind a system's headline scores."""

@@ -30,8 +30,14 @@ Placed = dict[tuple[str, str], Score]  # (system, subset)
 def summary(report: Report, split: str) -> Figure | None:
     """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader."""
     metric = headline_metric(report)
-    scores = {} if metric is None else _headline(report, split, metric)
-    if metric is None or not scores:
+    if metric is None:
+        return None
+    scores: Placed = {
+        (system, subset): score
+        for (system, where, subset, name), score in headline_scores(report).items()
+        if (where, name) == (split, metric.name) and finite(score.value)
+    }
+    if not scores:
         return None
     subsets = [subset for subset in ("in", "shifted") if any(key[1] == subset for key in scores)] or ["full"]
     names = _sorted(report, scores, subsets, metric)
@@ -112,14 +118,6 @@ def parts(report: Report, split: str) -> Figure | None:
         for panel in axes:
             panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     return figure
-
-
-def _headline(report: Report, split: str, metric: Metric) -> Placed:
-    return {
-        (system, subset): score
-        for (system, where, subset, name), score in headline_scores(report).items()
-        if (where, name) == (split, metric.name) and finite(score.value)
-    }
 
 
 def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) -> list[str]:

@@ -28,11 +28,7 @@ class Scale:
     limited: bool = True
 
 
-def _itself(values: Vector) -> Vector:
-    return values
-
-
-PLAIN = Scale("plain", _itself, np.ones_like, _itself)
+PLAIN = Scale("plain", lambda values: values, np.ones_like, lambda values: values)
 DIFFERENCE = replace(PLAIN, name="difference", limited=False)
 LOG = Scale("log", np.log, np.reciprocal, np.exp, least=0.0)
 

@@ -15,11 +15,11 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.metric import Metric
 from shiftbench.ranking import Index, Ranking
+from shiftbench.resampling.slopes import STRETCHES
 from shiftbench.resampling.statistic import product, summed
 from shiftbench.retention import Rule, error_area
 
 STEP = 1e-6  # relative to a sum, for numerical derivatives
-STRETCHES = 256  # of the ranks; derivatives are taken at their middles
 _BLOCK_VALUES = 1 << 18
 
 

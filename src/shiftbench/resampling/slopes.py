@@ -10,6 +10,8 @@ from shiftbench.check import Vector
 from shiftbench.ranking import Index
 from shiftbench.resampling.statistic import product, summed
 
+STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -29,9 +31,6 @@ class Draw:
     def mean(self) -> float:
         """The mean error."""
         return float(self.sums.sum() / self.n)
-
-
-STRETCHES = 256
 
 
 class Slopes:

@@ -6,7 +6,7 @@ import pytest
 
 from shiftbench.intake.sources import Source
 from shiftbench.intake.units import Doubts
-from shiftbench.tracks.power import consistency, partitions, ranges, reading, units
+from shiftbench.tracks.power import consistency, partitions, ranges, reading
 from shiftbench.tracks.power.units import KNOT
 from tests.tracks.power.made import records, set_to
 
@@ -176,7 +176,6 @@ def test_any_stretch_of_a_voyage_passes(months):
 def test_no_right_column_is_taken_for_one_in_another_unit():
     for seed in range(5):
         assert ranges.check_units(records(300, seed=seed), label="x") == Doubts()
-    assert units.of_slope(1.0) is None
 
 
 def test_the_wind_of_stormy_records_may_come_from_anywhere(frame):

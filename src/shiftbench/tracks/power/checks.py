@@ -19,7 +19,7 @@ from shiftbench.tracks.power.schema import (
     WAVE_HEIGHT,
     WIND_ACROSS,
 )
-from shiftbench.tracks.power.units import of_slope
+from shiftbench.tracks.power.units import MISTAKES
 
 DROP = "Correct or drop these rows."
 SIGNED = "Kept; it is unsigned in the official data: take its absolute value."
@@ -50,7 +50,8 @@ def check_clock(frame: pl.DataFrame, *, label: str) -> Doubts:
     if not len(off):
         return Doubts()
     slope = _slope(since, index)
-    if slope is not None and (found := of_slope(slope)) is not None:
+    found = next((entry for entry in MISTAKES["minutes"] if abs((slope or 0.0) * entry.factor - 1) < 1e-3), None)
+    if found is not None:
         return Doubts(
             columns=(
                 f"{label}: column {SINCE_DRY_DOCK!r}: expected minutes, one for each {TIME_ID!r}, found {slope:g} for "

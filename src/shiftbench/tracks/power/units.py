@@ -30,11 +30,6 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
 """The unit of a column → what it may be in instead."""
 
 
-def of_slope(slope: float) -> Mistake | None:
-    """The unit of a time that runs so many times as fast as one in minutes, to a thousandth; None if it is minutes."""
-    return next((entry for entry in MISTAKES["minutes"] if abs(slope * entry.factor - 1) < 1e-3), None)
-
-
 def base(unit: str) -> str:
     """The unit without what it is counted for: kn of kn/3min."""
     return unit.split("/")[0]

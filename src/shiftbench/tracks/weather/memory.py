@@ -16,19 +16,11 @@ COPIES = 3  # the table, the matrix of a method, and the method's own copy
 RESERVE = 500 * 2**20  # bytes for the interpreter and its libraries
 
 
-def needed(rows: int, *, columns: int = len(FEATURES)) -> int:
-    """The peak memory in bytes of a run on `rows` rows, with its working copies."""
-    return rows * columns * FEATURE_BYTES * COPIES + RESERVE
-
-
-def foresee(
-    data: int | str | os.PathLike[str], *, columns: int = len(FEATURES), memory: int | None = None
-) -> str | None:
+def foresee(data: int | str | os.PathLike[str], *, memory: int | None = None) -> str | None:
     """A sentence if a run on `data` does not fit into memory; None if it does, or if that is unknown.
 
     Args:
         data: a number of rows, a Parquet file, or a prepared folder, whose Parquet files are counted together.
-        columns: features that a model sees.
         memory: available bytes; `available()` if None.
 
     Raises:
@@ -36,13 +28,14 @@ def foresee(
     """
     rows = data if isinstance(data, int) else _rows(Path(data))
     memory = available() if memory is None else memory
-    need = needed(rows, columns=columns)
+    of_row = len(FEATURES) * FEATURE_BYTES * COPIES
+    need = rows * of_row + RESERVE
     if memory is None or need <= memory:
         return None
     return (
-        f"{rows:,} rows of {columns} features: expected to need about {need / 2**30:.1f} GiB of memory, found "
+        f"{rows:,} rows of {len(FEATURES)} features: expected to need about {need / 2**30:.1f} GiB of memory, found "
         f"{memory / 2**30:.1f} GiB available. Use a larger machine, or fewer rows: at most "
-        f"{max(0, memory - RESERVE) // (needed(1, columns=columns) - RESERVE):,} fit."
+        f"{max(0, memory - RESERVE) // of_row:,} fit."
     )
 
 

@@ -153,13 +153,17 @@ def test_both_methods_take_the_direction():
 
 def test_a_ship_and_sea_within_the_ranges_leave_nothing_to_say():
     sea = Sea(np.full(2, 2.0), np.full(2, 7.0), np.radians([45.0, -45.0]))
-    assert waves.validity(HULL, sea, [9.0, 10.0], draft_m=[12.0, 11.0], block_coefficient=[0.62, 0.6]) == ()
+    speed, draft, block = np.array([9.0, 10.0]), np.array([12.0, 11.0]), np.array([0.62, 0.6])
+    assert waves.validity(HULL, sea, speed, draft_m=draft, block_coefficient=block) == ()
+    block[1] = np.nan  # of a ship whose form is not known
+    assert waves.validity(HULL, sea, speed, draft_m=draft, block_coefficient=block) == ()
 
 
 def test_what_is_out_of_range_is_named_with_its_count_and_first_record():
     hull = replace(HULL, length_between_perpendiculars_m=380.0, beam_m=40.0)
     sea = Sea(np.array([2.0, 9.0]), np.array([7.0, 9.0]), np.array([0.0, 2.0]))
-    messages = waves.validity(hull, sea, [1.0, 9.0], draft_m=[12.0, 19.0], block_coefficient=[0.3, 0.6])
+    speed, draft, block = np.array([1.0, 9.0]), np.array([12.0, 19.0]), np.array([0.3, 0.6])
+    messages = waves.validity(hull, sea, speed, draft_m=draft, block_coefficient=block)
     assert messages == (
         "STAWAVE-2: length between perpendiculars in m: expected 75 to 350, found 380 at index 0 (2 of 2 records).",
         "STAWAVE-2: length over beam: expected 4 to 9, found 9.5 at index 0 (2 of 2 records).",

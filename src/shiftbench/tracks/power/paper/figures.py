@@ -72,13 +72,9 @@ def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Fi
     yield from drawing.retention(runs, shown=_shown)
     for metric in DEGRADED:
         for place, run in enumerate(runs, 1):
-            figure = _degradation(run, [table for table in made if _has_metric(table, metric)], metric)
+            figure = _degradation(run, [table for table in made if metric in (c.metric for c in table.columns)], metric)
             if figure is not None:
                 yield f"degradation_{metric}" + (f"_{place}" if len(runs) > 1 else ""), figure
-
-
-def _has_metric(table: Table, metric: str) -> bool:
-    return any(column.metric == metric for column in table.columns)
 
 
 def _cells(table: Table, metric: str, subset: str) -> dict[tuple[str, str], Cell]:

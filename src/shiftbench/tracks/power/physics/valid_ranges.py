@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from shiftbench.check import Flags, Vector
 from shiftbench.tracks.power.physics import calm_water, drafts, waves
 from shiftbench.tracks.power.physics.conditions import Conditions
 from shiftbench.tracks.power.physics.hydrostatics import Loading
+from shiftbench.tracks.power.physics.motion import Sea
 from shiftbench.tracks.power.physics.ship import Ship
-from shiftbench.tracks.power.physics.water import GRAVITY
 
 ANY = ": any of its ranges"  # ends the name of what holds for a method as a whole
 
@@ -27,24 +27,16 @@ def validity(ship: Ship, conditions: Conditions) -> list[str]:
         ArrayError: as `powering.shaft_power` does.
     """
     given = conditions.checked()
-    loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
-    speed = np.maximum(given.speed_through_water_m_s, 0)
-    unknown = {field.name: np.where(formless, np.nan, getattr(loading, field.name)) for field in fields(Loading)}
-    return [*calm_water.validity(ship, Loading(**unknown), speed), *_of_waves(ship, loading, given, formless)]
+    whole, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
 
+    def known(values: Vector) -> Vector:
+        return np.where(formless, np.nan, values)
 
-def _of_waves(ship: Ship, loading: Loading, given: Conditions, formless: Flags) -> tuple[str, ...]:
-    """Where waves leave their ranges; records [N] without a hull form count as inside, in still water."""
-    hull, sea = ship.hull, given.sea
-    calm = replace(sea, height_m=np.where(formless, 0, sea.height_m), angle_rad=np.where(formless, 0, sea.angle_rad))
-    inside = 0.2 * np.sqrt(GRAVITY * hull.length_between_perpendiculars_m)
-    return waves.validity(
-        hull,
-        calm,
-        np.where(formless, inside, np.maximum(given.speed_through_water_m_s, 0)),
-        draft_m=np.where(formless, hull.beam_m / 4, loading.draft_m),
-        block_coefficient=np.where(formless, 0.6, loading.block_coefficient),
-    )
+    loading = Loading(**{field.name: known(getattr(whole, field.name)) for field in fields(Loading)})
+    sea = Sea(known(given.wave_height_m), given.wave_period_s, known(given.wave_angle_rad))
+    speed, draft, block = np.maximum(given.speed_through_water_m_s, 0), loading.draft_m, loading.block_coefficient
+    of_waves = waves.validity(ship.hull, sea, known(speed), draft_m=draft, block_coefficient=block)
+    return [*calm_water.validity(ship, loading, speed), *of_waves]
 
 
 def outside(ship: Ship, conditions: Conditions, power_kw: Vector) -> dict[str, Flags]:

@@ -107,21 +107,15 @@ def quantities(
 
 
 def validity(hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_coefficient: Vector) -> tuple[str, ...]:
-    """What lies outside the ranges of the methods, in words, with how many records and the first; () if nothing.
+    """What lies outside the ranges of the methods, in words, with how many records and the first; NaN counts as inside.
 
     STAWAVE-2: 75 to 350 m, L/B 4 to 9, B/T 2.2 to 5.5, Froude numbers 0.1 to 0.3, block coefficients 0.39 to 0.9;
     STAWAVE-1: H <= 2.25 √(L/100); both: waves from within 45° of the bow.
-
-    Raises:
-        ArrayError: as `stawave2` does.
     """
-    height, _, angle, speed, draft, block = _checked(
-        sea, speed_m_s=speed_m_s, draft_m=draft_m, block_coefficient=block_coefficient
-    )
-    values = quantities(hull, speed, angle_rad=angle, draft_m=draft, block_coefficient=block)
+    values = quantities(hull, speed_m_s, angle_rad=sea.angle_rad, draft_m=draft_m, block_coefficient=block_coefficient)
     found = [(f"STAWAVE-2: {what}", values[what], *ends) for what, ends in RANGES.items()]
     highest = VALID_HEIGHT * np.sqrt(hull.length_between_perpendiculars_m / 100)
-    found.append(("STAWAVE-1: significant height in m", height, 0.0, highest))
+    found.append(("STAWAVE-1: significant height in m", sea.height_m, 0.0, highest))
     return tuple(message for what, given, low, high in found for message in _outside(what, given, low, high))
 
 

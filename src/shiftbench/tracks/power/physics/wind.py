@@ -33,58 +33,40 @@ def resistance(
     apparent_speed_m_s: Any,
     apparent_angle_rad: Any,
     *,
-    draft_m: Any = None,
-    speed_over_ground_m_s: Any = None,
+    draft_m: Any,
+    speed_over_ground_m_s: Any,
     density: float = AIR_DENSITY,
 ) -> Vector:
     """The wind's force against the motion in N [N], positive = it holds her back: ½ ρ C_AA(ψ) A_XV V².
 
+    Of it the resistance ½ ρ C_AA(0) A_XV V_G² of still air is taken off, as the standard does: Holtrop's correlation
+    allowance holds the still air already.
+
     apparent_angle_rad: ψ, between the heading and where the apparent wind comes from, 0 = from ahead, of either sign.
-    draft_m: amidships [N]; None is the draft of the topsides. A lighter ship shows more side and front.
-    speed_over_ground_m_s: where given [N], the resistance ½ ρ C_AA(0) A_XV V_G² of still air is taken off, as the
-    standard does; a resistance that holds the still air already (Holtrop's correlation allowance) wants this.
+    draft_m: amidships [N]. A lighter ship shows more side and front.
 
     Raises:
         ArrayError: naming all that is wrong with the arrays, and drafts that leave nothing above the water.
     """
-    optional = {"draft_m": draft_m, "speed_over_ground_m_s": speed_over_ground_m_s}
-    given = {name: values for name, values in optional.items() if values is not None}
-    speed, angle, *others = check.vectors(
+    speed, angle, draft, ground = check.vectors(
         nonnegative=("apparent_speed_m_s",),
-        positive=tuple(name for name in given if name == "draft_m"),
+        positive=("draft_m",),
         apparent_speed_m_s=apparent_speed_m_s,
         apparent_angle_rad=apparent_angle_rad,
-        **given,
+        draft_m=draft_m,
+        speed_over_ground_m_s=speed_over_ground_m_s,
     )
-    checked = dict(zip(given, others, strict=True))
-    windage = _windage(topsides, checked.get("draft_m"))
+    windage = _windage(topsides, draft)
     force = _coefficient(topsides, windage, angle) * speed * speed
-    if "speed_over_ground_m_s" in checked:
-        force -= _coefficient(topsides, windage, np.zeros(1)) * checked["speed_over_ground_m_s"] ** 2
+    force -= _coefficient(topsides, windage, np.zeros(1)) * ground**2
     return np.asarray(0.5 * density * windage.frontal * force)
 
 
-def coefficients(topsides: Topsides, apparent_angle_rad: Any, *, draft_m: Any = None) -> Vector:
-    """C_AA [N], the coefficient of the wind's force along the ship, positive = it holds her back.
-
-    apparent_angle_rad: as in `resistance` [N]. draft_m: amidships [N]; None is the draft of the topsides.
-
-    Raises:
-        ArrayError: as `resistance` does.
-    """
-    if draft_m is None:
-        (angle,) = check.vectors(apparent_angle_rad=apparent_angle_rad)
-        return _coefficient(topsides, _windage(topsides, None), angle)
-    angle, draft = check.vectors(positive=("draft_m",), apparent_angle_rad=apparent_angle_rad, draft_m=draft_m)
-    return _coefficient(topsides, _windage(topsides, draft), angle)
-
-
-def _windage(topsides: Topsides, draft: Vector | None) -> Windage:
+def _windage(topsides: Topsides, draft: Vector) -> Windage:
     """The topsides at another draft: a strip of hull as long as the ship and as broad rises out of the water.
 
-    The strip's own centre is amidships and half its height above the water. Arrays are [1] without a draft.
+    The strip's own centre is amidships and half its height above the water.
     """
-    draft = np.full(1, topsides.draft_m) if draft is None else draft
     rise = topsides.draft_m - draft
     strip = topsides.length_overall_m * rise
     lateral = topsides.lateral_area_m2 + strip

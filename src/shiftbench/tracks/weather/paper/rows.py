@@ -81,20 +81,19 @@ def of(reports: Iterable[Report]) -> list[Run]:
     return runs
 
 
-def printed(number: str, *, version: str = "full", task: str | None = None, dataset: str | None = None) -> pl.DataFrame:
+def printed(number: str, *, version: str = "full") -> pl.DataFrame:
     """The printed values of one weather table, such as "Table 9", as in `shiftbench.published.results`.
 
     Args:
         number: "Table 9".
         version: "v1" for the first version of the paper, "full" for the full paper (all its readings).
-        task, dataset: only those.
 
     Raises:
         UnknownNameError: if there is no such version, or no values of this table.
     """
     if version not in PAPERS:
         raise UnknownNameError("version of the paper", version, PAPERS)
-    return values(number, track=TRACK, paper=PAPERS[version], task=task, dataset=dataset)
+    return values(number, track=TRACK, paper=PAPERS[version])
 
 
 def turned(score: Score) -> Score:
