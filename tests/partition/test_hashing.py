@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench.errors import PartitionError
-from shiftbench.partition import hashing
+from shiftbench.partition import counting
 from shiftbench.partition.hashing import below, keyed_hash, smallest
 
 RANGE = 2**64
@@ -75,7 +75,7 @@ def test_numbers_of_every_length_have_the_hash_of_their_text() -> None:
 def test_slices_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pl.Series([f"{'x' * (number % 23)}{number}" for number in range(100)])
     whole = keyed_hash(texts, seed=3)
-    monkeypatch.setattr(hashing, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(counting, "ROWS_AT_ONCE", 7)
     assert np.array_equal(keyed_hash(texts, seed=3), whole)
 
 

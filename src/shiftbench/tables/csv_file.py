@@ -189,22 +189,6 @@ class _Faults:
     blank: list[int] = field(default_factory=list)  # records (from 0) that are blank lines, which is allowed
 
 
-class _Lines:
-    """Iterates over the lines of a text, counting quotes since the last call of `quotes`."""
-
-    def __init__(self, text: str) -> None:
-        self._lines, self._quotes = io.StringIO(text, newline=""), 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._quotes += line.count('"')
-            yield line
-
-    def quotes(self) -> int:
-        found, self._quotes = self._quotes, 0
-        return found
-
-
 def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
     """Read the file slowly, record by record."""
     data = raw[:]
@@ -212,11 +196,18 @@ def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _Faults(lines=[bad_text(file, data, error)])
-    faults, lines = _Faults(), _Lines(text)
-    reader = csv.reader(lines, delimiter=found.separator, strict=True)
+    faults, quotes = _Faults(), 0
+
+    def lines() -> Iterator[str]:
+        nonlocal quotes
+        for line in io.StringIO(text, newline=""):
+            quotes += line.count('"')
+            yield line
+
+    reader = csv.reader(lines(), delimiter=found.separator, strict=True)
     try:
         for number, record in enumerate(reader, start=-1):
-            line, quotes = f"{file}: line {reader.line_num:,}", lines.quotes()
+            line, odd, quotes = f"{file}: line {reader.line_num:,}", quotes % 2, 0  # of this record alone
             if not record:
                 faults.blank.append(number)
             elif len(record) != len(found.names):
@@ -224,7 +215,7 @@ def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
                     f"{line}: expected {len(found.names)} fields as in the header, found {len(record)}. "
                     f"Quote fields that hold {found.separator!r}."
                 )
-            elif quotes % 2:
+            elif odd:
                 faults.quotes.append(
                     f"{line}: expected quotes around whole fields, found one inside a field. "
                     "Double it and quote the field."

@@ -100,7 +100,8 @@ def _format(file: Path) -> str:
 def _held(file: Path) -> str:
     """The content of a file by its first bytes: a format, a compression, or else text."""
     if not file.is_file() and not files.irregular(file):
-        near = difflib.get_close_matches(file.name, _siblings(file), n=1)
+        beside = file.parent.iterdir() if file.parent.is_dir() else ()
+        near = difflib.get_close_matches(file.name, [entry.name for entry in beside], n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
         raise TableError(f"{file}: expected a file, found {'a folder' if file.is_dir() else 'none'}. {hint}")
     with problem.reading(file, "table"), file.open("rb") as opened:
@@ -108,10 +109,6 @@ def _held(file: Path) -> str:
     if not first:
         raise TableError(f"{file}: expected a table, found a file of 0 bytes. Was its writing cut off?")
     return next((name for magic, name in MAGIC.items() if first.startswith(magic)), "text")
-
-
-def _siblings(file: Path) -> list[str]:
-    return [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
 
 
 def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:

@@ -118,7 +118,9 @@ def _is_ours(path: Path, made_by: str) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     noted = _noted(_note(path))
-    return noted is not None and noted.made_by == made_by and any(each.holds(path) for each in noted.entries())
+    if noted is None or noted.made_by != made_by:
+        return False
+    return any(each.holds(path) for each in (noted.entry, noted.earlier) if each)
 
 
 def _is_unfinished(path: Path, made_by: str) -> bool:
@@ -145,10 +147,6 @@ class _Noted:
     entry: Entry
     unfinished: bool = False
     earlier: Entry | None = None
-
-    def entries(self) -> list[Entry]:
-        """The possible states of the file."""
-        return [self.entry, *([self.earlier] if self.earlier else [])]
 
     def write(self, note: Path) -> None:
         """Write the note, whole or not at all."""

@@ -91,8 +91,8 @@ def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
     frame = frame.cast(pl.Float64()).fill_nan(None).drop_nulls(POWER)
     problems, odd = Tally("row"), Tally("row")
     for name in frame.columns:
-        advice = "Correct or drop these rows."
-        problems.add(name, "finite numbers", advice, values=frame[name], bad=_infinite(frame[name]), line=1)
+        infinite, advice = frame[name].is_infinite().fill_null(False), "Correct or drop these rows."
+        problems.add(name, "finite numbers", advice, values=frame[name], bad=infinite, line=1)
     check_rows(frame, problems=problems, warnings=odd, line=1)
     doubts, clock = _doubts(frame, label=label, voyage=False)
     if said := [*problems.told(label), *doubts.columns, *clock.columns]:
@@ -121,10 +121,6 @@ def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: boo
         settled=known if settled else (),
     )
     return doubts, clock
-
-
-def _infinite(values: pl.Series) -> pl.Series:
-    return values.is_infinite().fill_null(False)
 
 
 def presumed(source: Source, data: str) -> str | None:
