@@ -41,15 +41,15 @@ METHODS = Registry(
         "column": "shiftbench.methods.column:METHOD",
     },
 )
-"""All methods by name; a track registers those that it brings."""
+"""All methods by name; tracks register their own."""
 
 
 def method(name: str) -> Method:
-    """The method of this name, or the one at `package.module:NAME`, whose name is then this; imported now.
+    """The method of this name, or the one at `package.module:NAME`, which then is its name; imported now.
 
     Raises:
-        UnknownNameError: if there is none of this name; the message names the nearest.
-        SettingsError: if there is none in that module, or it cannot be imported.
+        UnknownNameError: for an unknown name; the message suggests the closest one.
+        SettingsError: if the module has no such method, or cannot be imported.
     """
     if name in METHODS or not {".", ":"} & set(name):
         return METHODS[name]
@@ -57,12 +57,12 @@ def method(name: str) -> Method:
 
 
 def _elsewhere(name: str) -> Method:
-    """A method that is not registered: it is known by where it is."""
+    """A method that is not registered, identified by its location."""
     module, _, attribute = name.partition(":")
     attribute = attribute or "METHOD"
     try:
         found: Any = getattr(importlib.import_module(module), attribute, None)
-    except Exception as error:  # whatever somebody else's module does when it is imported
+    except Exception as error:  # importing other packages may raise anything
         raise SettingsError(
             f"method {name!r}: expected a module that can be imported, found {type(error).__name__}: {error}. Install "
             "its package, or name its folder in PYTHONPATH."
@@ -76,10 +76,10 @@ def _elsewhere(name: str) -> Method:
 
 
 def fitted(folder: str | os.PathLike[str]) -> Method:
-    """The method that was fitted into this folder. One that is not registered is imported from where it was.
+    """The method that was fitted into this folder. One that is not registered is imported from its recorded location.
 
     Raises:
-        SettingsError: if none was, or it cannot be imported.
+        SettingsError: if there is none, or it cannot be imported.
     """
     from shiftbench.methods import fitted_folder
 
@@ -92,7 +92,7 @@ def fitted(folder: str | os.PathLike[str]) -> Method:
 
 
 def target_of(folder: str | os.PathLike[str]) -> str | None:
-    """The target of the method that was fitted into this folder, where its record tells.
+    """The target of the method that was fitted into this folder, if its record has it.
 
     Raises:
         SettingsError: if none was fitted.
@@ -104,7 +104,7 @@ def target_of(folder: str | os.PathLike[str]) -> str | None:
 
 
 def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | None:
-    """Which rows of `frame` [N] the method fitted into `folder` has an answer for; see `Method.answered`."""
+    """A mask of the rows of `frame` [N] that the method fitted into `folder` answers; see `Method.answered`."""
     from shiftbench.methods import fitted_folder
 
     with fitted_folder.using(folder):

@@ -1,4 +1,4 @@
-"""Checkpoints, from which an interrupted training goes on; damage is noticed, and whose file it is."""
+"""Checkpoints for resuming an interrupted training; damaged and foreign files are detected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ State = dict[str, Any]
 Network = TypeVar("Network", bound=nn.Module)
 
 HASH_BYTES = 32
-# What torch and the unpickler within raise at content that is not what `pack` writes, though its hash is right.
+# Raised by torch and its unpickler for content that `pack` did not write, even if its hash is correct.
 UNREADABLE = (
     RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, EOFError, AssertionError,
     pickle.UnpicklingError, zipfile.BadZipFile, struct.error,
@@ -33,7 +33,7 @@ UNREADABLE = (
 
 
 def pack(state: Mapping[str, Any]) -> bytes:
-    """Tensors and plain values as bytes, after their SHA-256; equal states are equal bytes."""
+    """Tensors and plain values as bytes, preceded by their SHA-256; equal states give equal bytes."""
     buffer = io.BytesIO()
     torch.save(dict(state), buffer)
     content = buffer.getvalue()
@@ -41,7 +41,7 @@ def pack(state: Mapping[str, Any]) -> bytes:
 
 
 def unpack(packed: bytes) -> State | None:
-    """The state that `pack` was given, on the CPU; None if the bytes have changed. Runs no code from the file."""
+    """The packed state, on the CPU; None if the bytes have changed. Executes no code from the file."""
     content = packed[HASH_BYTES:]
     if hashlib.sha256(content).digest() != packed[:HASH_BYTES]:
         return None
@@ -81,13 +81,13 @@ def restore(net: Network, weights: Mapping[str, Any], *, where: Path) -> Network
 
 @dataclass
 class Checkpoint:
-    """Where the state of a training is kept, and when.
+    """The file of a training's state, and the interval between writes.
 
     Attributes:
-        path: of the file; it is replaced whole.
-        fit: what tells this training from any other, for instance a hash of its data and settings.
-        every_s: seconds between two writings, so that they cost little whatever a step takes. When the state was
-            written makes no difference to what is learnt.
+        path: of the file, which is replaced atomically.
+        fit: an identifier of this training, for instance a hash of its data and settings.
+        every_s: seconds between two writes, so that they cost little for any duration of a step. The times of writes
+            have no effect on the result.
     """
 
     path: Path
@@ -107,7 +107,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def load(self) -> State | None:
-        """The state as it was written; None if there is none, or (with a warning) a damaged one.
+        """The stored state; None if there is none, or (with a warning) a damaged one.
 
         Raises:
             SettingsError: if the file belongs to another training.
@@ -134,10 +134,10 @@ class Checkpoint:
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Whatever goes wrong in this block with the state that was loaded, as an error that names the file.
+        """Convert errors in this block from using the loaded state to an error that names the file.
 
         Raises:
-            SettingsError: if the state is not one of this training, though its hash and its name are right.
+            SettingsError: if the state does not fit this training, although its hash and its identifier are correct.
         """
         try:
             yield

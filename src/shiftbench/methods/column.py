@@ -1,9 +1,9 @@
-"""A column of the table as it stands, for instance a forecast made elsewhere: the baseline that no training made.
+"""A column of the table used unchanged, for instance an external forecast: a baseline without training.
 
 It has one member. A regression takes its constant variance from the residuals on train; a classification gives
 the column's label probability 1. A forecast in another unit can be converted: `scale` times the column plus `offset`.
-Where the column is empty there is no answer: runs neither score nor write what fills the gaps there (the training mean
-or majority, so that arrays are whole).
+Where the column is empty there is no answer: runs neither score nor write the values that fill the gaps (the training
+mean or majority, so that arrays are complete).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Settings(MethodSettings):
     """Settings of `column`.
 
     Attributes:
-        column: the column that is the answer.
-        scale: what its numbers are multiplied by, in a regression.
-        offset: what is then added, for instance -273.15 to a forecast in kelvin of a temperature in °C.
+        column: the column of answers.
+        scale: factor of its numbers, in a regression.
+        offset: added afterwards, for instance -273.15 to a forecast in kelvin of a temperature in °C.
     """
 
     column: str = ""
@@ -57,7 +57,7 @@ class Settings(MethodSettings):
 
 
 def prepare(job: Job) -> Prepared:
-    """How far the column is from the targets of train, and what fills its gaps.
+    """The variance of the column's residuals on train, and the values that fill its gaps.
 
     Raises:
         TableError: naming what is wrong with the targets or the column.
@@ -91,7 +91,7 @@ def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
 
 
 def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
-    """Where the column of `frame` has a value, [N].
+    """A mask [N] of the rows in which the column of `frame` has a value.
 
     Raises:
         TableError: if the column is missing or holds values that are no answer.
@@ -103,7 +103,7 @@ def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """Which column, how it was converted, and for how many rows of `frame` it has a value."""
+    """The column, its conversion, and the number of rows of `frame` with a value."""
     settings = Settings.from_dict(fitted.record["settings"])
     column, known = settings.column, int(np.count_nonzero(has_answer(frame, fitted)))
     gaps = f"; it has a value for {known:,} of {frame.height:,} records" if known < frame.height else ""

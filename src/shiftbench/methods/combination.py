@@ -1,5 +1,5 @@
-"""Several fitted methods as one mixture in which each weighs the same, like the CatBoost and FT-Transformer ensembles
-of Shifts together (Malinin et al. 2021, appendix C.5).
+"""Several fitted methods as one mixture with equal weights, such as the combined CatBoost and FT-Transformer ensembles
+of Shifts (Malinin et al. 2021, appendix C.5).
 
 The parts stay where they were fitted, in folders beside this one; only their names and the hashes of their records are
 noted, so that a part that was fitted anew is noticed.
@@ -30,10 +30,9 @@ class Settings(MethodSettings):
 
     Attributes:
         of: the folders of the parts: two or more names of folders beside that of the combination.
-        members: K, how many members of the mixture each part is, so that all parts weigh the same. A part with more
-            gives its first K; the number of a part with fewer must divide K, and each of its members counts
-            several times. If None, the most that any part has where the numbers of all others divide it, and the
-            fewest where not.
+        members: K, the number of members that each part contributes, so that all parts have equal weights. A part with
+            more contributes its first K; the number of a part with fewer must divide K, and each of its members counts
+            several times. If None, the largest number of any part if those of all others divide it, else the smallest.
     """
 
     of: tuple[str, ...] = ()
@@ -103,7 +102,7 @@ def combine(parts: Sequence[Gaussian | Categorical], settings: Settings) -> Gaus
 
 
 def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
-    """Which rows of `frame` [N] every part has an answer for."""
+    """A mask of the rows of `frame` [N] that every part answers."""
     everywhere = np.ones(frame.height, dtype=np.bool_)
     for name in fitted.record["settings"]["of"]:
         flags = methods.answered(frame, folder=folder_of(fitted.folder) / name)
@@ -112,7 +111,7 @@ def has_answer(frame: pl.DataFrame, fitted: Fitted) -> Flags:
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """The parts and how many of their members are used."""
+    """The parts and the numbers of their members that are used."""
     _require_parts(fitted)
     counts = {name: fitted.record["parts"][name]["members"] for name in fitted.record["settings"]["of"]}
     shown = ", ".join(f"{name} ({_share(count, fitted.record['each'])})" for name, count in counts.items())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """How the records of a table become what networks take."""
+    """Encodes the records of a table as inputs of networks."""
 
     def encode(self, frame: pl.DataFrame) -> npt.NDArray[np.float32]:
         """The records of a table [N, D]."""
@@ -46,10 +46,10 @@ class BatchedSettings(MethodSettings):
         members: M, the number of networks. One program trains all of them.
         batch: records of each member in a step.
         learning_rate: of Adam; the highest, if it falls.
-        cosine: let the learning rate fall to 0 along half a cosine over all steps that there may be.
+        cosine: whether the learning rate falls to 0 along half a cosine over the maximum number of steps.
         weight_decay: of AdamW; without it AdamW is Adam.
         epochs: the most times that a record is seen. All of dev_in validates after each, and at the end.
-        most_steps: the most steps, so that the cost has a bound however many records there are; None: no bound.
+        most_steps: the maximum number of steps, which bounds the cost for any number of records; None: no bound.
         patience: validations without a smaller mean absolute error, of the mean prediction, after which a member stops;
             its best weights are kept.
         seed: the members' own seeds follow from it; ensembles with different seeds share no member.
@@ -78,7 +78,7 @@ def batched(
     read_inputs: Callable[[Mapping[str, Any]], Inputs],
     describe: Callable[[pl.DataFrame, Fitted], str],
 ) -> Method:
-    """A method whose members `make` makes; `learn_inputs` learns from train how records are encoded.
+    """A method with members from `make`; `learn_inputs` fits the encoding of records to train.
 
     Killed at any moment and called again, a fit goes on from about a minute before. On a CPU one core is used; on a
     cluster the training is one job.
@@ -118,7 +118,7 @@ def prepare(job: Job, learn_inputs: Callable[[Job], Inputs]) -> Prepared:
     """Encode both partitions.
 
     Raises:
-        TableError: naming what is wrong with the targets or the features.
+        TableError: listing the problems of targets and features.
     """
     targets, inputs = encoded_targets(job), learn_inputs(job)
     data: Arrays = {}

@@ -29,7 +29,7 @@ def count(shapes: Shapes) -> int:
 def split(parameters: Tensor, shapes: Shapes) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """The weights [M, in, out] and the biases [M, out, 1] of every layer, as views of the parameters [M, P].
 
-    All in one tensor cost the optimiser one call; the weights of all layers stand first, then the biases.
+    In a single tensor they cost the optimiser one call; the weights of all layers come first, then the biases.
     """
     whole = (*shapes, *((outputs, 1) for _, outputs in shapes))
     parts = torch.split(parameters, [rows * columns for rows, columns in whole], dim=1)
@@ -39,12 +39,12 @@ def split(parameters: Tensor, shapes: Shapes) -> tuple[tuple[Tensor, ...], tuple
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn for a step.
+    """Random numbers of a step.
 
     Attributes:
         masks: for each hidden layer, factors of its outputs [M, out, B], or none.
-        shift: what is added to the parameters [M, P], or none.
-        signs: for each layer, the signs of each record's inputs and outputs that the shift is seen with, [M, in, B] and
+        shift: added to the parameters [M, P], or none.
+        signs: for each layer, the signs of each record's inputs and outputs applied to the shift, [M, in, B] and
             [M, out, B] (Wen et al., ICLR 2018, equation 4).
     """
 
@@ -59,7 +59,7 @@ def layers(inputs: Tensor, parameters: Tensor, shapes: Shapes, drawn: Drawn) -> 
 
 
 def softplus(values: Tensor) -> Tensor:
-    """log(1 + exp(x)), of x up to 80; what is beyond stays 80."""
+    """log(1 + exp(x)), limited to 80."""
     return cast(Tensor, _Softplus.apply(values))  # type: ignore[no-untyped-call]
 
 
@@ -127,7 +127,7 @@ class _Layers(torch.autograd.Function):
         of_weights, of_biases, of_shifts, of_shift_biases = [], [], [], []
         for layer in reversed(range(len(ctx.weights))):
             weight, sign = ctx.weights[layer], -1 if layer else 1
-            # What is popped frees its memory, which is used again while it is in the cache.
+            # Popping frees memory, which is reused while it is in the cache.
             of_weights.append(product(ctx.seen.pop(), gradient.mT, alpha=sign).flatten(1))
             of_biases.append(gradient.sum(dim=2))
             if layer:

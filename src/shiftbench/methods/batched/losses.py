@@ -15,12 +15,12 @@ SD_FLOOR = 1e-6
 
 
 def negative_log_likelihood(mean: Tensor, sd: Tensor, targets: Tensor) -> Tensor:
-    """Of normal distributions, without its constant: the mean over the last axis, [M] of [M, B]."""
+    """Negative log-likelihoods of normal distributions without constant: means over the last axis, [M] of [M, B]."""
     return cast(Tensor, _NegativeLogLikelihood.apply(mean, sd, targets))  # type: ignore[no-untyped-call]
 
 
 def output_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """The same of outputs [M, 2, B]: means, and what softplus and a floor of 1e-6 make deviations of."""
+    """The same for outputs [M, 2, B]: means, and inputs of softplus, with a floor of 1e-6, for standard deviations."""
     return cast(Tensor, _OutputLoss.apply(outputs, targets))  # type: ignore[no-untyped-call]
 
 

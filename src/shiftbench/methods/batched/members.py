@@ -26,8 +26,8 @@ from shiftbench.methods.training import Schedule
 
 Floats = npt.NDArray[np.float32]
 
-# Records in a block of a prediction, always as many (the last is filled up): the prediction for one then does not
-# depend on how many there are.
+# Records in a block of a prediction, always the same number (the last block is padded), so that a prediction does not
+# depend on the number of records.
 CPU_BLOCK, GPU_BLOCK = 1024, 1 << 16
 
 
@@ -37,7 +37,7 @@ def seeds(record: Mapping[str, Any]) -> list[int]:
 
 
 def schedule(settings: Mapping[str, Any], records: int) -> Schedule:
-    """How long to train on so many records, with a validation after each epoch."""
+    """The training schedule for a number of records, with a validation after each epoch."""
     batch = min(settings["batch"], records)
     per_epoch = math.ceil(records / batch)
     steps = min(settings["epochs"] * per_epoch, settings.get("most_steps", math.inf))
@@ -73,7 +73,7 @@ def absolute_error(model: nn.Module, numbers: Tensor, targets: Tensor) -> Tensor
 
 
 def train_missing(job: Job, arrays: Arrays, make: MakeNetwork) -> None:
-    """Train all members, unless all of them are whole in the folder of the fit.
+    """Train all members, unless all of them are complete in the folder of the fit.
 
     If one is missing or damaged all are trained: they take one program, whose time is about that of one member.
     """
@@ -82,7 +82,7 @@ def train_missing(job: Job, arrays: Arrays, make: MakeNetwork) -> None:
     validations = math.ceil(steps.steps / steps.validate_every)
     saved = Checkpoint(job.folder / "member_all.ckpt", f"{kept.fit} all members")
     if not kept.missing(members):
-        saved.remove()  # of a process that was killed between its last two acts
+        saved.remove()  # left by a process that was killed between its last two steps
         if job.progress:
             job.progress(validations, validations, f"{members} members were trained before")
         return
@@ -92,7 +92,7 @@ def train_missing(job: Job, arrays: Arrays, make: MakeNetwork) -> None:
 
     def progress(step: int, _most: int, message: str) -> None:
         done = math.ceil(step / steps.validate_every)
-        if job.progress and done < validations:  # the last one is reported when all files are written
+        if job.progress and done < validations:  # the last one is reported after all files are written
             job.progress(done, validations, message)
 
     with one_thread():
@@ -112,7 +112,7 @@ def load(folder: Path, record: Mapping[str, Any], make: MakeNetwork) -> Batched:
     """The trained members of a fit, on the CPU.
 
     Raises:
-        SettingsError: if members are missing or damaged, or a file holds no weights.
+        SettingsError: if members are missing or damaged, or a file does not hold weights.
     """
     kept = member_files.weights(folder)
     kept.require(record["settings"]["members"])
@@ -125,7 +125,7 @@ def load(folder: Path, record: Mapping[str, Any], make: MakeNetwork) -> Batched:
 def predict(net: Batched, fitted: Fitted, numbers: Floats) -> Gaussian | Categorical:
     """The predictions for records [N, D], in the unit of the target: [M·draws, N], draw by draw of each member.
 
-    Neither the number of cores nor the other records make a difference on a CPU.
+    On a CPU they depend neither on the number of cores nor on other records.
     """
     place, draws = training.device(), fitted.record["settings"].get("draws", 1)
     size = GPU_BLOCK if place.type == "cuda" else CPU_BLOCK

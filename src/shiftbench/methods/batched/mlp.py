@@ -5,7 +5,7 @@ by its negative log-likelihood and stopped early on dev_in. All members train as
 products, on one core of a CPU or on a GPU, as if each were trained alone. A folder holds `settings.json`, and for each
 member its weights and, written last, a file with their hash.
 
-mlp: networks that differ by seed only.
+mlp: networks that differ only by seed.
 
 mlp_dropout: dropout is on when they predict too (Gal and Ghahramani, ICML 2016). Each draw of a member is one function:
 its masks are the same for all records, so the prediction for one depends on no other. Each record alone sees draws that
@@ -49,11 +49,11 @@ def _divisors(name: str, value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Settings(BatchedSettings):
-    """Settings of `mlp` beside those of all networks trained together; the defaults are the published ones.
+    """Settings of `mlp` in addition to those of all batched networks; the defaults are the published ones.
 
     Attributes:
         hidden: widths of the hidden layers.
-        scales: for columns that are not to be standardised: what they are divided by.
+        scales: divisors of columns that are not standardised.
     """
 
     hidden: tuple[int, ...] = checked((50, 20), _widths)
@@ -62,11 +62,11 @@ class Settings(BatchedSettings):
 
 @dataclass(frozen=True)
 class DropoutSettings(Settings):
-    """Settings of `mlp_dropout` beside those of `mlp`.
+    """Settings of `mlp_dropout` in addition to those of `mlp`.
 
     Attributes:
-        dropout: of the outputs of every hidden layer.
-        draws: how many functions of each member are drawn to predict.
+        dropout: rate for the outputs of every hidden layer.
+        draws: the number of functions drawn from each member for predictions.
     """
 
     dropout: float = positive(0.005, 0.9)
@@ -75,11 +75,11 @@ class DropoutSettings(Settings):
 
 @dataclass(frozen=True)
 class FlipoutSettings(Settings):
-    """Settings of `mlp_flipout` beside those of `mlp`.
+    """Settings of `mlp_flipout` in addition to those of `mlp`.
 
     Attributes:
         prior_sd: standard deviation of the prior of every weight and bias; its mean is 0.
-        draws: how many functions of each member are drawn to predict.
+        draws: the number of functions drawn from each member for predictions.
     """
 
     prior_sd: float = positive(1.0, 1e6)

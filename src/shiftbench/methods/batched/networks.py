@@ -26,13 +26,13 @@ Function = Callable[[Tensor], Tensor]
 MakeNetwork = Callable[[Mapping[str, Any], Sequence[int]], "Batched"]
 """(record of a fit, a seed for each member) → the untrained members."""
 
-POSTERIOR_RHO = -3.0  # softplus of it, 0.05, is what deviations of weights begin with
-POWERS = (1 << torch.arange(32))[:, None].to(torch.int32)  # a product with one shifts by so many bits, in less time
+POSTERIOR_RHO = -3.0  # its softplus, 0.05, is the initial standard deviation of weights
+POWERS = (1 << torch.arange(32))[:, None].to(torch.int32)  # multiplication by one is a faster bit shift
 ONE = 0x3F800000  # the bits of 1.0 as a float32
 
 
 class Batched(nn.Module):
-    """M members in one module: what training, validation and prediction need of them."""
+    """M members in one module: the interface for training, validation and prediction."""
 
     @abstractmethod
     def losses(self, inputs: Tensor, targets: Tensor, step: int) -> Tensor:
@@ -40,7 +40,7 @@ class Batched(nn.Module):
 
     @abstractmethod
     def mean(self, inputs: Tensor) -> Tensor:
-        """The mean prediction [M, B] for the same records [B, D], without a gradient; nothing is drawn."""
+        """The mean prediction [M, B] for the same records [B, D], without a gradient or random draws."""
 
     @abstractmethod
     def functions(self, draws: int) -> Iterator[Function]:
@@ -72,7 +72,7 @@ class Plain(Batched):
             yield Frozen(*split(drawn, self.shapes))
 
     def _drawn(self, batch: int, step: int) -> Drawn:
-        """What is drawn for the records of a step."""
+        """The random numbers for the records of a step."""
         return Drawn()
 
     def _draw(self, weights: Tensor, seed: int) -> Tensor:

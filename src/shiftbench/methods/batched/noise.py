@@ -1,4 +1,4 @@
-"""Random numbers for M members that train side by side: each member's follow from its own seed and the step alone."""
+"""Random numbers for M members that train together: each member's depend only on its own seed and the step."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BLOCK_STEPS = 512  # and not more steps than this at a time
 class Noise:
     """Random numbers [M, …] for every step; the members' seeds are [M], and `shape` is that for one member.
 
-    A member trained alone is given the same numbers, and so is a training that was cut off, at whatever step, or runs
-    on another device. `stream` tells apart what is drawn from the same seeds.
+    A member trained alone gets the same numbers, as does a training that was interrupted at any step, or that runs on
+    another device. `stream` distinguishes independent draws from the same seeds.
     """
 
     def __init__(self, draw: Draw, shape: Sequence[int], *, seeds: Sequence[int], stream: int) -> None:
@@ -49,7 +49,7 @@ class Dropped:
         self.shape, self.rate, self.seeds, self.stream = (len(seeds), *shape), rate, seeds, stream
         self.size = math.prod(shape)
         self.steps = min(max(1, BLOCK_MASKS // self.size), BLOCK_STEPS)
-        self.zeros: tuple[Tensor, ...] = ()  # where they are, for each step of a block
+        self.zeros: tuple[Tensor, ...] = ()  # positions of zeros for each step of a block
         self.block = -1
 
     def at(self, step: int, device: torch.device) -> Tensor:
@@ -112,9 +112,9 @@ def dropout_masks(generator: np.random.Generator, shape: tuple[int, ...], rate: 
 
 
 def dropped(generator: np.random.Generator, size: int, rate: float) -> npt.NDArray[np.int64]:
-    """Which of so many numbers are dropped, each by itself with probability `rate`; in order.
+    """The positions of dropped numbers out of `size`, each dropped independently with probability `rate`; in order.
 
-    Only these are drawn: the distances from one to the next are geometric.
+    Only these are drawn: the distances between them are geometric.
     """
     expected = int(size * rate + 6 * math.sqrt(size * rate)) + 8
     ends = np.zeros(1, np.int64)
@@ -125,5 +125,5 @@ def dropped(generator: np.random.Generator, size: int, rate: float) -> npt.NDArr
 
 
 def derived(seed: int, *path: int) -> int:
-    """A seed that follows from another one and a path, and is unlike those of other paths."""
+    """A seed derived from another one and a path, distinct from those of other paths."""
     return int(np.random.SeedSequence([seed, *path]).generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""Tables as plain networks take them, learnt from train: z-scores, missing values marked, categories as 0 and 1."""
+"""Encoding of tables for plain networks, fitted to train: z-scores, flags of missing values, category indicators."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from shiftbench.features import Features, Inputs
 
 Floats = npt.NDArray[np.float32]
 
-FEWEST = 5  # records that a category needs in train to have a column of its own
+FEWEST = 5  # records of a category in train for an indicator column of its own
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """How the columns of `features` become D numbers.
+    """The encoding of the columns of `features` as D numbers.
 
-    A number x becomes (x − center)·factor. A missing one becomes the mean of train, with a flag 1 of its own in columns
-    where train lacks some. A category has a column where train has it at least five times; others have none.
+    A number x becomes (x − center)·factor. A missing one becomes the mean of train, with a flag of 1 in columns with
+    missing values in train. A category has an indicator column if train has it at least five times.
 
     Attributes:
         features: the columns.

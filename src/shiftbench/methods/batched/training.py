@@ -1,4 +1,4 @@
-"""The training of M members at once: one program, as if each were trained alone.
+"""Training of M members together: one program, with the results of training each alone.
 
 Every member has its own order of records, its own noise, validations, best weights and patience. All parameters of the
 model are batched, [M, …], so that the gradient of the sum of the M losses is, row by row, that of each.
@@ -22,13 +22,12 @@ from shiftbench.methods.training import Run, Schedule, Trained, history_entry, n
 
 @dataclass(frozen=True)
 class BatchedObjective:
-    """What M members are to minimise.
+    """The objective of M members.
 
     Attributes:
-        records: N, how many there are to learn from.
+        records: N, the number of training records.
         losses: of a model on the records at positions [M, B] at a step, counted from 0: [M].
-        validate: how well each member does on other records: [M], the lower the better. Called in evaluation mode
-            without gradients.
+        validate: validation scores [M], lower is better. Called in evaluation mode without gradients.
     """
 
     records: int
@@ -48,13 +47,13 @@ def train_batched(
 ) -> tuple[Trained, ...]:
     """Train the M members of `model` in place; see `training.train`.
 
-    Each ends with its weights of its best validation. One that has run out of patience is not validated again: the
-    program computes it on until all have, but its best weights stay. The order of a member's records follows from its
-    seed in `seeds` [M]; `schedule.seed` makes no difference.
+    Each member ends with the weights of its best validation. One that has run out of patience is not validated again:
+    it is computed until all have, but its best weights are kept. The order of a member's records depends on its seed
+    in `seeds` [M]; `schedule.seed` is ignored.
 
     Raises:
-        ShiftbenchError: if a loss is not finite of a member that is still trained.
-        SettingsError: if the checkpoint is another training's.
+        ShiftbenchError: if the loss of a member that is still trained is not finite.
+        SettingsError: if the checkpoint belongs to another training.
     """
     place = torch.device(device)
     with kept_random(place):

@@ -1,4 +1,4 @@
-"""One factor for the variances of an ensemble, found on records that no member has learnt from."""
+"""One factor for the variances of an ensemble, fitted to records on which no member was trained."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shiftbench.metrics import regression
 
 FILE = "calibration.json"
 LARGEST = 1e4  # factor; its inverse is the smallest
-STEPS = 30  # of the search, each of which leaves 0.618 of the interval
-MOST_RECORDS = 100_000  # the first ones; more would hardly move the factor
+STEPS = 30  # of the search, each of which reduces the interval to 0.618
+MOST_RECORDS = 100_000  # the first ones; more would hardly change the factor
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def factor(targets: Vector, ensemble: Gaussian) -> float:
-    """What the variances [M, N] are to be multiplied by, so that the targets [N] are likeliest under the mixture.
+    """The factor of the variances [M, N] that maximises the likelihood of the targets [N] under the mixture.
 
     By golden-section search (Kiefer, Proc. AMS 4, 1953) on the logarithm, from 1e-4 to 1e4.
     """

@@ -1,4 +1,4 @@
-"""An ensemble of CatBoost models, each stopped on a fold of train that it has not learnt from.
+"""An ensemble of CatBoost models, each stopped on a fold of train that it was not trained on.
 
 Member m of M learns from all folds of train but one and is stopped on that one; where clusters are named, no fold cuts
 one. Regression: a member's mean comes from a model with the loss RMSE, its variance from another one with the loss
@@ -33,7 +33,7 @@ from shiftbench.methods.contract import Fitted, Job
 from shiftbench.methods.member_files import Arrays, span
 from shiftbench.methods.settings import checked, column_names, positive, switch, whole_number
 
-FEWEST_FEATURES = 4  # that a level of a tree may choose from
+FEWEST_FEATURES = 4  # minimum number that a level of a tree chooses from
 INPUTS_OF_A_DATE = 3
 MEAN_AND_VARIANCE = ("RMSE", "RMSEWithUncertainty")
 
@@ -43,13 +43,13 @@ class Settings(BoostingSettings):
     """Settings of `boosting`; the defaults were chosen on public tables, see docs/findings/public-tables.md.
 
     Attributes:
-        feature_share: of the features, drawn anew at each level of each tree: what the level may choose from, but at
-            least four. Models that must use many features are hurt less where one of them is wrong.
-        folds: into how many train is divided; with more members than folds, each is used several times.
+        feature_share: of the features, drawn anew at each level of each tree, that the level may choose from, at least
+            four. Models that must use many features are hurt less if one of them is wrong.
+        folds: the number of folds of train; with more members than folds, each is used several times.
         clusters: columns that name families of records; no fold cuts one. In a run, unless named, those of the run; but
             none if most records of eval_in have their family in train, since folds are to be to train what eval_in is.
-        gpu: train on a GPU, one model after the other, with all features. Its sums have no fixed order: the models
-            are other ones than on a CPU, and not the same ones twice.
+        gpu: train on a GPU, one model after the other, with all features. Its sums have no fixed order, so models
+            differ from those on a CPU, and from run to run.
     """
 
     feature_share: float = positive(0.25, 1)
@@ -81,12 +81,12 @@ def options(settings: Settings, features: Features) -> dict[str, Any]:
 
 
 def inputs(features: Features) -> int:
-    """How many features the models see: a date is several."""
+    """The number of features that the models see: a date is several."""
     return len(features.numeric) + len(features.categorical) + INPUTS_OF_A_DATE * len(features.dates)
 
 
 def calibrate(job: Job) -> None:
-    """Find the factor of the variances on dev_in, unless it is there."""
+    """Fit the factor of the variances to dev_in, unless it exists."""
     if job.settings.task == "regression" and calibration.read(job.folder) is None:
         uncalibrated = _predicted(job.dev, Fitted(job.folder, fitted_folder.read(job.folder), job.cores), 1.0)
         assert isinstance(uncalibrated, Gaussian)

@@ -1,4 +1,4 @@
-"""What the CatBoost methods share: their settings, from tables to a folder of trained models, and to an ensemble."""
+"""Shared parts of the CatBoost methods: settings, training from tables into a folder of models, and prediction."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from shiftbench.methods.progress import TrainingProgress
 from shiftbench.methods.settings import MethodSettings, positive, seed_number, whole_number
 from shiftbench.methods.target_encoding import PredictionArrays, encoded_targets
 
-BLOCK_ROWS = 1 << 19  # rows that are predicted at a time; with fewer, the calls themselves cost time
-MOST_LEFT = 0.25  # of what can be learnt, after which it is doubtful that trees were enough
+BLOCK_ROWS = 1 << 19  # rows predicted at a time; smaller blocks cost time for calls
+MOST_LEFT = 0.25  # unlearnt share above which the number of trees is suspicious
 
 Outputs = npt.NDArray[np.float64]
 
@@ -36,11 +36,11 @@ class BoostingSettings(MethodSettings):
 
     Attributes:
         members: M, the number of members.
-        iterations: the most trees a model may have.
+        iterations: the maximum number of trees of a model.
         depth: of each tree.
         learning_rate: the weight of each tree.
-        early_stopping: trees without gain, on the records that stop the training, after which a model stops growing;
-            the best ones are kept.
+        early_stopping: trees without gain, on the validation records, after which training stops; the best ones are
+            kept.
         seed: the models' own seeds follow from it; ensembles with different seeds share no model.
     """
 
@@ -124,7 +124,7 @@ def prepare(job: Job, plan: Plan) -> Prepared:
 
 
 def train_missing(job: Job, data: Arrays) -> None:
-    """Train the models that are not whole in the folder of the fit, each on one core, side by side."""
+    """Train the models that are not complete in the folder of the fit, each on one core, in parallel."""
     record, kept = fitted_folder.read(job.folder), model.files_in(job.folder)
     progress = TrainingProgress(
         kept, record["models"], steps=job.settings.iterations, progress=job.progress,
@@ -168,7 +168,7 @@ def ensemble(
 
 
 def outputs_of_models(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
-    """The prediction where each model is a member by itself."""
+    """The prediction with each model as a member."""
     models = model.load(fitted.folder, fitted.record["models"])
     kind = "RMSEWithUncertainty" if fitted.record["classes"] is None else "Probability"
 
@@ -181,8 +181,8 @@ def outputs_of_models(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categor
 def caution(fitted: Fitted) -> str:
     """A sentence if most models of a fit ended their training too early or at the limit of their trees, or "".
 
-    With learning rate r each tree takes up the share r of what is left to be learnt; so after T trees at least
-    (1 - r)^T of it is left, whatever the trees find. Where that is over a quarter, the models have hardly begun.
+    With learning rate r each tree learns at most the share r of the remainder; so after T trees at least (1 - r)^T is
+    left, whatever the trees find. If that is over a quarter, training has hardly begun.
     """
     record, settings = fitted.record, fitted.record["settings"]
     trees = model.trees(fitted.folder, record["models"])[: record["models"] // len(record["losses"])]
@@ -206,7 +206,7 @@ def caution(fitted: Fitted) -> str:
 
 
 def arrays(inputs: Inputs, part: str) -> Arrays:
-    """Inputs as named arrays; each text column as codes [N] and the texts they stand for."""
+    """Inputs as named arrays; each text column as codes [N] and their texts."""
     found: Arrays = {
         f"{part}_numeric": inputs.numeric,
         f"{part}_numeric_names": np.array(inputs.numeric_names, dtype=str),
