@@ -1,6 +1,6 @@
-"""Work in many pieces, done by this process, by others, by a Ray cluster or by the tasks of a Slurm array.
+"""Runs work in many items: in this process, in others, on a Ray cluster or in the tasks of a Slurm array.
 
-A piece of work leaves its result in a file of its own, so that all ways give the same, and what is done stays done.
+Each item writes its result to a file of its own, so that all executors give the same, and finished items are kept.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def using(executor: Executor) -> Iterator[None]:
 
 
 def current() -> Executor:
-    """The executor of the innermost `using`; processes of this machine where there is none."""
+    """The executor of the innermost `using`; by default processes of this machine."""
     return _CURRENT.get()
 
 
 def require_shared(executor: Executor, folders: Sequence[Path]) -> None:
-    """Check that an executor is there, and that its workers run this package and see the folders.
+    """Check that an executor is available, and that its workers run this package and see the folders.
 
     The first folder is written to. Nothing is done.
 
@@ -71,18 +71,18 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     ended: Callable[[int], None] | None = None,
 ) -> None:
-    """Do all items of a job. Those that fail for their input's sake keep no other from being done.
+    """Do all items of a job. Items with invalid input do not prevent others from being done.
 
     Args:
-        job: the work; every item leaves its result in files.
-        executor: where it is done.
-        progress: told how many items are done, and how many there are.
-        ended: told the number of each item that was done without a problem.
+        job: the work; every item writes its result to files.
+        executor: where the items run.
+        progress: called with the numbers of finished and of all items.
+        ended: called with the number of each item that was done without a problem.
 
     Raises:
         ShiftbenchError: with the problems of all items; at once if a worker dies or an item fails for another reason.
         MissingExtraError: if an item or the executor lacks a library.
-        SettingsError: if the executor is not there, or its workers lack what the job needs.
+        SettingsError: if the executor is not available, or its workers lack what the job needs.
     """
     problems: dict[int, tuple[str, ...]] = {}
     if not job.items:

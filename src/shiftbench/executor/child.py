@@ -50,7 +50,7 @@ class Child:
 
     @property
     def replies(self) -> IO[str]:
-        """Its lines as they come; the last one may be cut off."""
+        """Its lines as they arrive; the last one may be cut off."""
         return _open(self.process.stdout)
 
     def obituary(self) -> str:
@@ -61,7 +61,7 @@ class Child:
         return f"{how}{'; ' * bool(last)}{last}"
 
     def said(self) -> str:
-        """What it printed as errors."""
+        """Its output on stderr."""
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
 
@@ -71,7 +71,7 @@ class Child:
         self.process.wait()
 
     def close(self) -> None:
-        """Close its streams, which nobody may be reading any more."""
+        """Close its streams, which may no longer have a reader."""
         for stream in (self.process.stdin, self.process.stdout):
             with suppress(OSError):
                 _open(stream).close()
@@ -97,7 +97,7 @@ def serve(work: Callable[[Any, Tell], object]) -> NoReturn:
     given = queue.SimpleQueue[Any]()
     threading.Thread(target=_listen, args=(given,), daemon=True).start()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
-        os.dup2(2, 1)  # what a library prints is no reply
+        os.dup2(2, 1)  # output of libraries must not be mistaken for replies
 
         def tell(value: object) -> None:
             replies.write(json.dumps(value) + "\n")

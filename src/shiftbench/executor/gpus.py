@@ -1,4 +1,4 @@
-"""Which GPUs of this machine a process sees."""
+"""The GPUs of this machine that a process sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def environment(count: int, place: int) -> dict[str, str]:
     """Shows the process at this place its own `count` GPUs, in turn; with 0 it sees what this process sees.
 
     Raises:
-        SettingsError: if there are not so many.
+        SettingsError: if there are fewer.
     """
     if not count:
         return {}

@@ -1,4 +1,4 @@
-"""What is to be done, as plain text that every process understands, and what becomes of an item."""
+"""The description of a job, as plain text that can be sent to any process, and replies for its items."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from importlib import import_module
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
 
 JOB = "job.json"  # a job for the tasks of a Slurm array
-REPLY = "reply-{}.json"  # what became of an item of it
-# Items are done side by side, so each of them keeps to one thread.
+REPLY = "reply-{}.json"  # the reply for one of its items
+# Items run in parallel, so each of them uses one thread.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS", "OPENCV_FOR_THREADS_NUM"), "1"
 )
 
 
 NAMES = ("serial", "processes", "ray", "slurm")
-LOCAL = "local"  # the address of a cluster that is made for a job alone
-ELSEWHERE = ("ray", "slurm")  # whose workers may be on other machines
+LOCAL = "local"  # the address of a cluster that is started for one job
+ELSEWHERE = ("ray", "slurm")  # executors whose workers may be on other machines
 
 
 @dataclass(frozen=True)
 class Executor:
-    """Where the items of a job are done.
+    """Where the items of a job run.
 
     Attributes:
         name: one of `NAMES`.
-        workers: how many items at a time; None for one on each core, or for all that a cluster has.
-        gpus: how many GPUs each item has to itself; with 0, items see the GPUs that the executor shows them.
+        workers: the number of items at a time; None for one on each core, or for all that a cluster has.
+        gpus: the number of GPUs reserved for each item; with 0, items see the GPUs that the executor shows them.
         address: of a Ray cluster, HOST:PORT, or "local" for one that is made for the job alone; if None, that of
             RAY_ADDRESS or one started on this machine, else "local".
 
@@ -75,7 +75,7 @@ class Executor:
 class Job:
     """Items 0 … `items` − 1 of the work `work`, "module:function", called with `argument` and an item's number.
 
-    The function returns nothing: it leaves its result in files, whole or not at all, and skips what is there already.
+    The function returns nothing: it writes its result to files, whole or not at all, and skips finished results.
     `shared` are folders that all workers must see; the first can be written to.
 
     Raises:
@@ -95,7 +95,7 @@ class Job:
             raise SettingsError(f"items: expected a whole number from 0 on, found {self.items!r}.")
 
     def done(self, number: int) -> Reply:
-        """Do one item here. Whatever goes wrong is in the reply."""
+        """Do one item in this process. All errors are in the reply."""
         module, _, function = self.work.partition(":")
         try:
             getattr(import_module(module), function)(self.argument, number)
@@ -110,7 +110,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of an item: `problems` of its input; `fatal` says if they are not its input's ("extra", "failure").
+    """The outcome of an item: `problems` of its input; `fatal` if they have another cause ("extra", "failure").
 
     "extra": a library is missing; "failure": anything else, such as a full disk or a process that died.
     """
@@ -126,7 +126,7 @@ def cores() -> int:
 
 
 def require_count(name: str, value: int | None) -> None:
-    """Make sure that a setting is None or a whole number from 1 on.
+    """Check that a setting is None or a whole number from 1 on.
 
     Raises:
         SettingsError: if it is not.

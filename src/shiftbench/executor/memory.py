@@ -1,4 +1,4 @@
-"""How much memory can be had, so that what will not fit is told before anything is begun."""
+"""Available memory, so that what does not fit is refused before any work."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def available() -> int | None:
-    """Bytes of memory that can be had: what the machine, or a container's limit, leaves; None where neither tells."""
+    """Available memory in bytes: the rest of the machine's, or of a container's limit; None if unknown."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
     return min(found) if found else None
 
 
 def require(size: int, *, what: str) -> None:
-    """Make sure that there is memory for so many bytes; where the system does not say, that is left open.
+    """Check that `size` bytes of memory are available; passes if that is unknown.
 
     Raises:
-        SettingsError: if there is not; `what` was asked for.
+        SettingsError: if they are not; `what` names the request.
     """
     free = available()
     if free is not None and size > free:
@@ -40,7 +40,7 @@ def _meminfo() -> int | None:
 
 
 def _cgroup() -> int | None:
-    """What the limit of a container (cgroup version 2) leaves; None where there is no limit."""
+    """The rest of a container's memory limit (cgroup version 2); None without a limit."""
     try:
         limit, used = ((CGROUP / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
         return None if limit == "max" else max(0, int(limit) - int(used))

@@ -1,4 +1,4 @@
-"""What a node of a cluster sees. Sent there as code: it needs nothing but the standard library."""
+"""Probes a node of a cluster. Sent there as code, so it needs only the standard library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def look(folders: list[str], mark: str) -> dict[str, object]:
         import shiftbench
 
         version = shiftbench.__version__
-    except Exception as error:  # whatever keeps it from being imported
+    except Exception as error:  # any reason why it cannot be imported
         version = f"none ({type(error).__name__}: {error})"
     missing = [
         folder

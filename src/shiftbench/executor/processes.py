@@ -1,4 +1,4 @@
-"""Items side by side in processes of their own, which end when this one ends."""
+"""Runs items in parallel in child processes, which end when this one ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lead(worker: _Worker, waiting: deque[int], found: queue.SimpleQueue[Reply])
 
 
 def environment() -> dict[str, str]:
-    """What a worker is started with: it finds the modules that this process finds, and has one thread."""
+    """The environment of a worker: the same module search path, and one thread."""
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": search_path()}
 
 

@@ -1,6 +1,6 @@
-"""Items in a Ray cluster, one on this machine or one that is there already. Results go to files, not through Ray.
+"""Runs items in a Ray cluster, started here or existing. Results go to files, not through Ray.
 
-Ray runs in a process of its own: what its daemons print stays off the terminal, and one that hangs can be ended. That
+Ray runs in a child process, so that output of its daemons stays off the terminal, and a hanging one can be killed. That
 process stays for all jobs of a block `connected`, since joining a cluster and starting Python there takes seconds.
 """
 
@@ -22,8 +22,8 @@ from shiftbench.executor.child import Child
 from shiftbench.executor.job import LOCAL, ONE_THREAD, Executor, Job, Reply
 
 DRIVER = "shiftbench.executor.ray_driver"
-REACHED = 5.0  # seconds in which a cluster takes a connection
-JOINED = 30.0  # seconds in which it lets us in
+REACHED = 5.0  # seconds in which a cluster must accept a connection
+JOINED = 30.0  # seconds in which it must let us join
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", **ONE_THREAD}
 REMEDY = "Start it with `ray start --head`, or name the address that this printed with --executor ray=HOST:PORT."
 
@@ -105,7 +105,7 @@ def require_reachable(address: str) -> None:
     """Check that something at the address takes connections: Ray itself would wait for minutes.
 
     Raises:
-        SettingsError: if nothing does.
+        SettingsError: if it does not.
     """
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:

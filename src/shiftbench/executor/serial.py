@@ -1,4 +1,4 @@
-"""One item after another, in this process."""
+"""Runs items one after another in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Slurm array: a script whose tasks share the items of a job among them, submitted by people or by `replies`."""
+"""A Slurm array: a script whose tasks divide the items of a job among them, submitted by users or by `replies`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.executor.job import JOB, ONE_THREAD, REPLY, Executor, Job, Reply, require_count
 
-MOST_TASKS = 1000  # Slurm takes no more in one array unless its MaxArraySize was raised
+MOST_TASKS = 1000  # Slurm's default limit of an array (MaxArraySize)
 SCRIPT = "array.sh"
 SUBMITTED = "submitted"  # what sbatch prints: the array's number
-FOLDER = ".slurm.training.part"  # of a job that is waited for, in its first shared folder
-LOOKED = 0.5  # seconds between two looks for replies
-SEEN = 20.0  # seconds in which a shared file system shows what a task has written
+FOLDER = ".slurm.training.part"  # of a job that is being waited for, in its first shared folder
+LOOKED = 0.5  # seconds between checks for replies
+SEEN = 20.0  # seconds until files of a task are visible on a shared file system
 
 
 def script(
@@ -33,11 +33,11 @@ def script(
     Args:
         job: what is done; the paths that it names must be seen by all nodes, too.
         folder: where both files go.
-        tasks: how many tasks the array has; None for one for each item, 1,000 at most.
-        gpus: how many each task has to itself.
-        options: further options of sbatch, as "--partition=cpu" or "--time=4:00:00".
+        tasks: the number of tasks of the array; None for one per item, at most 1,000.
+        gpus: the number of GPUs reserved for each task.
+        options: further options of sbatch, such as "--partition=cpu" or "--time=4:00:00".
         python: the interpreter on the nodes.
-        replies: whether tasks also write what becomes of each item, for `replies`.
+        replies: whether tasks also write a reply for each item, for `replies`.
 
     Raises:
         SettingsError: if there is nothing to do, or for invalid tasks or options.
@@ -89,7 +89,7 @@ def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
     if not job.items:
         return
     folder = Path(job.shared[0]) / FOLDER
-    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
     folder.mkdir(parents=True)
     try:
         yield from _submitted(job, executor, folder)

@@ -1,4 +1,4 @@
-"""What runs in other processes: `python -m shiftbench.executor.task FOLDER NUMBER` does a task of a Slurm array."""
+"""Entry point of other processes: `python -m shiftbench.executor.task FOLDER NUMBER` does a task of a Slurm array."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shiftbench.executor.job import JOB, REPLY, Job, Reply
 
 
 def main(arguments: list[str]) -> None:
-    """Do what the arguments say.
+    """Do the task given by the arguments.
 
     Raises:
         SettingsError: if they are invalid, or the folder holds no such job.
