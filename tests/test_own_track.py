@@ -47,7 +47,7 @@ def score(report: Path, metric: str, subset: str) -> dict[str, Any]:
 
 def test_the_package_is_small() -> None:
     files = [PACKAGE / "pyproject.toml", *(PACKAGE / "own_track").glob("*.py")]
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 305
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 300
 
 
 def test_it_goes_through_every_command(site: Path, tmp_path: Path) -> None:

@@ -24,15 +24,12 @@ def score_files(paths: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *
     prepared, read = images.open_prepared(truth), {name: predictions.load(path) for name, path in paths.items()}
     sets = [study.Images(prepared, split) for split in SPLITS]
     about = [own for own in sets if all(np.isin(own.ids, each.ids).any() for each in read.values())] or sets
-    parts = [
-        (
-            own.records,
-            [own.scored(n, read[n].line_up(own.ids, extra="drop", where=p).ensemble) for n, p in paths.items()],
-        )
-        for own in about
-    ]
-    recipes = {name: {"file": path.name} for name, path in paths.items()}
-    return [ScoredFiles(TASK, parts, study.report_options(prepared, recipes), source=about[-1])]
+
+    def scored(own: study.Images) -> list[Any]:
+        return [own.scored(n, read[n].line_up(own.ids, extra="drop", where=p).ensemble) for n, p in paths.items()]
+
+    options = study.report_options(prepared, {name: {"file": path.name} for name, path in paths.items()})
+    return [ScoredFiles(TASK, [(own.records, scored(own)) for own in about], options, source=about[-1])]
 
 
 def gallery(shown: Any, labels: Any, caption: str) -> Picture:
