@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
-from shiftbench import files
 from shiftbench.errors import UnknownNameError
+from shiftbench.io import files
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "benchmarks.json"
 LIBRARIES = ("shiftbench", "numpy", "polars", "catboost", "torch")

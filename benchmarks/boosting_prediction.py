@@ -17,9 +17,9 @@ import catboost
 import numpy as np
 import polars as pl
 
-from shiftbench import features
-from shiftbench.features import Features
 from shiftbench.methods import method
+from shiftbench.partition import features
+from shiftbench.partition.features import Features
 
 ROWS, COLUMNS = 1_137_731, 123
 MEMBERS = 10

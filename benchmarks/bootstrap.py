@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 
 from shiftbench.check import Vector
-from shiftbench.ranking import Ranking
-from shiftbench.resampling import Resampler, Retention
-from shiftbench.retention import f1_auc, r_auc
+from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.resampling import Resampler, Retention
+from shiftbench.scores.retention import f1_auc, r_auc
 
 RECORDS = 1_137_731
 CLUSTERS = 1_000

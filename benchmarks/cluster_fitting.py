@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.boosting_prediction import seconds, table
-from shiftbench import executor, features
-from shiftbench.executor import Executor
+from shiftbench.io import executor
+from shiftbench.io.executor import Executor
 from shiftbench.methods import method
+from shiftbench.partition import features
 
 MEMBERS, WORKERS = 10, 2
 ROWS, TREES = 60_000, 1000

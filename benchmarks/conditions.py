@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from shiftbench.expression import condition
+from shiftbench.partition.expression import condition
 
 RECORDS, COLUMNS = 1_000_000, 10
 ROUNDS = 15

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.check import Flags, Vector
-from shiftbench.intervals import FEWEST, Bootstrap, Settings, bootstrap
-from shiftbench.metric import METRICS
-from shiftbench.ranking import Index, Ranking
-from shiftbench.resampling import (
+from shiftbench.io import files
+from shiftbench.scores.intervals import FEWEST, Bootstrap, Settings, bootstrap
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.ranking import Index, Ranking
+from shiftbench.scores.resampling import (
     DIFFERENCE,
     Detection,
     Joined,

@@ -1,4 +1,4 @@
-"""How fast `shiftbench.tables.read_table` reads a large CSV, checks included, against pandas, polars and pyarrow."""
+"""How fast `shiftbench.io.tables.read_table` reads a large CSV, checks included, against pandas, polars and pyarrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 from pyarrow import csv as arrow_csv
 
-from shiftbench.tables import read_table
+from shiftbench.io.tables import read_table
 
 ROWS = 300_000
 COLUMNS = 129

@@ -17,9 +17,9 @@ import numpy as np
 
 from shiftbench import check
 from shiftbench.check import Flags, Vector
-from shiftbench.detection import roc_area
-from shiftbench.ranking import Ranking
-from shiftbench.retention import f1_at, f1_auc, r_auc, ranked_scores
+from shiftbench.scores.detection import roc_area
+from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.retention import f1_at, f1_auc, r_auc, ranked_scores
 
 RECORDS = 10_000_000
 ROUNDS = 3

@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from shiftbench import files
+from shiftbench.io import files
 from shiftbench.report.content import Report
 from shiftbench.tracks.motion import example, write_scene
 from shiftbench.tracks.motion.schema import City, Precipitation

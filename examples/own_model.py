@@ -10,7 +10,7 @@ import polars as pl
 from rich import print
 
 import shiftbench
-from shiftbench import example
+from shiftbench.pipeline import example
 
 MEMBERS = 10
 

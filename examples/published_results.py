@@ -10,7 +10,7 @@ import sys
 from rich import print
 from rich.table import Table
 
-from shiftbench import published
+from shiftbench.track import published
 
 track, metric, dataset = (*sys.argv[1:], *("weather", "rmse", "eval")[len(sys.argv) - 1 :])
 rows = published.results(track=track, metric=metric, dataset=dataset)

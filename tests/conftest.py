@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from shiftbench.executor import processes
+from shiftbench.io.executor import processes
 from tests.executor import stand_in_slurm
 
 # The same command tests the same: HYPOTHESIS_PROFILE=explore looks for examples that nobody has seen yet.

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 import shiftbench
-from shiftbench import detection, intervals, retention, scored
-from shiftbench.assessed import rank_correlation
-from shiftbench.assessment import Options, assess, build, squared
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, assess, build, squared
+from shiftbench.assessment.assessed import rank_correlation
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchWarning, UnknownNameError
-from shiftbench.metric import METRICS
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.resampling import SetTerms, Terms
-from shiftbench.scored import Records, Scored
+from shiftbench.scores import detection, intervals, retention
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.resampling import SetTerms, Terms
 
 FEW = Options(intervals=intervals.Settings(replicates=60))
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench import comparison, scored
-from shiftbench.assessment import Options, build
-from shiftbench.intervals import Settings
-from shiftbench.metric import METRICS
+from shiftbench.assessment import comparison, scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records
 from shiftbench.report.grid import grids
 from shiftbench.report.verdict import verdict
-from shiftbench.scored import Records
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.metric import METRICS
 
 examples = settings(max_examples=60, deadline=None, derandomize=True)
 NORMAL = Settings(kind="normal")

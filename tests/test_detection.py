@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from shiftbench import detection
 from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
-from shiftbench.ranking import Ranking
+from shiftbench.scores import detection
+from shiftbench.scores.ranking import Ranking
 
 GOLDEN = Path(__file__).parent / "golden"
 LIKELIHOOD = np.load(GOLDEN / "likelihood.npz")

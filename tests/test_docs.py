@@ -29,8 +29,8 @@ import shiftbench
 from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
-from shiftbench.metric import METRICS
 from shiftbench.metrics import classification, motion, regression
+from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
 from shiftbench.tracks import track as track_of
 

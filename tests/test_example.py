@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import example, tables
-from shiftbench.detection import roc_auc
 from shiftbench.errors import SettingsError
-from shiftbench.retention import error_retention, r_auc, rejection_ratio
+from shiftbench.io import tables
+from shiftbench.pipeline import example
+from shiftbench.scores.detection import roc_auc
+from shiftbench.scores.retention import error_retention, r_auc, rejection_ratio
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
-from shiftbench.expression import condition
+from shiftbench.partition.expression import condition
 
 DEEPEST, LONGEST, MOST_CHARACTERS = 50, 200, 10_000  # levels of nesting, operations in a row, characters
 

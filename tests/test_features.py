@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import features, tables
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.features import Features
+from shiftbench.io import tables
+from shiftbench.partition import features
+from shiftbench.partition.features import Features
 
 DAY = dt.date(2020, 1, 1)
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import fetch as fetching
 from shiftbench.errors import UnknownNameError
-from shiftbench.fetch import Archive, Fetched, FetchError, Licence, Patience, container, download, unpack, unpacking
-from shiftbench.fetch.download import _require_ours
+from shiftbench.io import fetch as fetching
+from shiftbench.io.fetch import Archive, Fetched, FetchError, Licence, Patience, container, download, unpack, unpacking
+from shiftbench.io.fetch.download import _require_ours
 from shiftbench.tracks import TRACKS
 from tests.web_server import (
     WebServer,
@@ -493,7 +493,7 @@ def test_a_folder_that_is_a_file_is_named(archive, server, tmp_path):
 HOLDING = """
 import sys, time
 from pathlib import Path
-from shiftbench.fetch import record
+from shiftbench.io.fetch import record
 with record.locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

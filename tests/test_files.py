@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from shiftbench import files
+from shiftbench.io import files
 
 
 def test_a_file_appears_when_the_block_ends_and_not_before(tmp_path):
@@ -55,7 +55,7 @@ def test_a_block_that_removes_its_own_file_fails_and_keeps_the_old_one(tmp_path)
 
 KILLED = """
 import os, signal, sys
-from shiftbench import files
+from shiftbench.io import files
 with files.replacing(sys.argv[1]) as temporary:
     temporary.write_text("ha")
     os.kill(os.getpid(), signal.SIGKILL)

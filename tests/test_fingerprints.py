@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench.assessment.fingerprints import fingerprints, of_table, require_same
 from shiftbench.errors import TableError
-from shiftbench.fingerprints import fingerprints, of_table, require_same
 
 
 def table(records: int = 500) -> pl.DataFrame:

@@ -9,25 +9,25 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import scored
-from shiftbench.assessment import Options, build
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.predictions import Predictions, load
+from shiftbench.assessment.scored import Records, Singles
+from shiftbench.assessment.scored_table import Columns, line_up
+from shiftbench.assessment.scored_table import load as load_table
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError
-from shiftbench.intervals import Settings
 from shiftbench.methods.column import METHOD as COLUMN
 from shiftbench.methods.combination import METHOD as COMBINATION
 from shiftbench.methods.constant import MEAN
-from shiftbench.pairing import shared_records
 from shiftbench.pipeline import predict_table
-from shiftbench.predictions import Predictions, load
 from shiftbench.report.grid import grids
 from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
-from shiftbench.resampling import Resampler
-from shiftbench.retention import r_auc
-from shiftbench.scored import Records, Singles
-from shiftbench.scored_table import Columns, line_up
-from shiftbench.scored_table import load as load_table
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.pairing import shared_records
+from shiftbench.scores.resampling import Resampler
+from shiftbench.scores.retention import r_auc
 
 N = 240
 SHIFTED = np.arange(N) % 3 == 0

@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 
 import shiftbench
-from shiftbench import retention
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.intervals import KINDS, Bootstrap, Settings, bootstrap, wilson
-from shiftbench.ranking import Ranking
-from shiftbench.resampling import (
+from shiftbench.scores import retention
+from shiftbench.scores.intervals import KINDS, Bootstrap, Settings, bootstrap, wilson
+from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.resampling import (
     PLAIN,
     Detection,
     Joined,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench import scored
-from shiftbench.assessment import Options, build
-from shiftbench.intervals import Settings
-from shiftbench.multiplicity import holm, step_down
-from shiftbench.scored import Records
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.multiplicity import holm, step_down
 
 examples = settings(max_examples=60, deadline=None, derandomize=True)
 

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import pytest
 
-from shiftbench import plots
+from shiftbench.report import plots
 from shiftbench.report.canvas import settings, tick_text
 from shiftbench.report.content import Report
 from shiftbench.report.style import COLOURS, labels, looks, short
-from shiftbench.score import System
+from shiftbench.scores.score import System
 
 from .report.factory import (
     HOSTILE,
@@ -196,7 +196,7 @@ def test_a_dollar_sign_starts_no_mathematics():
 
 def test_drawing_loads_matplotlib_only_when_it_starts_and_never_pyplot():
     code = (
-        "import sys; from shiftbench import plots; assert 'matplotlib' not in sys.modules\n"
+        "import sys; from shiftbench.report import plots; assert 'matplotlib' not in sys.modules\n"
         "from shiftbench.report.content import Count, Report, Score, System\n"
         "plots.figures(Report('t', 'errors', 'published', None, systems=(System('m', 'model'),), "
         "counts=(Count('all', 'full', 1),), scores=(Score('m', 'all', 'full', 'mean_error', 1.0, 1),)))\n"

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shiftbench import predictions
+from shiftbench.assessment import predictions
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import PredictionsError, TableError
-from shiftbench.predictions import Predictions
 
 IDS = ["x3", "x1", "x2"]
 MEAN = np.array([[1.0, 2.0, 3.0], [1.5, 2.5, 3.5]])

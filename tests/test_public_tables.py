@@ -19,8 +19,8 @@ from benchmarks.tables.page import choice as choice_page
 from rich.console import Console
 
 from shiftbench.ensembles import Gaussian
-from shiftbench.features import Features
 from shiftbench.partition import Rules
+from shiftbench.partition.features import Features
 
 PAGE = Path(__file__).parents[1] / "docs" / "findings" / "public-tables.md"
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from shiftbench import published
 from shiftbench.errors import UnknownNameError
-from shiftbench.metric import METRICS
+from shiftbench.scores.metric import METRICS
+from shiftbench.track import published
 
 NUMBER = r"^-?\d+(\.\d+)?$"
 

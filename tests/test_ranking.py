@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench.ranking import Ranking
+from shiftbench.scores.ranking import Ranking
 
 few_values = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=30)
 examples = settings(max_examples=60, deadline=None, derandomize=True)

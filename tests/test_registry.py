@@ -187,8 +187,9 @@ def test_a_command_works_beside_a_broken_package_and_says_so_once(package, tmp_p
     [
         (
             "shiftbench.metrics",
-            "from shiftbench.metric import Metric\nTHEIRS = Metric('theirs', 'Theirs', 'min', 'plain', 'x', 'y')",
-            "from shiftbench.metric import METRICS as known",
+            "from shiftbench.scores.metric import Metric\n"
+            "THEIRS = Metric('theirs', 'Theirs', 'min', 'plain', 'x', 'y')",
+            "from shiftbench.scores.metric import METRICS as known",
         ),
         (
             "shiftbench.measures",

@@ -11,10 +11,10 @@ import pytest
 
 from shiftbench import assess
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.metric import METRICS
 from shiftbench.report.content import FORMAT, Report
 from shiftbench.report.verdict import verdict
-from shiftbench.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Slice, System
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Slice, System
 from tests.report.factory import regression
 
 REPORT = Report(

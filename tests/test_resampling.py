@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from shiftbench import detection, retention
 from shiftbench.errors import DegenerateScoreWarning
-from shiftbench.metric import METRICS, Metric
-from shiftbench.ranking import Ranking
-from shiftbench.resampling import (
+from shiftbench.scores import detection, retention
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.resampling import (
     Detection,
     GroupMeans,
     Joined,
@@ -198,7 +198,7 @@ def test_retention_of_a_pooled_f1_is_that_of_the_repeated_rows(monkeypatch, rng,
     terms, uncertainty = pooled(rng), uncertainty_of(rng, 120)
     resampler, draws = drawn(rng, clusters)
     for values in (1 << 18, 40):  # in one block, and in many
-        monkeypatch.setattr("shiftbench.resampling.sets._BLOCK_VALUES", values)
+        monkeypatch.setattr("shiftbench.scores.resampling.sets._BLOCK_VALUES", values)
         ranking = Ranking.of(uncertainty)
         statistic = SetRetention(F1, terms, ranking, resampler.unit, resampler.units, rule=rule)
         for counts in draws:

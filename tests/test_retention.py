@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench import retention
 from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
-from shiftbench.ranking import Ranking
+from shiftbench.scores import retention
+from shiftbench.scores.ranking import Ranking
 
 GOLDEN = Path(__file__).parent / "golden"
 INPUTS = np.load(GOLDEN / "inputs_retention.npz")

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shiftbench import assessment, keys, scored
+from shiftbench.assessment import assess as assessment
+from shiftbench.assessment import scored
+from shiftbench.assessment.scored import Records
+from shiftbench.assessment.slicing import Gathering, Slicing
 from shiftbench.errors import ShiftbenchWarning, TableError
-from shiftbench.scored import Records
-from shiftbench.slicing import Gathering, Slicing
+from shiftbench.partition import keys
 
 FEW = assessment.Options(intervals=assessment.intervals.Settings(replicates=25))
 

@@ -21,10 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.tables import problem, source, writing
-from shiftbench.tables.rows import native_ids
+from shiftbench.io import tables
+from shiftbench.io.tables import problem, source, writing
+from shiftbench.io.tables.rows import native_ids
 
 
 def written(folder: Path, data: bytes | str, name: str = "t.csv") -> Path:

@@ -7,9 +7,9 @@ import pytest
 
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.pipeline import Opened
-from shiftbench.settings import Assessment, Settings
-from shiftbench.tabular import checked, with_options
+from shiftbench.pipeline.settings import Assessment, Settings
 from shiftbench.track import RunOptions
+from shiftbench.track.tabular import checked, with_options
 
 OWN = Settings(
     table="folder", target="power", methods=({"name": "mlp", "members": 10}, {"name": "symbolic"}, {"name": "column"}),

@@ -12,8 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from shiftbench.errors import ShiftbenchWarning
-from shiftbench.features import Features, leaks
-from shiftbench.tables import dtypes, read_table, require
+from shiftbench.io.tables import dtypes, read_table, require
+from shiftbench.partition.features import Features, leaks
 
 WORDS = (
     "1", "2", "-3", "+4", "007", "00", "0", "1.5", "1,5", "nan", "NaN", "inf", "1e3", "99999999999999999999", "", " ",

@@ -24,8 +24,8 @@ from benchmarks.tables.catalogue import CLASSES, TABLES, PublicTable
 from benchmarks.tables.contenders import CONTENDERS, EVALUATED, Case
 from benchmarks.tables.page import RESULTS
 from benchmarks.tables.scores import Row, ratios, row, summary
-from shiftbench import features, files, keys
-from shiftbench.partition import Rules, partition
+from shiftbench.io import files
+from shiftbench.partition import Rules, features, keys, partition
 
 SEED = 0
 

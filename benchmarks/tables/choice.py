@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.tables.contenders import Case, method
 from benchmarks.tables.scores import CLOSE, Row, row
-from shiftbench import files
+from shiftbench.io import files
 from shiftbench.methods.boosting import ensemble as boosting
 from shiftbench.methods.boosting import model
 

@@ -27,10 +27,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from benchmarks.tables.catalogue import PublicTable
-from shiftbench import features, measures, methods
+from shiftbench import measures, methods
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.features import Features
-from shiftbench.partition import Partition
+from shiftbench.partition import Partition, features
+from shiftbench.partition.features import Features
 
 EVALUATED = ("dev_in", "dev_out", "eval_in", "eval_out")
 MOST_CATEGORIES = 200  # of a column that histogram boosting tells from each other

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.tables.contenders import Answer
-from shiftbench import retention
 from shiftbench.metrics import classification, regression
+from shiftbench.scores import retention
 
 NOMINAL = 0.9  # of the central intervals whose coverage is counted
 PUBLISHED = "likelihood_boosting"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shiftbench import metrics
-    from shiftbench.assessment import Options, assess
-    from shiftbench.detection import pr_auc, roc_auc
+    from shiftbench.assessment.assess import Options, assess
+    from shiftbench.assessment.predictions import Predictions
     from shiftbench.ensembles import Categorical, Gaussian
     from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
     from shiftbench.measures import MEASURES, uncertainty
     from shiftbench.partition import Rules
-    from shiftbench.predictions import Predictions
     from shiftbench.report import Report
-    from shiftbench.retention import (
+    from shiftbench.scores.detection import pr_auc, roc_auc
+    from shiftbench.scores.retention import (
         error_retention,
         f1_at,
         f1_auc,
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "assess": "assessment",
-    "Options": "assessment",
+    "assess": "assessment.assess",
+    "Options": "assessment.assess",
     "Report": "report",
-    "error_retention": "retention",
-    "f1_retention": "retention",
-    "r_auc": "retention",
-    "f1_auc": "retention",
-    "f1_auc_normalised": "retention",
-    "f1_at": "retention",
-    "rejection_ratio": "retention",
-    "roc_auc": "detection",
-    "pr_auc": "detection",
+    "error_retention": "scores.retention",
+    "f1_retention": "scores.retention",
+    "r_auc": "scores.retention",
+    "f1_auc": "scores.retention",
+    "f1_auc_normalised": "scores.retention",
+    "f1_at": "scores.retention",
+    "rejection_ratio": "scores.retention",
+    "roc_auc": "scores.detection",
+    "pr_auc": "scores.detection",
     "Gaussian": "ensembles",
     "Categorical": "ensembles",
     "MEASURES": "measures",
     "uncertainty": "measures",
     "Rules": "partition",
-    "Predictions": "predictions",
+    "Predictions": "assessment.predictions",
     "ShiftbenchError": "errors",
     "ShiftbenchWarning": "errors",
 }

@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import plots, tracks
+from shiftbench import tracks
 from shiftbench.cli import main
+from shiftbench.report import plots
 from shiftbench.track import Track
 
 BLANK = {

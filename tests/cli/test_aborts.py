@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import aborts
 from shiftbench.errors import TableError
+from shiftbench.io import aborts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="an abort of Rust is no signal there")
 
@@ -77,7 +77,7 @@ def test_nothing_is_left_where_the_file_is_read_while_a_folder_is_made(tmp_path,
 
 
 def test_an_abort_of_something_else_stays_one(tmp_path):
-    code = "import os; from shiftbench import aborts\nwith aborts.answered(print): os.abort()"
+    code = "import os; from shiftbench.io import aborts\nwith aborts.answered(print): os.abort()"
     assert subprocess.run([sys.executable, "-c", code]).returncode == -6
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import Gaussian, assess, r_auc, scored, scored_table
+from shiftbench import Gaussian, assess, r_auc
+from shiftbench.assessment import scored, scored_table
 from shiftbench.errors import ArrayError
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table

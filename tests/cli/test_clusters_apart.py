@@ -11,16 +11,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import features
-from shiftbench.partition import Rules, partition
+from shiftbench.partition import Rules, features, partition
 from shiftbench.pipeline.partitioning import divide
+from shiftbench.pipeline.settings import Settings
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.settings import Settings
 from tests.cli.conftest import Said, Shiftbench
 
 if TYPE_CHECKING:
-    from shiftbench.score import Leak
+    from shiftbench.scores.score import Leak
 
 pytest.importorskip("catboost")
 

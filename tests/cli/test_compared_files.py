@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.files import sha256
+from shiftbench.io.files import sha256
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 

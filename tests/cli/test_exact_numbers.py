@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiftbench import Gaussian, scored, tables
+from shiftbench import Gaussian
+from shiftbench.assessment import scored
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.errors import ArrayError
-from shiftbench.predictions import Predictions
+from shiftbench.io import tables
+from shiftbench.io.tables import exact
 from shiftbench.report.content import Report
-from shiftbench.tables import exact
 from tests.cli.conftest import Shiftbench
 
 QUICK = ("--replicates", 25, "--out", "r")

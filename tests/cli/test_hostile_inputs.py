@@ -18,8 +18,8 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import ShiftbenchWarning, TableError
-from shiftbench.fetch.download import _origin
-from shiftbench.tables import read_table, source
+from shiftbench.io.fetch.download import _origin
+from shiftbench.io.tables import read_table, source
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 
 ODD = {
@@ -117,7 +117,7 @@ def test_hostile_headers_of_arrays_are_told(tmp_path: Path, header: bytes) -> No
 
 
 def test_how_much_may_be_unpacked_follows_from_the_free_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shiftbench.executor.memory.available", lambda: 30_000_000)
+    monkeypatch.setattr("shiftbench.io.executor.memory.available", lambda: 30_000_000)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 5_000_000, 1))
     with pytest.raises(TableError, match="at most 10,000,000 bytes once unpacked"):
@@ -168,7 +168,7 @@ def test_json_lines_nested_without_end_are_refused_at_once(tmp_path: Path, pair:
 def test_brackets_in_strings_of_json_lines_and_in_closed_lists_are_no_nesting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shiftbench.tables.jsonl.BLOCK", 100)
+    monkeypatch.setattr("shiftbench.io.tables.jsonl.BLOCK", 100)
     path = tmp_path / "t.jsonl"
     text = 'say \\"' + "[{" * 40 + "\\\\"
     path.write_text("".join(f'{{"k": {k}, "text": "{text}", "x": [{", ".join(["[1]"] * 50)}]}}\n' for k in range(5)))

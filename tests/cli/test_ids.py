@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import pipeline, predictions, settings
+from shiftbench import pipeline
+from shiftbench.assessment import predictions
+from shiftbench.assessment.predictions import Predictions
+from shiftbench.assessment.scored_table import Columns, load
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning
-from shiftbench.predictions import Predictions
+from shiftbench.pipeline import settings
 from shiftbench.report.content import Report
-from shiftbench.scored_table import Columns, load
 from tests.cli.conftest import Said, Shiftbench, errors_table
 
 pytest.importorskip("catboost")

@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import pipeline, predictions, settings
+from shiftbench import pipeline
+from shiftbench.assessment import predictions
+from shiftbench.pipeline import settings
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.score import Slice
+from shiftbench.scores.score import Slice
 
 N = 1_800
 

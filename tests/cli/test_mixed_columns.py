@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import tables
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, errors_table
 

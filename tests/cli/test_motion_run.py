@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shiftbench import executor, plots
 from shiftbench.cli import main
+from shiftbench.io import executor
+from shiftbench.io.output import MARK, writing
 from shiftbench.metrics import motion as metrics
-from shiftbench.output import MARK, writing
+from shiftbench.report import plots
 from shiftbench.report.content import Report
 from shiftbench.tracks.motion import definition, example, picture, read_submission
 from shiftbench.tracks.motion.paper import systems
@@ -314,7 +315,7 @@ def test_a_cluster_is_asked_for_as_many_workers(
 def test_the_tasks_of_an_array_make_the_same_bytes(
     shiftbench: Shiftbench, towns: Path, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shiftbench.executor.slurm.found", lambda: False)
+    monkeypatch.setattr("shiftbench.io.executor.slurm.found", lambda: False)
     words = ("prepare", "motion", towns, "--out", "p p")
     said = shiftbench(*words, "--executor", "slurm", "--workers", 2)
     assert said.code == 0, said.err

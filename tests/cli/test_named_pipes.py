@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import files
-from shiftbench.output import MARK
+from shiftbench.io import files
+from shiftbench.io.output import MARK
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 
 PATIENCE_S = 20.0  # after which a command that waits for a writer has failed

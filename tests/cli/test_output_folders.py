@@ -13,11 +13,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shiftbench import files, plots, settings
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.io import files
 from shiftbench.methods import member_files
 from shiftbench.methods.combination import METHOD as COMBINATION
-from shiftbench.report import Report
+from shiftbench.pipeline import settings
+from shiftbench.report import Report, plots
 from tests.cli.conftest import Shiftbench, errors_table, weather_like
 from tests.output.killing import killed_at
 from tests.tracks.motion.made_parts import tree
@@ -393,7 +394,7 @@ def test_paths_in_a_result_are_right_at_its_final_place(shiftbench: Shiftbench, 
 
 
 def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftbench, out: tuple[Path, Path]) -> None:
-    from shiftbench.output import writing
+    from shiftbench.io.output import writing
 
     folder, here = out
     for name in ("one", "two"):
@@ -411,7 +412,7 @@ def test_a_combination_finds_its_parts_beside_its_final_place(shiftbench: Shiftb
 
 def test_data_that_are_prepared_inside_a_result_are_named_where_they_end(out: tuple[Path, Path]) -> None:
     """As `run` does on data of a track that are not prepared yet."""
-    from shiftbench.output import final, writing
+    from shiftbench.io.output import final, writing
 
     folder, here = out
     for overwrite in (False, True):

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import predictions
-from shiftbench.output import writing
+from shiftbench.assessment import predictions
+from shiftbench.io.output import writing
 from shiftbench.report.content import Report
 from shiftbench.tracks.power import baselines
 from tests.cli.conftest import Shiftbench, run_in

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from shiftbench import executor
-from shiftbench.output import MARK
+from shiftbench.io import executor
+from shiftbench.io.output import MARK
 from shiftbench.partition import verify
 from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.motion.maps.map_settings import MapSettings

@@ -9,7 +9,7 @@ import pytest
 
 from shiftbench.cli import app
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError, UnknownNameError
-from shiftbench.output import MARK
+from shiftbench.io.output import MARK
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "motion"
 SCENE = GOLDEN / "synthetic_scene_1.pb"

@@ -13,8 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import files, predictions
-from shiftbench.tables import single_file
+from shiftbench.assessment import predictions
+from shiftbench.io import files
+from shiftbench.io.tables import single_file
 from tests.output.killing import every_kill, kill, killed_later
 from tests.tracks.motion.made_parts import tree
 

@@ -44,7 +44,7 @@ def test_a_command_needs_no_room_for_temporary_files(words: str, told: str) -> N
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise")
-@pytest.mark.parametrize("at", ["shiftbench.cli", "typer", "shiftbench.published"])
+@pytest.mark.parametrize("at", ["shiftbench.cli", "typer", "shiftbench.track.published"])
 def test_an_interrupt_while_libraries_are_imported_is_told_in_a_word(at: str) -> None:
     done = python(INTERRUPTED_AT.format(at=at), "tables", "motion")
     assert (done.returncode, done.stderr.split(";")[0].strip(), done.stdout) == (130, "interrupted", "")

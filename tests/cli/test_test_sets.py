@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shiftbench import predictions
+from shiftbench.assessment import predictions
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, run_in, weather_like
 

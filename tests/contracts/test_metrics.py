@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from shiftbench import report as reports
-from shiftbench import scored
-from shiftbench.assessment import Options, build
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.intervals import Settings
-from shiftbench.metric import METRICS, Metric
 from shiftbench.metrics.modes import Modes, mixture_scores
 from shiftbench.report.content import Report
-from shiftbench.resampling import SetTerms, Terms
-from shiftbench.scored import Records, Scored
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.resampling import SetTerms, Terms
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 N = 600

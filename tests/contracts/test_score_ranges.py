@@ -9,14 +9,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from shiftbench import scored
-from shiftbench.assessment import Options, build
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.intervals import KINDS, Settings
-from shiftbench.metric import METRICS
 from shiftbench.report.content import Report
-from shiftbench.score import Score, System
-from shiftbench.scored import Records, Scored
+from shiftbench.scores.intervals import KINDS, Settings
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Score, System
 
 WITHOUT = {"ece", "pr_auc"}  # points alone: nothing of them is resampled
 # Made of the errors, the order or the classes; what else is registered is a mean over records.

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError
-from shiftbench.predictions import Predictions
 from shiftbench.track import Option, RunOptions, Task, Track, assessing, read_manifest
 from shiftbench.tracks import names, track
 from shiftbench.tracks.motion.prepared.store import Store

@@ -7,8 +7,8 @@ import signal
 import time
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import MissingExtraError, ShiftbenchError
+from shiftbench.io import files
 
 SQUARE, PICKY, DEADLY, BROKEN, LACKING, CHATTY, SLOW, THREADS, MARKED, GPUS, ONCE = (
     f"{__name__}:{name}"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import executor
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
-from shiftbench.executor import Executor, Job, gpus, processes, slurm, task
+from shiftbench.io import executor
+from shiftbench.io.executor import Executor, Job, gpus, processes, slurm, task
 from tests.executor import made_work
 
 HERE = ("serial", "processes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiftbench.executor import memory
+from shiftbench.io.executor import memory
 
 GIB = 2**30
 

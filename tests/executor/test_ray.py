@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from shiftbench import executor
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
-from shiftbench.executor import Executor, Job, node_probe, ray, ray_driver
-from shiftbench.executor.child import Child
+from shiftbench.io import executor
+from shiftbench.io.executor import Executor, Job, node_probe, ray, ray_driver
+from shiftbench.io.executor.child import Child
 from tests.executor import made_work
 from tests.executor.test_executor import squares, written
 

@@ -23,7 +23,7 @@ import polars as pl
 import typer.main
 
 from shiftbench import cli
-from shiftbench import fetch as fetching
+from shiftbench.io import fetch as fetching
 from tests.hostile import downloads, formats, leftovers
 
 MEMORY = 4 * 2**30  # beyond what the process has when a case begins

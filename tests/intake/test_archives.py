@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.errors import FetchError
-from shiftbench.intake import sources
+from shiftbench.track.intake import sources
 
 
 @pytest.mark.parametrize("form", ["tar", "tar.gz", "zip"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.intake import example_folder
+from shiftbench.track.intake import example_folder
 
 
 def write(folder: Path, text: str) -> None:

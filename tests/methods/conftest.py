@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 import torch
 
-from shiftbench import features
-from shiftbench.features import Features
+from shiftbench.partition import features
+from shiftbench.partition.features import Features
 
 TARGETS = {"regression": "y", "classification": "kind"}
 

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from shiftbench import methods
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.features import Features
 from shiftbench.methods import checkpoint, member_files, training
 from shiftbench.methods.batched import layers, losses, members, mlp, noise
 from shiftbench.methods.batched.layers import Drawn
@@ -20,6 +19,7 @@ from shiftbench.methods.batched.training import BatchedObjective, train_batched
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.training import Objective, Schedule
+from shiftbench.partition.features import Features
 from shiftbench.tracks.power.symbolic import method as symbolic
 from shiftbench.tracks.power.symbolic.terms import WIDTH
 

@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import features, files
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.features import Features
+from shiftbench.io import files
 from shiftbench.methods.boosting import calibration, ensemble, linear, model
 from shiftbench.methods.boosting.fitting import arrays
 from shiftbench.methods.boosting.folds import folds
 from shiftbench.methods.boosting.linear import Linear
+from shiftbench.partition import features
+from shiftbench.partition.features import Features
 from tests.methods import catboost_fits
 from tests.methods.catboost_fits import contents
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shiftbench import methods, predictions
+from shiftbench import methods
+from shiftbench.assessment import predictions
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError, UnknownNameError
 from shiftbench.methods import METHODS, fitted_folder
 from shiftbench.methods.contract import Method
-from shiftbench.predictions import Predictions
 from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
 

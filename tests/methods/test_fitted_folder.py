@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench import output
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.io import output
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.member_files import MOST_NAMED, MemberFiles
 from tests.output.killing import kill, killed_later

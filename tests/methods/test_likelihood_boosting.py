@@ -14,9 +14,9 @@ import pytest
 
 from shiftbench import methods
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
-from shiftbench.features import Features
 from shiftbench.methods import member_files
 from shiftbench.methods.boosting import fitting, likelihood
+from shiftbench.partition.features import Features
 from tests.methods import catboost_fits
 from tests.methods.catboost_fits import contents
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.features import Features
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.batched import mlp
 from shiftbench.methods.batched.scaling import Scaling
+from shiftbench.partition.features import Features
 
 
 @pytest.fixture

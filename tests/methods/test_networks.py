@@ -14,9 +14,7 @@ import torch
 from rtdl_revisiting_models import FTTransformer
 from scipy import stats
 
-from shiftbench import features
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, TableError
-from shiftbench.features import Inputs
 from shiftbench.methods import fitted_folder, member_training, training
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.networks import architectures, heads, member
@@ -26,6 +24,8 @@ from shiftbench.methods.networks.ft_transformer import METHOD as FT_TRANSFORMER
 from shiftbench.methods.networks.ft_transformer import WIDTHS
 from shiftbench.methods.networks.mc_dropout import METHOD as MC_DROPOUT
 from shiftbench.methods.networks.tabm import METHOD as TABM
+from shiftbench.partition import features
+from shiftbench.partition.features import Inputs
 from tests.methods.conftest import TARGETS
 
 SMALL = {"blocks": 2, "width": 16, "attention_heads": 2, "most_steps": 12, "learning_rate": 1e-3}

@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import executor, methods
+from shiftbench import methods
 from shiftbench.ensembles import concatenated
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
-from shiftbench.executor import Executor
+from shiftbench.io import executor
+from shiftbench.io.executor import Executor
 from shiftbench.methods import parts
 
 DYING = methods.method("tests.methods.dying_method:METHOD")

@@ -7,12 +7,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import features, measures
+from shiftbench import measures
 from shiftbench.errors import SettingsError
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.boosting import fitting, virtual
 from shiftbench.methods.boosting import model as boosted
 from shiftbench.methods.contract import Job
+from shiftbench.partition import features
 from tests.methods.conftest import TARGETS, Parts
 
 MEMBERS = 5

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import executor, methods
+from shiftbench import methods
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import Executor
+from shiftbench.io import executor
+from shiftbench.io.executor import Executor
 from shiftbench.methods import workers
 
 TOY = "tests.methods.toy_worker"

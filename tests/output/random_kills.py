@@ -16,9 +16,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.output import read_mark, writing
+from shiftbench.io import files
+from shiftbench.io.output import read_mark, writing
 
 FOREIGN = {"thesis.txt": "mine", ".r.old": "mine", ".r.part": "mine", ".r.lock": "mine"}
 FILES = 12

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK, adding, mark, merge, read_mark, writing
-from shiftbench.tables.single_file import require_file
+from shiftbench.io import files
+from shiftbench.io.output import MARK, adding, mark, merge, read_mark, writing
+from shiftbench.io.tables.single_file import require_file
 from tests.output.killing import kill, killed_later
 from tests.tracks.motion.made_parts import tree
 
@@ -317,7 +317,7 @@ def test_what_bears_such_a_name_in_a_result_belongs_to_the_user_too(earlier: Pat
 
 IN_ANOTHER_PROCESS = """
 from pathlib import Path
-from shiftbench.output import writing
+from shiftbench.io.output import writing
 with writing(Path('r'), 'assess', overwrite=True):
     print('in')
 """
@@ -375,7 +375,7 @@ def test_a_folder_that_cannot_be_moved_is_filled_file_by_file(
     assert names(Path()) == ["r"]
 
 
-@pytest.mark.parametrize("where", ["os.mkdir", "os.rename", "os.ftruncate", "shiftbench.files.write_text"])
+@pytest.mark.parametrize("where", ["os.mkdir", "os.rename", "os.ftruncate", "shiftbench.io.files.write_text"])
 @pytest.mark.parametrize("resumes", [True, False])
 def test_a_full_or_forbidden_disk_leaves_the_earlier_result_and_the_same_command_goes_on(
     earlier: Path, monkeypatch: pytest.MonkeyPatch, where: str, resumes: bool

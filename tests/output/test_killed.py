@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.output import adding, mark, read_mark, writing
+from shiftbench.io import files
+from shiftbench.io.output import adding, mark, read_mark, writing
 from tests.output import random_kills
 from tests.output.killing import every_kill
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.paper.output import Paper
-from shiftbench.paper.table import Cell, Column, Row, Table
-from shiftbench.score import Score
+from shiftbench.scores.score import Score
+from shiftbench.track.paper.output import Paper
+from shiftbench.track.paper.table import Cell, Column, Row, Table
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import files, tables
 from shiftbench.errors import PartitionError, TableError
+from shiftbench.io import files, tables
 from shiftbench.partition import (
     PARTITIONS,
     Leakage,

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import files, tables
 from shiftbench.errors import PartitionError, TableError
+from shiftbench.io import files, tables
 from shiftbench.partition import PARTITIONS, Partition, Rules, partition, read_manifest, verify, write_manifest
 from shiftbench.partition.parts import write_parts
 

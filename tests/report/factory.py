@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from shiftbench.report.content import Report
-from shiftbench.score import Comparison, Count, Curve, Part, Rank, Score, Slice, System
+from shiftbench.scores.score import Comparison, Count, Curve, Part, Rank, Score, Slice, System
 
 HOSTILE = (
     "<script>alert('x')</script>",

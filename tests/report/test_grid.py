@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from shiftbench.metric import METRICS
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
-from shiftbench.score import Rank, Score
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Rank, Score
 
 from .factory import classification, many, nothing_defined, one_record, regression, with_test_set
 

@@ -8,10 +8,9 @@ import zlib
 
 import pytest
 
-from shiftbench import plots
 from shiftbench import report as reports
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.report import write
+from shiftbench.report import plots, write
 from shiftbench.report.content import Report
 from shiftbench.report.page import html
 from shiftbench.report.picture import FOLDER, INDEX, TITLE, Picture, beside

@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
-from shiftbench.score import Comparison, Count, Score, System
+from shiftbench.scores.score import Comparison, Count, Score, System
 
 from .factory import empty, errors_only, many, regression, with_test_set
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.ensembles import Categorical
-from shiftbench.metric import Metric
-from shiftbench.resampling import SetTerms, Terms
+from shiftbench.io import files
+from shiftbench.scores.metric import Metric
+from shiftbench.scores.resampling import SetTerms, Terms
 
 
 def fit(train: Any, *, members: int, seed: int, folder: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
+from shiftbench.io import files
 from shiftbench.track import MANIFEST, Prepared, read_manifest
 
 SEGMENTS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from own_track import answers, images
-from shiftbench import files, scored
-from shiftbench.assessment import Options
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.predictions import Predictions
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
+from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Predicted, Study
-from shiftbench.predictions import Predictions
-from shiftbench.scored import Records, Scored
-from shiftbench.settings import Assessment
 from shiftbench.track import Prepared, RunOptions, Task
 
 PRESETS = {"quick": ("centroids",)}

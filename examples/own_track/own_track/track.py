@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from own_track import images, study
-from shiftbench import predictions
-from shiftbench.paper.output import Paper
-from shiftbench.paper.table import Cell, Column, Row, Table
+from shiftbench.assessment import predictions
 from shiftbench.partition.settings import SPLITS
 from shiftbench.report.picture import Picture
 from shiftbench.track import Example, Option, ScoredFiles, Show, Task, Track
+from shiftbench.track.paper.output import Paper
+from shiftbench.track.paper.table import Cell, Column, Row, Table
 
 NOISE = Option("noise", float, "Standard deviation of the noise of shifted images, where ink is 1", default="0.8")
 TASK = Task("digit", "digit", "labels", threshold=0.5)

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import typer
 
-from shiftbench import aborts
 from shiftbench.cli import native
 from shiftbench.cli.forms import commands
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
+from shiftbench.io import aborts
 
 app = typer.Typer(
     name="shiftbench",

@@ -12,11 +12,11 @@ from shiftbench.cli import options as o
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, UnknownNameError
-from shiftbench.output import adding, writing
+from shiftbench.io.output import adding, writing
 
 if TYPE_CHECKING:
+    from shiftbench.assessment.scored_table import Columns, ScoredTable
     from shiftbench.progress import Progress
-    from shiftbench.scored_table import Columns, ScoredTable
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predictions for this track.")]
@@ -56,7 +56,7 @@ class Given:
     @property
     def columns(self) -> Columns:
         """The roles of the files' columns."""
-        from shiftbench.scored_table import Columns
+        from shiftbench.assessment.scored_table import Columns
 
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
@@ -165,10 +165,11 @@ def _all_names(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str, folder: Path) -> None:
-    from shiftbench import scored_table, tables
-    from shiftbench.assessment import Options, build, squared
-    from shiftbench.files import sha256
-    from shiftbench.settings import Assessment
+    from shiftbench.assessment import scored_table
+    from shiftbench.assessment.assess import Options, build, squared
+    from shiftbench.io import tables
+    from shiftbench.io.files import sha256
+    from shiftbench.pipeline.settings import Assessment
 
     columns, truth, unit = given.columns, given.truth, given.unit
     if names and len(names) != len(files):
@@ -212,7 +213,7 @@ def _systems(
     files: list[Path], names: tuple[str, ...], columns: Columns, truth: Path | None, progress: Progress
 ) -> list[ScoredTable]:
     """The systems in the files, by name."""
-    from shiftbench import scored_table
+    from shiftbench.assessment import scored_table
 
     systems = []
     for place, file in enumerate(files):
@@ -272,9 +273,9 @@ def tables(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
-    from shiftbench import published
     from shiftbench.cli import benchmarking
-    from shiftbench.tables import single_file, write_table
+    from shiftbench.io.tables import single_file, write_table
+    from shiftbench.track import published
 
     if track is None:
         for name in published.tracks():

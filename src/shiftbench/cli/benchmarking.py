@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench import aborts
 from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
-from shiftbench.output import adding, read_mark, writing
+from shiftbench.io import aborts
+from shiftbench.io.output import adding, read_mark, writing
 
 if TYPE_CHECKING:
     from shiftbench.pipeline.study import Result
@@ -43,9 +43,9 @@ def example(
 
     `shiftbench example TRACK --help` lists the options of a track.
     """
-    from shiftbench import example as made
     from shiftbench import tracks
-    from shiftbench.tables import single_file
+    from shiftbench.io.tables import single_file
+    from shiftbench.pipeline import example as made
 
     if what != TABLE:
         raise UnknownNameError("example", what, [TABLE, *tracks.names()])
@@ -68,7 +68,7 @@ def example_of(
     track: Track, out: o.Out = None, seed: o.Seed = None, overwrite: o.Overwrite = False, **own: Any
 ) -> None:
     """Make example data in the format of a track."""
-    from shiftbench.tables import single_file
+    from shiftbench.io.tables import single_file
 
     kind, rows = track.example, own.pop("rows", None)
     path = out or Path(kind.name)
@@ -206,7 +206,7 @@ def _require_apart(folder: Path, data: Path) -> None:
 
 def _require_there(paths: dict[str, Path]) -> None:
     """Refuse missing paths now rather than after an hour of work."""
-    from shiftbench import files
+    from shiftbench.io import files
 
     missing = [
         f"{path}: expected {what}, found {files.irregular(path) or 'nothing there'}. Check the path."
@@ -255,7 +255,7 @@ def _prepared(track: Track, data: Path, folder: Path, experiment: str | None, pr
 
 def _mark(folder: Path, track: Track, data: str) -> None:
     """Record the data's hash in a run's folder; refuse a folder made from other data."""
-    from shiftbench import files
+    from shiftbench.io import files
 
     path = folder / MARKER
     if path.exists():
@@ -276,7 +276,7 @@ def _mark(folder: Path, track: Track, data: str) -> None:
 
 def _hash(data: Path) -> str:
     """SHA-256 of a file, or of the hashes of all files in a folder."""
-    from shiftbench import files
+    from shiftbench.io import files
 
     if data.is_file():
         return files.sha256(data)

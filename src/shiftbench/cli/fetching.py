@@ -17,7 +17,7 @@ from shiftbench.errors import SettingsError
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
-    from shiftbench.fetch import Archive
+    from shiftbench.io.fetch import Archive
     from shiftbench.track import Option, Track
 
 To = Annotated[
@@ -49,7 +49,7 @@ def fetch(
     **own: Any,
 ) -> None:
     """Download an official archive of a track; an interrupted download is resumed."""
-    from shiftbench import fetch as fetching
+    from shiftbench.io import fetch as fetching
 
     archives = track.archives
     if not archives:

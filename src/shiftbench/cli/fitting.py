@@ -13,7 +13,7 @@ from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, nearest
-from shiftbench.output import writing
+from shiftbench.io.output import writing
 
 
 def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
@@ -68,7 +68,8 @@ def run(
 
     `shiftbench run TRACK --help` lists the options of a track.
     """
-    from shiftbench import pipeline, settings
+    from shiftbench import pipeline
+    from shiftbench.pipeline import settings
 
     if table is not None and table.suffix == ".toml":
         raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
@@ -112,7 +113,9 @@ def partition(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Divide a table into train, dev_in, dev_out, eval_in, eval_out; write manifest and leakage report."""
-    from shiftbench import pipeline, settings, tables
+    from shiftbench import pipeline
+    from shiftbench.io import tables
+    from shiftbench.pipeline import settings
 
     base = settings.read_checked(config) if config else {}
     given = {**division.rules, "seed": seed}
@@ -166,7 +169,8 @@ def fit(
     overwrite: o.Overwrite = False,
 ) -> None:
     """Fit a method to the train part of a partitioned table; an interrupted fit is resumed."""
-    from shiftbench import pipeline, settings
+    from shiftbench import pipeline
+    from shiftbench.pipeline import settings
 
     given = {
         "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),

@@ -11,7 +11,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli.preparing import require_executor
 from shiftbench.cli.terminal import note, progress_bar, say
 from shiftbench.errors import ShiftbenchError
-from shiftbench.output import require_outside, writing
+from shiftbench.io.output import require_outside, writing
 
 if TYPE_CHECKING:
     from shiftbench.track import Import

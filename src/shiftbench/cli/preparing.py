@@ -12,7 +12,7 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import note, progress_bar, say
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.output import require_outside, writing
+from shiftbench.io.output import require_outside, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
@@ -55,9 +55,9 @@ def require_executor(own: Mapping[str, Any]) -> None:
     """Refuse an unknown executor before any work.
 
     Raises:
-        UnknownNameError, SettingsError: as `shiftbench.executor.Executor.of`.
+        UnknownNameError, SettingsError: as `shiftbench.io.executor.Executor.of`.
     """
-    from shiftbench.executor import Executor
+    from shiftbench.io.executor import Executor
 
     if "executor" in own:
         Executor.of(own["executor"])
@@ -111,7 +111,7 @@ def prepared_whole(
     Distributed work resumes from what an interrupted preparation left; other work starts anew.
 
     Raises:
-        SettingsError: as `shiftbench.output.writing`.
+        SettingsError: as `shiftbench.io.output.writing`.
     """
     from shiftbench.track import BatchJob
 
@@ -129,7 +129,7 @@ def prepared_whole(
 
 def _say_script(track: Track, source: Path, folder: Path, job: BatchJob, own: Mapping[str, Any]) -> None:
     """Print what to do with the script of a Slurm array."""
-    from shiftbench.executor import slurm
+    from shiftbench.io.executor import slurm
     from shiftbench.track import MANIFEST
 
     then = ["shiftbench", "prepare", track.name, str(source), "--out", str(folder)]

@@ -10,7 +10,7 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import progress_bar, say
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import adding
+from shiftbench.io.output import adding
 
 if TYPE_CHECKING:
     from shiftbench.track import Option, Track

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shiftbench import aborts
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
+from shiftbench.io import aborts
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def computing(how: Computing, *folders: Path) -> Iterator[int]:
         UnknownNameError, SettingsError, MissingExtraError: for an unknown or unavailable executor, and workers that
             lack a folder or this package; raised before any work.
     """
-    from shiftbench import executor
+    from shiftbench.io import executor
 
     where = executor.Executor.of(how.executor, workers=how.workers, gpus=how.gpus)
     here = {"serial": 1, "processes": how.workers}.get(where.name)

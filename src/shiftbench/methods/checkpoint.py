@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchWarning
+from shiftbench.io import files
 
 State = dict[str, Any]
 Network = TypeVar("Network", bound=nn.Module)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.methods import targets
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.settings import MethodSettings

@@ -18,10 +18,10 @@ from shiftbench import ensembles, methods
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError
+from shiftbench.io.output import final, folder_of
 from shiftbench.methods import fitted_folder, targets
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared, require_same_fit
 from shiftbench.methods.settings import MethodSettings, is_folder_name, whole_number
-from shiftbench.output import final, folder_of
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from shiftbench.check import Flags
     from shiftbench.ensembles import Categorical, Gaussian
-    from shiftbench.features import Features
     from shiftbench.methods.member_files import Arrays
     from shiftbench.methods.progress import Progress
+    from shiftbench.partition.features import Features
 
     Ensemble = Gaussian | Categorical
 
@@ -156,8 +156,8 @@ class Method:
             ShiftbenchError: if a loss is not finite, or a member's process dies; members that are done stay, so call
                 again.
         """
-        from shiftbench.features import Features
         from shiftbench.methods import fitted_folder, workers
+        from shiftbench.partition.features import Features
 
         require_libraries(self.name, self.libraries, self.extra)
         place = Path(folder)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from shiftbench import files, output
 from shiftbench.errors import SettingsError, ShiftbenchError, first_line
+from shiftbench.io import files, output
 
 FORMAT = "shiftbench fitted method 1"
 RECORD = "settings.json"

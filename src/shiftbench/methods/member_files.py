@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import files
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.methods import fitted_folder
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from shiftbench import executor, files
+from shiftbench.io import executor, files
 from shiftbench.methods import checkpoint, member_files, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.determinism import one_thread

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench import ensembles, executor, files, methods
+from shiftbench import ensembles, methods
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.executor import Job
+from shiftbench.io import executor, files
+from shiftbench.io.executor import Job
 from shiftbench.methods import fitted_folder
 
 if TYPE_CHECKING:

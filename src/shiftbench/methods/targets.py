@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.check import Vector
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.methods.settings import MethodSettings
 
 Codes = npt.NDArray[np.int64]

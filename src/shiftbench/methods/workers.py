@@ -18,10 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from shiftbench import executor
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import Job, child, gpus, job
-from shiftbench.executor.child import Child, Tell
+from shiftbench.io import executor
+from shiftbench.io.executor import Job, child, gpus, job
+from shiftbench.io.executor.child import Child, Tell
 
 Report = Callable[[int, str], None]
 """Called with the steps that a member has done, and a sentence about them."""

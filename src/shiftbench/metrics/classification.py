@@ -16,7 +16,7 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, class_probabilities
 from shiftbench.errors import ArrayError, SettingsError
-from shiftbench.metric import Metric
+from shiftbench.scores.metric import Metric
 
 Indices = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles.trajectories import MOST_MODES, WEIGHT_ROUNDING, WEIGHT_TOLERANCE
 from shiftbench.errors import SettingsError
-from shiftbench.metric import Metric
+from shiftbench.scores.metric import Metric
 
 Floats = npt.NDArray[np.floating[Any]]
 Index = npt.NDArray[np.intp]

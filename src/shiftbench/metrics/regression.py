@@ -17,8 +17,8 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Gaussian
 from shiftbench.errors import ArrayError, DegenerateScoreWarning
-from shiftbench.metric import Metric
 from shiftbench.metrics import normal
+from shiftbench.scores.metric import Metric
 
 # Numbers in a block of records, so that the steps of a distribution function stay in the cache.
 _BLOCK_VALUES = 1 << 14

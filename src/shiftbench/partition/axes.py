@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.errors import PartitionError, ShiftbenchError, UnknownNameError
-from shiftbench.expression import open_condition
+from shiftbench.io import tables
 from shiftbench.partition import windows
+from shiftbench.partition.expression import open_condition
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import POPULATIONS, SHIFTED, Range
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import keys
 from shiftbench.errors import PartitionError
+from shiftbench.partition import keys
 from shiftbench.partition.axes import BIT, Bits
 from shiftbench.partition.hashing import keyed_hash
 from shiftbench.partition.rules import Rules

@@ -11,15 +11,14 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.partition import clusters, counting, windows
+from shiftbench.io.tables.rows import native_ids
+from shiftbench.partition import clusters, counting, keys, windows
 from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
 from shiftbench.partition.hashing import Flags
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.sampling import Draw, Sampler
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
-from shiftbench.tables.rows import native_ids
 
 DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes the rest
 FEW = 30

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 from polars.datatypes import DataType
 
-from shiftbench import keys
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.partition import near_duplicates, windows
+from shiftbench.partition import keys, near_duplicates, windows
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED

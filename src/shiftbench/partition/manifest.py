@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import files, tables
 from shiftbench.errors import PartitionError, ShiftbenchError, TableError
+from shiftbench.io import files, tables
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.leakage import Leakage
 from shiftbench.partition.parts import FILES, Table, write_parts

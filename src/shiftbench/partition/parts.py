@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench import files, tables
 from shiftbench.errors import PartitionError, TableError, first_line
+from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.settings import PARTITIONS
-from shiftbench.tables import problem
 
 FILES = {name: f"{name}.parquet" for name in PARTITIONS}
 NAME = "shiftbench.partition"  # of a temporary column

@@ -37,7 +37,7 @@ class Rules:
     group: column of group names, with the values that are `in_domain` (default: all that are not shifted) and those
         that are `shifted` (default: all that are not in-domain), or `shifted_dev` and `shifted_eval` for each.
     ranges: partition → column → (low, high): low <= value < high, None (in files "") for open.
-    where: partition → condition, see `shiftbench.expression`. Both take the five partitions, "in_domain" and
+    where: partition → condition, see `shiftbench.partition.expression`. Both take the five partitions, "in_domain" and
         "shifted" (dev_out and eval_out). A condition of train, dev_in or eval_in itself replaces its sampling.
     shares: of the in-domain records: the probability of an id to fall into each (also "70/10/20"). Ids are drawn
         independently, so adding records moves none of the old ones.

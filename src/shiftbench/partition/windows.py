@@ -13,8 +13,8 @@ import polars as pl
 from polars.datatypes import DataType
 
 from shiftbench.errors import PartitionError
-from shiftbench.expression import moment
 from shiftbench.partition import counting
+from shiftbench.partition.expression import moment
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.settings import POPULATIONS, SHIFTED, Moment
 

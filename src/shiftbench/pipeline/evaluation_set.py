@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import features, tables
+from shiftbench.assessment.fingerprints import fingerprints
+from shiftbench.assessment.predictions import Predictions
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.scored_table import cluster_codes, meet
+from shiftbench.assessment.slicing import Slicing
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian, concatenated
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.features import Features
-from shiftbench.fingerprints import fingerprints
+from shiftbench.io import tables
 from shiftbench.methods.contract import Method
 from shiftbench.methods.parts import predictions
-from shiftbench.partition import Partition
+from shiftbench.partition import Partition, features
+from shiftbench.partition.features import Features
 from shiftbench.partition.settings import SPLITS
+from shiftbench.pipeline.settings import Settings
 from shiftbench.pipeline.study import EvaluationSet, Fitted
 from shiftbench.pipeline.table_data import Opened, infinite_target, with_target
-from shiftbench.predictions import Predictions
-from shiftbench.scored import Records, Scored
-from shiftbench.scored_table import cluster_codes, meet
-from shiftbench.settings import Settings
-from shiftbench.slicing import Slicing
 
 EVALUATED = [name for names in SPLITS.values() for name in names]
 

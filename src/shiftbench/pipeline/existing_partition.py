@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench import keys, tables
 from shiftbench.errors import PartitionError, TableError
-from shiftbench.partition import PARTITIONS, Manifest, read_manifest, verify
+from shiftbench.io import tables
+from shiftbench.partition import PARTITIONS, Manifest, keys, read_manifest, verify
 
 ROLES = ("id", "time", "group", "by", "apart")  # rules that name columns, which are not features
 

@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import features, keys, tables
 from shiftbench.check import Vector
 from shiftbench.errors import MissingExtraError
-from shiftbench.features import Features, Inputs
+from shiftbench.io import tables
 from shiftbench.methods.boosting import model as boosted
-from shiftbench.partition import Partition
+from shiftbench.partition import Partition, features, keys
+from shiftbench.partition.features import Features, Inputs
 from shiftbench.partition.hashing import below, keyed_hash
 from shiftbench.partition.sampling import whole_groups
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline.partitioning import shared
-from shiftbench.score import Leak
-from shiftbench.settings import Settings
+from shiftbench.pipeline.settings import Settings
+from shiftbench.scores.score import Leak
 
 NOTABLE = 0.01  # of the in-domain records of a split
 RECORDS = 5_000  # that the quick trees see at most

@@ -10,12 +10,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import features, files, keys, tables
 from shiftbench.errors import PartitionError, TableError
-from shiftbench.features import Features
-from shiftbench.partition import IN_DOMAIN, Manifest, Partition, Rules, leakage, partition, write_manifest
+from shiftbench.io import files, tables
+from shiftbench.partition import (
+    IN_DOMAIN,
+    Manifest,
+    Partition,
+    Rules,
+    features,
+    keys,
+    leakage,
+    partition,
+    write_manifest,
+)
+from shiftbench.partition.features import Features
 from shiftbench.pipeline.existing_partition import Given
-from shiftbench.settings import Settings
+from shiftbench.pipeline.settings import Settings
 
 MOST = float(np.finfo(np.float32).max)
 MOST_LISTED = 3

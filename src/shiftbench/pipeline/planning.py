@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from shiftbench import files, methods
+from shiftbench import methods
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.methods import presets
+from shiftbench.pipeline.settings import DEFAULT_METHOD, Settings, title
 from shiftbench.pipeline.study import Planned
-from shiftbench.settings import DEFAULT_METHOD, Settings, title
 
 
 def plan(settings: Settings) -> list[Planned]:

@@ -10,20 +10,22 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench import files, fingerprints, methods, tables
+from shiftbench import methods
+from shiftbench.assessment import fingerprints
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.ensembles import Gaussian, concatenated
 from shiftbench.errors import ShiftbenchWarning, TableError
+from shiftbench.io import files, tables
+from shiftbench.io.tables import single_file
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.parts import predictions
 from shiftbench.partition import read_manifest
 from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
+from shiftbench.pipeline.settings import Settings
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
-from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress, silent
-from shiftbench.settings import Settings
-from shiftbench.tables import single_file
 
 PREDICT = "predict"  # the command, as recorded in the marks of its files
 

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from shiftbench import files
-from shiftbench.assessment import Options, build
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.score import Role
-from shiftbench.scored import Records, Scored
+from shiftbench.scores.score import Role
 
 MODELS = "model"  # the folder of fitted models
 CLAIM = "run.json"

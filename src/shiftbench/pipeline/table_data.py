@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench import files, keys, tables
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
 from shiftbench.methods.targets import classes_of, labels
-from shiftbench.partition import PARTITIONS, Manifest, Rules, windows
+from shiftbench.partition import PARTITIONS, Manifest, Rules, keys, windows
 from shiftbench.pipeline import existing_partition
 from shiftbench.pipeline.existing_partition import Given
 from shiftbench.pipeline.partitioning import kept_apart, own_ids, rules_of
-from shiftbench.settings import Settings
-from shiftbench.tables import problem
+from shiftbench.pipeline.settings import Settings
 
 LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
 LABELS = ("group", "by", "apart")  # rules whose columns are only tested for equality

@@ -8,24 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shiftbench import methods, tables
-from shiftbench import settings as settings_module
-from shiftbench.assessment import Options, squared
+from shiftbench import methods
+from shiftbench.assessment.assess import Options, squared
+from shiftbench.assessment.slicing import Slicing
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
-from shiftbench.features import Features
+from shiftbench.io import tables
 from shiftbench.methods import fitted_folder
 from shiftbench.partition import PARTITIONS, Partition
+from shiftbench.partition.features import Features
 from shiftbench.pipeline import existing_partition, study
+from shiftbench.pipeline import settings as settings_module
 from shiftbench.pipeline.evaluation_set import EVALUATED, TableRecords, TableSystem, hashes, test_sets
 from shiftbench.pipeline.leak import leaks
 from shiftbench.pipeline.partitioning import Divided, adopt, choose_features, divide, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan, written_out
+from shiftbench.pipeline.settings import Settings
 from shiftbench.pipeline.study import Fitted, Planned, Selection, Study
 from shiftbench.pipeline.table_data import Data, Opened, prepare
 from shiftbench.progress import Progress, silent
 from shiftbench.report.content import Report
-from shiftbench.settings import Settings
-from shiftbench.slicing import Slicing
 
 RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
 

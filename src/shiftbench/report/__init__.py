@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
+from shiftbench.io import files
 from shiftbench.report import picture
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
@@ -30,8 +30,11 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     Raises:
         ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
     """
-    from shiftbench import plots  # with it comes matplotlib
-    from shiftbench.report import page, text
+    from shiftbench.report import (
+        page,
+        plots,  # with it comes matplotlib
+        text,
+    )
 
     target = Path(folder)
     carried = list(pictures) or _kept(report, target)

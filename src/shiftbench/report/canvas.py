@@ -12,7 +12,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.digits import SUPERSCRIPTS
 from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
 from shiftbench.report.view import answered
-from shiftbench.score import SUBSETS
+from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from shiftbench import files
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.metric import METRICS
-from shiftbench.score import SUBSETS, Comparison, Count, Curve, Leak, Part, Rank, Role, Score, Slice, System
+from shiftbench.io import files
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Leak, Part, Rank, Role, Score, Slice, System
 
 FORMAT = "shiftbench report 1"
 LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings may be longer

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.metric import METRICS
 from shiftbench.report import canvas
 from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, sentence, short
 from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title, metric_unit, set_retention
-from shiftbench.score import SUBSETS, Curve
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import SUBSETS, Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from shiftbench.metric import Metric
 from shiftbench.report.content import Report
 from shiftbench.report.view import finite, metric_unit
+from shiftbench.scores.metric import Metric
 
 MISSING = "–"
 MOST_DECIMALS = 8

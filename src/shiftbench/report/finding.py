@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.report.content import Report
 
 PLACES = ("report.json", "report/report.json", "*/report/report.json")

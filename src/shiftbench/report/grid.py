@@ -7,9 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from shiftbench.intervals import FEWEST
 from shiftbench.measures import MEASURES
-from shiftbench.metric import METRICS, Metric
 from shiftbench.report.content import Report
 from shiftbench.report.digits import (
     MISSING,
@@ -35,7 +33,9 @@ from shiftbench.report.view import (
     subsets_of,
     testable,
 )
-from shiftbench.score import SUBSETS, Part, Score, Slice, System
+from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.score import SUBSETS, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
 ARROWS = {"min": "↓", "max": "↑"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shiftbench import plots
-from shiftbench.report import picture
+from shiftbench.report import picture, plots
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Grid, grids
 from shiftbench.report.picture import Picture

@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.report import canvas
 from shiftbench.report.style import DPI
 

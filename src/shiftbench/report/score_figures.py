@@ -6,7 +6,6 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.metric import Metric
 from shiftbench.report import canvas
 from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import Report
@@ -14,7 +13,8 @@ from shiftbench.report.digits import count_text, metric_digits
 from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
 from shiftbench.report.style import GREY, SUBSET_LOOKS, labels, looks, short
 from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead
-from shiftbench.score import Score, Slice
+from shiftbench.scores.metric import Metric
+from shiftbench.scores.score import Score, Slice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Sequence
 
-from shiftbench.metric import METRICS
 from shiftbench.report import picture
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, grids
@@ -17,6 +16,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, metric_unit
+from shiftbench.scores.metric import METRICS
 
 FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",

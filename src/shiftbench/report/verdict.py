@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shiftbench.intervals import FEWEST
-from shiftbench.metric import METRICS, Metric
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits, p_text
 from shiftbench.report.view import (
@@ -25,7 +23,9 @@ from shiftbench.report.view import (
     metric_title,
     split_title,
 )
-from shiftbench.score import Count, Score, System
+from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.score import Count, Score, System
 
 MOST_OTHERS = 4  # systems besides the leading one that get their own sentences
 MOST_NAMED = 3  # systems that a list names

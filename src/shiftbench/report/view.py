@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from shiftbench.measures import MEASURES
-from shiftbench.metric import METRICS, Metric
 from shiftbench.report.content import Report
-from shiftbench.score import SUBSETS, Comparison, Score, System
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
 LEVEL = 0.95  # of intervals and tests, if the recipe names none
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shiftbench.assessment import build
+from shiftbench.assessment.assess import build
+from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress, silent
-from shiftbench.settings import Assessment
 from shiftbench.track.contract import RunOptions, Task, Track
 
 

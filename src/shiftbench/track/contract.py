@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from shiftbench import files
-from shiftbench.assessment import Options
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError, TableError, first_line, quoted
-from shiftbench.fetch import Archive
-from shiftbench.paper.output import Paper
+from shiftbench.io import files
+from shiftbench.io.fetch import Archive
+from shiftbench.pipeline.settings import SPLITS, Assessment
 from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress
 from shiftbench.report.picture import Picture
-from shiftbench.scored import Records, Scored
-from shiftbench.settings import SPLITS, Assessment
 from shiftbench.track.option import Option
+from shiftbench.track.paper.output import Paper
 
 MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
 LONGEST_NAME = 64  # of a test set: folders and figures are named after it
@@ -95,7 +95,7 @@ class RunOptions:
     """A user's choices for a run; None or empty values leave the choice to the track.
 
     methods: a subset of the preset's. members: of each ensemble. test_sets: name → path of further records to score.
-    rule, replicates, kind: of the assessment, as in `shiftbench.settings.Assessment`.
+    rule, replicates, kind: of the assessment, as in `shiftbench.pipeline.settings.Assessment`.
 
     Raises:
         SettingsError, UnknownNameError: for test sets with invalid or taken names, or an invalid assessment.
@@ -224,7 +224,7 @@ class Track:
     open_prepared: reads a prepared folder. run: fits, predicts and assesses. score_files: scores predictions.
     options: command (one of `COMMANDS`) → its options for this track.
     spreads: commands whose work can be distributed over processes or machines. Their functions take `executor` and
-    `workers`, see `shiftbench.executor.Executor.of`; they resume interrupted work, and `prepare` also takes
+    `workers`, see `shiftbench.io.executor.Executor.of`; they resume interrupted work, and `prepare` also takes
     `overwrite`: whether to discard work begun with other settings.
     experiments: names of the partitions of the data, the canonical one first. archives: that can be fetched, the
     default one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records

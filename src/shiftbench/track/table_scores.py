@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import files, fingerprints, predictions, scored_table, tables
-from shiftbench.assessment import Options, squared
+from shiftbench.assessment import fingerprints, predictions, scored_table
+from shiftbench.assessment.assess import Options, squared
+from shiftbench.assessment.predictions import Predictions
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.scored_table import Columns, cluster_codes, meet
+from shiftbench.assessment.slicing import Slicing
 from shiftbench.check import Flags
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
 from shiftbench.partition import read_manifest
 from shiftbench.partition.settings import SPLITS
-from shiftbench.predictions import Predictions
 from shiftbench.progress import Progress
-from shiftbench.ranking import Index
-from shiftbench.retention import Rule
-from shiftbench.scored import Records, Scored
-from shiftbench.scored_table import Columns, cluster_codes, meet
-from shiftbench.slicing import Slicing
-from shiftbench.tables import problem
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.retention import Rule
 from shiftbench.track.contract import MANIFEST, Prepared, ScoredFiles, Task
 
 MOST_NAMED = 3

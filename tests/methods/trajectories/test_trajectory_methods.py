@@ -13,7 +13,7 @@ import torch
 
 from shiftbench.ensembles import Mixture
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
-from shiftbench.executor import memory
+from shiftbench.io.executor import memory
 from shiftbench.methods import checkpoint
 from shiftbench.methods.trajectories import answers, fitting, member
 from shiftbench.methods.trajectories.settings import CloningSettings, PlannerSettings, VectorSettings

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import files
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.metrics import motion as metrics
 from shiftbench.track import RunOptions, Task, assessing
 from shiftbench.tracks.motion.definition import TRACK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiftbench import executor
+from shiftbench.io import executor
 from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.motion import example
 from shiftbench.tracks.motion.baselines import presets

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import Source
-from shiftbench.intake.units import Doubts
+from shiftbench.track.intake.sources import Source
+from shiftbench.track.intake.units import Doubts
 from shiftbench.tracks.power import checks, reading
 from tests.tracks.power.made import records, set_to
 

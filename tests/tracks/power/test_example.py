@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK
+from shiftbench.io.output import MARK
 from shiftbench.tracks.power import example, schema
 from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, voyages, writing
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Minutes, World, world

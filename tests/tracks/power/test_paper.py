@@ -13,15 +13,16 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from shiftbench import published, scored
-from shiftbench.assessment import Options, build
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intervals import Settings
-from shiftbench.paper.text import csv
 from shiftbench.report.content import Report
-from shiftbench.score import Slice
-from shiftbench.scored import Records
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.score import Slice
+from shiftbench.track import published
+from shiftbench.track.paper.text import csv
 from shiftbench.tracks.power import paper
 from shiftbench.tracks.power.paper import comparison
 from shiftbench.tracks.power.paper.systems import MODELS, Run

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intake.sources import Source
 from shiftbench.methods import method
 from shiftbench.partition import verify
 from shiftbench.track import RunOptions
+from shiftbench.track.intake.sources import Source
 from shiftbench.tracks import track
 from shiftbench.tracks.power import baselines, definition, outside, partitions, preparation, published, reading, schema
 from shiftbench.tracks.power.physics.valid_ranges import ANY

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.intake.sources import Source
-from shiftbench.intake.units import Doubts
+from shiftbench.track.intake.sources import Source
+from shiftbench.track.intake.units import Doubts
 from shiftbench.tracks.power import consistency, partitions, ranges, reading
 from shiftbench.tracks.power.units import KNOT
 from tests.tracks.power.made import records, set_to

@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import opened
+from shiftbench.track.intake.sources import opened
 from shiftbench.tracks.power.schema import PARTITIONS
 from shiftbench.tracks.power.sources import data_set, sources
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.features import Features
 from shiftbench.methods.batched.mlp import MLP
 from shiftbench.methods.contract import Job
 from shiftbench.methods.determinism import one_thread
+from shiftbench.partition.features import Features
 from shiftbench.tracks.power.symbolic.method import METHOD as SYMBOLIC
 from shiftbench.tracks.power.symbolic.method import terms
 from shiftbench.tracks.power.symbolic.network import LARGEST, START, Symbolic

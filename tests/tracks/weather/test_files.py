@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from shiftbench.errors import TableError
-from shiftbench.files import replacing
-from shiftbench.intake import reading
+from shiftbench.io.files import replacing
+from shiftbench.track.intake import reading
 from shiftbench.tracks.weather import example, files, schema
 from shiftbench.tracks.weather.sources import sources
 

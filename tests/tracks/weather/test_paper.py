@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from shiftbench import scored
-from shiftbench.assessment import Options, build
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intervals import Settings
-from shiftbench.paper.text import csv, render
 from shiftbench.report import finding
 from shiftbench.report.content import Report
-from shiftbench.score import Rank
-from shiftbench.scored import Records
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.score import Rank
+from shiftbench.track.paper.text import csv, render
 from shiftbench.tracks.weather import paper
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, training_sets
 

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intake.prepared_folder import form_of
 from shiftbench.partition import verify
+from shiftbench.track.intake.prepared_folder import form_of
 from shiftbench.tracks.weather import definition, example, preparation, schema
 from shiftbench.tracks.weather.preparation import open_prepared
 from shiftbench.tracks.weather.schema import CLIMATE, TEMPERATURE, TIME

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from shiftbench.errors import TableError
-from shiftbench.intake.units import mistake
+from shiftbench.track.intake.units import mistake
 from shiftbench.tracks.weather import example, schema
 from shiftbench.tracks.weather.ranges import check_ranges, check_test_set
 from shiftbench.tracks.weather.units import MISTAKES

@@ -5,7 +5,7 @@ import tarfile
 import pytest
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import Source, opened
+from shiftbench.track.intake.sources import Source, opened
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.sources import sources
 

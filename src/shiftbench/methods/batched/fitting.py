@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import executor, methods
+from shiftbench import methods
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.features import Features
+from shiftbench.io import executor
 from shiftbench.methods import fitted_folder, member_files, workers
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.settings import MethodSettings, non_negative, positive, seed_number, switch, whole_number
 from shiftbench.methods.target_encoding import encoded_targets
 from shiftbench.methods.workers import Train
+from shiftbench.partition.features import Features
 
 if TYPE_CHECKING:
     from shiftbench.methods.batched.networks import MakeNetwork

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import features as columns
 from shiftbench.check import Vector
 from shiftbench.errors import SettingsError
-from shiftbench.features import Features, Inputs
+from shiftbench.partition import features as columns
+from shiftbench.partition.features import Features, Inputs
 
 Floats = npt.NDArray[np.float32]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.check import Vector
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.metrics import regression
 

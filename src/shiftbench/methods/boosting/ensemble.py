@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.features import Features
+from shiftbench.io import tables
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.boosting import calibration, model
 from shiftbench.methods.boosting.fitting import BoostingSettings, Outputs, Plan, boosted, ensemble
@@ -32,6 +31,7 @@ from shiftbench.methods.boosting.folds import folds
 from shiftbench.methods.contract import Fitted, Job
 from shiftbench.methods.member_files import Arrays, span
 from shiftbench.methods.settings import checked, column_names, positive, switch, whole_number
+from shiftbench.partition.features import Features
 
 FEWEST_FEATURES = 4  # minimum number that a level of a tree chooses from
 INPUTS_OF_A_DATE = 3

@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import executor
-from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import TableError
-from shiftbench.features import Inputs
+from shiftbench.io import executor
 from shiftbench.methods import fitted_folder, member_files, workers
 from shiftbench.methods.boosting import model, trial
 from shiftbench.methods.boosting.folds import Folds
@@ -23,6 +21,8 @@ from shiftbench.methods.member_files import Arrays, span
 from shiftbench.methods.progress import TrainingProgress
 from shiftbench.methods.settings import MethodSettings, positive, seed_number, whole_number
 from shiftbench.methods.target_encoding import PredictionArrays, encoded_targets
+from shiftbench.partition import features as columns
+from shiftbench.partition.features import Inputs
 
 BLOCK_ROWS = 1 << 19  # rows predicted at a time; smaller blocks cost time for calls
 MOST_LEFT = 0.25  # unlearnt share above which the number of trees is suspicious

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import keys, tables
+from shiftbench.io import tables
+from shiftbench.partition import keys
 
 Folds = npt.NDArray[np.int64]
 

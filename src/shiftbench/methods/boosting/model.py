@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import files
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.boosting import linear, trial
 from shiftbench.methods.boosting.linear import Linear, Rows

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench.errors import SettingsError
-from shiftbench.executor import child
+from shiftbench.io.executor import child
 from shiftbench.methods.member_files import ADVICE, MemberFiles
 
 ROWS = 64  # that a model is tried on

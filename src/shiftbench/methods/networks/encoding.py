@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import features
-from shiftbench.features import Inputs
+from shiftbench.partition import features
+from shiftbench.partition.features import Inputs
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import features as columns
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.methods import member_files
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared, Role
@@ -21,6 +20,7 @@ from shiftbench.methods.member_files import Arrays
 from shiftbench.methods.networks.encoding import Encoding
 from shiftbench.methods.settings import MethodSettings, non_negative, positive, seed_number, switch, whole_number
 from shiftbench.methods.target_encoding import PredictionArrays, encoded_targets
+from shiftbench.partition import features as columns
 
 if TYPE_CHECKING:
     from shiftbench.methods.networks.member import Rows

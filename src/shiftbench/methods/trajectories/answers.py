@@ -25,7 +25,7 @@ from torch import Tensor
 
 from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import memory
+from shiftbench.io.executor import memory
 from shiftbench.methods import fitted_folder, member_files, training, workers
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.trajectories import dropout, likelihood, member

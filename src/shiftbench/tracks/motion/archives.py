@@ -6,7 +6,7 @@ further archives, a part of the data in each; `prepare` takes them as they are.
 
 from __future__ import annotations
 
-from shiftbench.fetch import Archive, share_alike
+from shiftbench.io.fetch import Archive, share_alike
 
 MODELS = "baseline-models.tar"
 BASE = "https://storage.yandexcloud.net/yandex-research/shifts/sdc/"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.io import files
 from shiftbench.progress import Progress
 from shiftbench.report.picture import Picture
-from shiftbench.scored import Records, Scored
 from shiftbench.track import ScoredFiles, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.picture.gallery import galleries

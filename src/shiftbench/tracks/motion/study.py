@@ -12,22 +12,23 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from shiftbench import files, measures
-from shiftbench.assessment import Options
+from shiftbench import measures
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import SETTINGS
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
+from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
 from shiftbench.progress import Progress
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.score import Role
-from shiftbench.scored import Records, Scored
-from shiftbench.settings import Assessment
+from shiftbench.scores.score import Role
 from shiftbench.track import Prepared, RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import plan_files, presets

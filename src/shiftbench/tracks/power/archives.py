@@ -5,7 +5,7 @@ Neither size to the byte nor hash is printed, so both are recorded on first use.
 
 from __future__ import annotations
 
-from shiftbench.fetch import Archive, share_alike
+from shiftbench.io.fetch import Archive, share_alike
 
 LICENCE = share_alike("Malinin et al., Shifts 2.0, 2022")
 ARCHIVES: tuple[Archive, ...] = (

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from shiftbench.check import Vector
-from shiftbench.intake.tally import Tally
-from shiftbench.intake.units import Doubts
+from shiftbench.track.intake.tally import Tally
+from shiftbench.track.intake.units import Doubts
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.schema import (
     DRAFT_AFT,

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from shiftbench.check import Vector
-from shiftbench.intake.units import Mistake
 from shiftbench.partition.settings import IN_DOMAIN
+from shiftbench.track.intake.units import Mistake
 from shiftbench.tracks.power.physics import motion
 from shiftbench.tracks.power.schema import (
     CURRENT_ALONG,

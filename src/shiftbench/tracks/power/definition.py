@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shiftbench.settings import Assessment, Settings
-from shiftbench.tabular import run_of
+from shiftbench.pipeline.settings import Assessment, Settings
 from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
+from shiftbench.track.tabular import run_of
 from shiftbench.tracks.power import baselines, example, outside, partitions, preparation, schema
 from shiftbench.tracks.power.archives import ARCHIVES
 from shiftbench.tracks.power.paper import PAPER

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import tables
+from shiftbench.io import tables
 
 KEY = "shiftbench.outside"
 

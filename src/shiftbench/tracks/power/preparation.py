@@ -8,14 +8,14 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.intake import prepared_folder
-from shiftbench.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
-from shiftbench.intake.sources import Source, example_of
+from shiftbench.io import tables
 from shiftbench.partition import PARTITIONS, leakage, read_manifest, write_manifest
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
+from shiftbench.track.intake import prepared_folder
+from shiftbench.track.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
+from shiftbench.track.intake.sources import Source, example_of
 from shiftbench.tracks.power import outside, partitions, published, schema
 from shiftbench.tracks.power.physics.valid_ranges import ANY
 from shiftbench.tracks.power.reading import Table, read

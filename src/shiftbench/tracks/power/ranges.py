@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from shiftbench.intake import units
-from shiftbench.intake.units import Count, Doubts, Mistake, Range
+from shiftbench.io.tables import problem
 from shiftbench.partition.settings import SHIFTED
-from shiftbench.tables import problem
+from shiftbench.track.intake import units
+from shiftbench.track.intake.units import Count, Doubts, Mistake, Range
 from shiftbench.tracks.power import consistency, schema
 from shiftbench.tracks.power.schema import (
     CURRENT_ALONG,

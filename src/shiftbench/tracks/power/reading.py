@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from shiftbench.errors import TableError
-from shiftbench.intake.form import Form
-from shiftbench.intake.reading import Progress, Reader
-from shiftbench.intake.sources import Source, opened
-from shiftbench.intake.tally import Tally
-from shiftbench.intake.units import Doubts
+from shiftbench.track.intake.form import Form
+from shiftbench.track.intake.reading import Progress, Reader
+from shiftbench.track.intake.sources import Source, opened
+from shiftbench.track.intake.tally import Tally
+from shiftbench.track.intake.units import Doubts
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.checks import check_clock, check_index, check_rows, in_minutes
 from shiftbench.tracks.power.ranges import check_units

@@ -15,9 +15,9 @@ from functools import partial
 
 import polars as pl
 
-from shiftbench.intake.form import Form, facts
-from shiftbench.intake.units import Range
-from shiftbench.retention import Rule
+from shiftbench.scores.retention import Rule
+from shiftbench.track.intake.form import Form, facts
+from shiftbench.track.intake.units import Range
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import Source, Sources, arranged, tables_in
+from shiftbench.track.intake.sources import Source, Sources, arranged, tables_in
 from shiftbench.tracks.power.schema import COUNTS, PARTITIONS
 
 GENERALIZATION = "generalization"

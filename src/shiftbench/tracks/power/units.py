@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiftbench.intake.units import Mistake
+from shiftbench.track.intake.units import Mistake
 
 KNOT = 1852 / 3600  # m/s
 METRES_PER_SECOND = Mistake("m/s", 1 / KNOT, "Multiply by 1.943844")

@@ -5,7 +5,7 @@ Their publishers give neither exact sizes nor hashes, so both are recorded on fi
 
 from __future__ import annotations
 
-from shiftbench.fetch import Archive, share_alike
+from shiftbench.io.fetch import Archive, share_alike
 
 BASE = "https://storage.yandexcloud.net/yandex-research/shifts/weather/"
 LICENCE = share_alike("Malinin et al., Shifts, 2021")

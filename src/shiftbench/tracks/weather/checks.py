@@ -6,7 +6,7 @@ import difflib
 
 import polars as pl
 
-from shiftbench.intake.tally import Tally
+from shiftbench.track.intake.tally import Tally
 from shiftbench.tracks.weather import schema
 
 MILLISECONDS = 100_000_000_000  # as seconds, this is the year 5138

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import check, tables
+from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.errors import ArrayError, MissingExtraError, TableError, UnknownNameError
-from shiftbench.tables import problem
+from shiftbench.io import tables
+from shiftbench.io.tables import problem
 from shiftbench.tracks.weather.nearest_cell import COLUMNS, ROWS, NearestCell
 
 NAMES = {"A": "tropical", "B": "dry", "C": "mild temperate", "D": "snow", "E": "polar"}

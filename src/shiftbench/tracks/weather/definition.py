@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.io.tables import problem
 from shiftbench.partition import read_manifest
-from shiftbench.settings import Settings
-from shiftbench.tables import problem
-from shiftbench.tabular import run_of
+from shiftbench.pipeline.settings import Settings
 from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
+from shiftbench.track.tabular import run_of
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
 from shiftbench.tracks.weather.archives import ARCHIVES
 from shiftbench.tracks.weather.paper import PAPER

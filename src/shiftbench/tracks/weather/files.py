@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import files, tables
 from shiftbench.errors import TableError, first_line
-from shiftbench.intake.form import Form
-from shiftbench.intake.reading import Progress, Reader
-from shiftbench.intake.sources import Source
-from shiftbench.tables import problem
+from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
+from shiftbench.track.intake.form import Form
+from shiftbench.track.intake.reading import Progress, Reader
+from shiftbench.track.intake.sources import Source
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.checks import check_rows
 from shiftbench.tracks.weather.ranges import check_ranges

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench.executor.memory import available
-from shiftbench.tables import problem
+from shiftbench.io.executor.memory import available
+from shiftbench.io.tables import problem
 from shiftbench.tracks.weather.schema import FEATURES
 
 FEATURE_BYTES = 4

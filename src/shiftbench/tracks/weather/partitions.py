@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.errors import PartitionError, UnknownNameError
-from shiftbench.expression import moment
+from shiftbench.io import tables
 from shiftbench.partition import SHIFTED, Partition, Rules, partition
+from shiftbench.partition.expression import moment
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.schema import CLASS, CLIMATE, TIME
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from shiftbench.errors import TableError
-from shiftbench.intake import units
-from shiftbench.intake.units import Doubts, Quantiles
+from shiftbench.track.intake import units
+from shiftbench.track.intake.units import Doubts, Quantiles
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.schema import Column, Range
 from shiftbench.tracks.weather.units import MISTAKES

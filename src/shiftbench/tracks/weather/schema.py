@@ -12,8 +12,8 @@ from functools import partial
 
 import polars as pl
 
-from shiftbench.intake import units
-from shiftbench.intake.form import facts
+from shiftbench.track.intake import units
+from shiftbench.track.intake.form import facts
 
 
 @dataclass(frozen=True)

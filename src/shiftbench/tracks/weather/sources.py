@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from shiftbench.errors import TableError
-from shiftbench.intake.sources import Source, Sources, arranged, tables_in
+from shiftbench.track.intake.sources import Source, Sources, arranged, tables_in
 from shiftbench.tracks.weather.schema import PARTITIONS
 
 PREFIX = "shifts_canonical_"

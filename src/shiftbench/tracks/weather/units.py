@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shiftbench.intake.units import Mistake
+from shiftbench.track.intake.units import Mistake
 
 MMHG = 133.322387415  # Pa
 GRAVITY = 9.80665  # m/s²

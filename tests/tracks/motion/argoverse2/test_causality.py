@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.tables import read_table
+from shiftbench.io.tables import read_table
 from shiftbench.tracks.motion.argoverse2 import read, scenes_of, sources
 from shiftbench.tracks.motion.argoverse2.recording import Observed, motion, track_id
 from shiftbench.tracks.motion.scenes.scene import Scene, message_of

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.output import MARK
+from shiftbench.io.output import MARK
 from shiftbench.tracks.motion import read_scene
 from shiftbench.tracks.motion.example import ROWS, scenes, write
 from shiftbench.tracks.motion.example.conditions import counts, weathers

@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from shiftbench import scored
-from shiftbench.assessment import build
-from shiftbench.intervals import Settings
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import build
+from shiftbench.assessment.scored import Records
 from shiftbench.metrics.motion import scores
 from shiftbench.report.content import Report
-from shiftbench.scored import Records
+from shiftbench.scores.intervals import Settings
 from shiftbench.tracks.motion.schema import PARTITIONS, SCENES
 from shiftbench.tracks.motion.submissions.scoring import options
 

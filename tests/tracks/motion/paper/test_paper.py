@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from shiftbench import published
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.metric import METRICS
-from shiftbench.score import Rank
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Rank
+from shiftbench.track import published
 from shiftbench.tracks.motion import paper
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import Slot, error_of, of

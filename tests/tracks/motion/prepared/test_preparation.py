@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
-from shiftbench.executor import processes
-from shiftbench.output import alone
+from shiftbench.io.executor import processes
+from shiftbench.io.output import alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import preparation, request_table, shard_making, staging
 from shiftbench.tracks.motion.prepared.manifest import read_manifest, scene_file

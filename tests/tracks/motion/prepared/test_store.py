@@ -12,9 +12,9 @@ import sys
 import numpy as np
 import pytest
 
-from shiftbench import files
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
-from shiftbench.executor import processes
+from shiftbench.io import files
+from shiftbench.io.executor import processes
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.prepared import preparation, vector_codec
 from shiftbench.tracks.motion.prepared.shards import write_shard

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shiftbench import f1_at, f1_auc, r_auc, roc_auc
-from shiftbench.assessment import build
+from shiftbench.assessment.assess import build
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, UnknownNameError
-from shiftbench.intervals import Settings
+from shiftbench.scores.intervals import Settings
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene, read_scene, valid_requests
 from shiftbench.tracks.motion.schema import City, Maneuver, Precipitation, SceneTags

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.tables import read_table
+from shiftbench.io.tables import read_table
 from shiftbench.tracks.motion.argoverse2.recording import HZ, Floats
 
 REACH_M = 1000.0  # of what an ego vehicle sees: 221 m in genuine logs

@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from shiftbench import executor as executors
-from shiftbench import files
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.executor import Executor, Job
-from shiftbench.output import alone
+from shiftbench.io import executor as executors
+from shiftbench.io import files
+from shiftbench.io.executor import Executor, Job
+from shiftbench.io.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, Note, job_of, notes, parsed
@@ -58,7 +58,7 @@ def import_scenes(
         folder: a new folder, or one of an earlier import.
         settings: how recordings become scenes.
         progress: told how many recordings are done.
-        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.executor.Executor`.
+        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.io.executor.Executor`.
 
     Raises:
         SettingsError: if the folder holds scenes that were made with other settings.

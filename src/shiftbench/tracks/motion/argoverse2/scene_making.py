@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from shiftbench import files
-from shiftbench.executor import Job
+from shiftbench.io import files
+from shiftbench.io.executor import Job
 from shiftbench.tracks.motion.argoverse2.reading import Settings, scenes_of
 from shiftbench.tracks.motion.argoverse2.sources import Source
 from shiftbench.tracks.motion.scenes.scene import Scene, write_scene

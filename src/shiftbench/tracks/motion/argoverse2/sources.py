@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
+from shiftbench.io import files
 
 SCENARIO = "scenario_*.parquet"
 POSES = "city_SE3_egovehicle.feather"

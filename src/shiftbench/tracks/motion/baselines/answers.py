@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.assessment.scored import Scored
 from shiftbench.check import Vector
 from shiftbench.ensembles import Trajectories
 from shiftbench.methods.trajectories.dataset import TrajectoryDataset
-from shiftbench.score import Role, System
-from shiftbench.scored import Scored
+from shiftbench.scores.score import Role, System
 from shiftbench.tracks.motion.baselines import planning
 from shiftbench.tracks.motion.maps.vector_features import KNOWN, STATE
 from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.ensembles import Mixture, Trajectories
+from shiftbench.io import files
 
 Output = Trajectories | Mixture
 KEY = "key"  # what the numbers follow from: another key, other numbers

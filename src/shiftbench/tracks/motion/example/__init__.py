@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shiftbench import files
 from shiftbench.errors import SettingsError
-from shiftbench.intake import example_folder
+from shiftbench.io import files
 from shiftbench.progress import Progress
+from shiftbench.track.intake import example_folder
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.example import conditions
 from shiftbench.tracks.motion.example.scenes import scenes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.motion.example.habits import WEATHER
 from shiftbench.tracks.motion.example.routes import SPACING
 from shiftbench.tracks.motion.example.situation import WARM, Situation

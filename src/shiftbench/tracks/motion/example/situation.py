@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.motion.example import people
 from shiftbench.tracks.motion.example.conditions import Weather, scene_tags
 from shiftbench.tracks.motion.example.habits import WEATHER, Habits, WeatherEffects, habits_in

@@ -6,7 +6,7 @@ first version), and Table 14 of the first version, whose retention is by weighte
 
 from __future__ import annotations
 
-from shiftbench.paper.output import Paper
+from shiftbench.track.paper.output import Paper
 from shiftbench.tracks.motion.paper.figures import figures
 from shiftbench.tracks.motion.paper.systems import printed
 from shiftbench.tracks.motion.paper.tables import tables

@@ -11,9 +11,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from shiftbench.paper.run import origins
-from shiftbench.paper.table import Row, Table
 from shiftbench.report.digits import MISSING, count_text
+from shiftbench.track.paper.run import origins
+from shiftbench.track.paper.table import Row, Table
 from shiftbench.tracks.motion.paper.systems import PAPER, Bundle
 from shiftbench.tracks.motion.schema import COUNTS, PARTITIONS, PARTS, SCENES
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shiftbench.metric import METRICS
-from shiftbench.paper import drawing
-from shiftbench.paper.table import UNITS
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, GREY, MARKERS, short
 from shiftbench.report.view import finite, split_title
+from shiftbench.scores.metric import METRICS
+from shiftbench.track.paper import drawing
+from shiftbench.track.paper.table import UNITS
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
     BACKBONES,

@@ -14,11 +14,11 @@ from functools import cached_property
 
 import polars as pl
 
-from shiftbench.paper import run
-from shiftbench.paper.printed import values
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean
-from shiftbench.score import Score, System
+from shiftbench.scores.score import Score, System
+from shiftbench.track.paper import run
+from shiftbench.track.paper.printed import values
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
 
 TRACK = "motion"
@@ -182,7 +182,7 @@ def error_of(metric: str) -> tuple[str, str | None]:
 
 
 def printed(number: str, *, paper: str = PAPER) -> pl.DataFrame:
-    """The printed values of one table of scores, "Table 20" say, as in `shiftbench.published.results`.
+    """The printed values of one table of scores, "Table 20" say, as in `shiftbench.track.published.results`.
 
     paper: PAPER, or FIRST for the first version, which numbers its tables otherwise.
 

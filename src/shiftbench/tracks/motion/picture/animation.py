@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench import files
+from shiftbench.io import files
 from shiftbench.report import canvas
 from shiftbench.tracks.motion.picture import look
 from shiftbench.tracks.motion.picture.figure import Panel, finish, scene_panel, time_text

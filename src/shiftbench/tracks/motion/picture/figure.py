@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench import files
+from shiftbench.io import files
 from shiftbench.report import canvas
 from shiftbench.report.style import DPI
 from shiftbench.tracks.motion.picture import look, roadway

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shiftbench import files
 from shiftbench.errors import TableError
+from shiftbench.io import files
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, read_json
 from shiftbench.tracks.motion.schema import PARTITIONS
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench import executor as executors
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError, UnknownNameError
-from shiftbench.executor import Executor, Job, slurm
-from shiftbench.output import alone
+from shiftbench.io import executor as executors
+from shiftbench.io import files
+from shiftbench.io.executor import Executor, Job, slurm
+from shiftbench.io.output import alone
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.tracks.motion.maps import drawing
@@ -80,7 +80,7 @@ def prepare(
             Scenes of a finished one are hashed to see whether they are the same; archives only have name and size.
         experiment: "canonical", or "published" for the partition of the published filter, which drops sleet.
         progress: told how many shards are done.
-        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.executor.Executor`.
+        executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.io.executor.Executor`.
         settings: of the feature maps; 128 px of 1 m if None.
         scenes_per_shard: how many scene files a shard holds.
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.map_codec import MapCodec
 from shiftbench.tracks.motion.prepared.shard_plan import map_settings

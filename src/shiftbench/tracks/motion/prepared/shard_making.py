@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import partition_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench import files
 from shiftbench.errors import SettingsError, TableError
+from shiftbench.io import files
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.sources import Found, Part
 

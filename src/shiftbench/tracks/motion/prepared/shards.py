@@ -15,8 +15,8 @@ from typing import IO
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.errors import TableError
+from shiftbench.io import files
 
 MAGIC = b"shiftbench maps1"
 COUNT = struct.Struct("<Q")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shiftbench import fetch
 from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import fetch
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion import archives
 from shiftbench.tracks.motion.scenes import tag_files

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.output.lock import LOCK, alone
+from shiftbench.io.output.lock import LOCK, alone
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.manifest import MANIFEST
 from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, REFUSED, SCENES_PER_SHARD, Begun, Plan, read_json

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
+from shiftbench.io import files
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.actors import Tracks, no_tracks, track_fields, tracks_of
 from shiftbench.tracks.motion.scenes.road import ControlRule, Crosswalk, Lane, Road, road_fields, road_of

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.errors import ShiftbenchError
+from shiftbench.io import files
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import head_of
 from shiftbench.tracks.motion.schema import SCENE_TAGS, SceneTags

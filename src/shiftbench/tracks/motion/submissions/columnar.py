@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import tables
 from shiftbench.errors import PredictionsError, TableError
+from shiftbench.io import tables
 from shiftbench.metrics.modes import Floats, Index
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.schema import FUTURE

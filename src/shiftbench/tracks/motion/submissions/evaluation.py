@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shiftbench import files
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.io import files
 from shiftbench.partition.settings import SPLITS
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench import check, scored
-from shiftbench.assessment import Options
+from shiftbench import check
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.scored import Records, Scored
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles.trajectories import MOST_MODES
 from shiftbench.errors import PredictionsError, UnknownNameError
-from shiftbench.metric import METRICS
 from shiftbench.metrics.modes import Index, mixture_scores, named
-from shiftbench.scored import Records, Scored
+from shiftbench.scores.metric import METRICS
 from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame, shown
 from shiftbench.tracks.motion.submissions.submitted import Submission
 from shiftbench.tracks.motion.submissions.truth import Truth

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import files, tables
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.io import files, tables
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.submissions import columnar, packed
 from shiftbench.tracks.motion.submissions.columnar import COLUMNS

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shiftbench.assessment.scored import Labels
 from shiftbench.check import Flags
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError
 from shiftbench.metrics.modes import Floats, named
-from shiftbench.scored import Labels
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
 from shiftbench.tracks.motion.schema import FUTURE, City, Maneuver, Precipitation, SceneTags

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import SettingsError
-from shiftbench.intake import example_folder
 from shiftbench.progress import Progress
+from shiftbench.track.intake import example_folder
 from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, writing
 from shiftbench.tracks.power.example.minutes import Minutes, world

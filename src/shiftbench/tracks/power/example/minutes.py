@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.power.example import random_streams
 from shiftbench.tracks.power.example.random_streams import Values
 from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness

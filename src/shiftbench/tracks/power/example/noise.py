@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.power.example.labels import LEAST_KW
 from shiftbench.tracks.power.example.minutes import ACCELERATION, CURRENT_ACROSS, Columns
 from shiftbench.tracks.power.example.random_streams import Values

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 
 Values = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.power.example import random_streams
 from shiftbench.tracks.power.example.random_streams import Mixture, Values
 from shiftbench.tracks.power.schema import MONTH_MINUTES

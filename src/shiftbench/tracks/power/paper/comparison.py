@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
-from shiftbench import published
-from shiftbench.metric import METRICS
-from shiftbench.paper.run import origins
-from shiftbench.paper.table import UNITS, Row, Table
 from shiftbench.report.digits import digits_of
 from shiftbench.report.view import duel, finite, split_title
-from shiftbench.score import Score
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Score
+from shiftbench.track import published
+from shiftbench.track.paper.run import origins
+from shiftbench.track.paper.table import UNITS, Row, Table
 from shiftbench.tracks.power.paper.systems import MODELS, REAL, SOURCE, SPLIT_NAMES, Run
 from shiftbench.tracks.power.schema import TRACK
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.metric import METRICS
-from shiftbench.paper import drawing
-from shiftbench.paper.table import UNITS, Cell, Table
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, DASHES, GREY, MARKERS, short
 from shiftbench.report.view import split_title
+from shiftbench.scores.metric import METRICS
+from shiftbench.track.paper import drawing
+from shiftbench.track.paper.table import UNITS, Cell, Table
 from shiftbench.tracks.power.paper.systems import MODELS, Model, Run, of
 from shiftbench.tracks.power.paper.tables import LAYOUTS, tables
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shiftbench.paper.run import origins
-from shiftbench.paper.table import Row, Table
 from shiftbench.partition.settings import SPLITS
 from shiftbench.report.digits import MISSING, count_text
+from shiftbench.track.paper.run import origins
+from shiftbench.track.paper.table import Row, Table
 from shiftbench.tracks.power.paper.systems import REAL, SOURCE, Run
 from shiftbench.tracks.power.partitions import INTERVAL
 from shiftbench.tracks.power.schema import COUNTS, INTERVALS

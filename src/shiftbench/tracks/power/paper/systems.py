@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from shiftbench.paper import run
-from shiftbench.paper.printed import values
 from shiftbench.report.content import Report
+from shiftbench.track.paper import run
+from shiftbench.track.paper.printed import values
 from shiftbench.tracks.power.schema import TRACK
 
 TASK, SOURCE = "regression", "Shifts 2.0"
@@ -79,7 +79,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
 
 
 def printed(number: str) -> pl.DataFrame:
-    """The printed values of one table of scores, "Table 23" say, as in `shiftbench.published.results`.
+    """The printed values of one table of scores, "Table 23" say, as in `shiftbench.track.published.results`.
 
     Datasets are called, and ordered, as the splits of reports.
 

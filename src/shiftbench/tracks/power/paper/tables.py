@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from shiftbench import published
-from shiftbench.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.paper.run import BOLD, leaders, origins
-from shiftbench.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean, split_title
-from shiftbench.score import Score
+from shiftbench.scores.score import Score
+from shiftbench.track import published
+from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
+from shiftbench.track.paper.run import BOLD, leaders, origins
+from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.tracks.power.paper import comparison, partition
 from shiftbench.tracks.power.paper.systems import MEMBERS, REAL, SOURCE, UNIT, Run, Slot, of, printed
 from shiftbench.tracks.power.schema import RULE, THRESHOLD_KW2

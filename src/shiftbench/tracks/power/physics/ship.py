@@ -10,8 +10,8 @@ from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
 from typing import Any
 
-from shiftbench import files
 from shiftbench.errors import SettingsError, UnknownNameError, quoted
+from shiftbench.io import files
 from shiftbench.tracks.power.physics.calibration import (
     AS_PUBLISHED,
     FORMS,

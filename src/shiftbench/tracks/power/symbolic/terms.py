@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import features as columns
 from shiftbench.check import Vector
 from shiftbench.errors import TableError
-from shiftbench.features import Features
+from shiftbench.partition import features as columns
+from shiftbench.partition.features import Features
 
 ROLES: Mapping[str, str] = {
     "draft_aft": "draft_aft_telegram",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shiftbench.example import normal
+from shiftbench.pipeline.example import normal
 from shiftbench.tracks.weather.example.random_streams import Values
 from shiftbench.tracks.weather.schema import CLIMATES
 

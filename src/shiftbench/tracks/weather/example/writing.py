@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from shiftbench import files, tables
 from shiftbench.errors import SettingsError, TableError, first_line
+from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
 from shiftbench.progress import Progress
-from shiftbench.tables import problem
 from shiftbench.tracks.weather import schema
 
 Blocks = Callable[[], Iterator[pl.DataFrame]]

@@ -5,7 +5,7 @@ Malinin et al. (2021, arXiv:2107.07455): Tables 2-4 of the first version; Tables
 
 from __future__ import annotations
 
-from shiftbench.paper.output import Paper
+from shiftbench.track.paper.output import Paper
 from shiftbench.tracks.weather.paper.figures import figures
 from shiftbench.tracks.weather.paper.rows import printed
 from shiftbench.tracks.weather.paper.tables import tables

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.metric import METRICS
-from shiftbench.paper import drawing
-from shiftbench.paper.table import Cell, Row, Table
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS
+from shiftbench.scores.metric import METRICS
+from shiftbench.track.paper import drawing
+from shiftbench.track.paper.table import Cell, Row, Table
 from shiftbench.tracks.weather.paper.layouts import READINGS
 from shiftbench.tracks.weather.paper.rows import TASKS, Run, of
 from shiftbench.tracks.weather.paper.tables import CELSIUS, tables

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from shiftbench.errors import TableError, UnknownNameError
-from shiftbench.paper import run
-from shiftbench.paper.printed import values
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean
-from shiftbench.score import Score
+from shiftbench.scores.score import Score
+from shiftbench.track.paper import run
+from shiftbench.track.paper.printed import values
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 from shiftbench.tracks.weather.schema import TRACK
 
@@ -82,7 +82,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
 
 
 def printed(number: str, *, version: str = "full") -> pl.DataFrame:
-    """The printed values of one weather table, such as "Table 9", as in `shiftbench.published.results`.
+    """The printed values of one weather table, such as "Table 9", as in `shiftbench.track.published.results`.
 
     Args:
         number: "Table 9".

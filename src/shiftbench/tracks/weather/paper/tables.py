@@ -8,14 +8,14 @@ from decimal import Decimal
 
 import polars as pl
 
-from shiftbench import published
-from shiftbench.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.paper.run import BOLD, leaders, origins
-from shiftbench.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING
 from shiftbench.report.view import SPLITS
-from shiftbench.score import Score
+from shiftbench.scores.score import Score
+from shiftbench.track import published
+from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
+from shiftbench.track.paper.run import BOLD, leaders, origins
+from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, RANDOM, READINGS, Layout, Reading, training_sets
 from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, Run, Slot, of, printed, turned
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS

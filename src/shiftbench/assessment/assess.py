@@ -1,0 +1,325 @@
+"""From errors, uncertainty and shift to a report: scores with intervals, curves, slices, comparisons."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.assessment import curves, scored
+from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
+from shiftbench.assessment.comparison import Tested, compare
+from shiftbench.assessment.scored import Records, Scored, listed
+from shiftbench.assessment.slicing import Gathering
+from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
+from shiftbench.report.content import Report
+from shiftbench.scores import intervals, retention
+from shiftbench.scores.intervals import Bootstrap, Progress
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.pairing import shared_records
+from shiftbench.scores.resampling import Resampler
+from shiftbench.scores.retention import Rule
+from shiftbench.scores.score import SUBSETS, Count, System
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a report; all are recorded in its recipe."""
+
+    title: str = "Assessment"
+    task: str = "errors"
+    threshold: float | None = None
+    rule: Rule = "published"
+    intervals: intervals.Settings = field(default_factory=intervals.Settings)
+    target_unit: str = ""
+    error_unit: str = ""
+    error_name: str = "error"
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+
+
+def assess(
+    errors: Any,
+    uncertainty: Any,
+    *,
+    shifted: Any = None,
+    threshold: float | None = None,
+    clusters: Any = None,
+    slices: Mapping[str, Any] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The full report of one system from its errors and uncertainties alone.
+
+    Args:
+        errors: [N], >= 0, lower is better.
+        uncertainty: [N], higher is less certain; or several by name, the first of them behind the headline scores.
+        shifted: [N] booleans or 0/1: which records come from the shifted domain.
+        threshold: the largest acceptable error, in the unit of the errors; without it there are no F1 scores.
+        clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
+        slices: column name → [N] labels to break scores down by.
+        name: of the system.
+        options: everything else: rule, intervals, units, title. The argument `threshold` overrides its threshold.
+        progress: called with (replicates done, replicates in all).
+
+    Returns:
+        A `Report`; write it in every format with `shiftbench.report.write(report, folder)`.
+
+    Raises:
+        ArrayError: listing the problems of all arrays.
+
+    Warns:
+        WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
+    """
+    if slices is not None and not isinstance(slices, Mapping):
+        raise ArrayError(f"slices: expected column names with labels, as in {{'city': labels}}, found {slices!r}.")
+    if options is not None and not isinstance(options, Options):
+        raise ArrayError(f"options: expected shiftbench.Options, found {options!r}.")
+    named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
+    system = scored.given(name, errors, named)
+    n = len(system.errors)
+    named_slices = {column: np.asarray(own).astype(str) for column, own in (slices or {}).items()}
+    gathered = {column: Gathering.of(own) for column, own in named_slices.items()}
+    records = Records(
+        n,
+        shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
+        clusters=None if clusters is None else check.codes("clusters", clusters, length=n),
+        slices={column: gathered[column].gathered(own) for column, own in named_slices.items()},
+    )
+    options = options or Options()
+    if threshold is not None:
+        options = replace(options, threshold=check.threshold(threshold))
+    report = build([(records, [system])], options, progress=progress)
+    notes = [note for column, each in gathered.items() if (note := each.note(column))]
+    report = replace(report, warnings=(*notes, *report.warnings))
+    for message in report.warnings:
+        warnings.warn(ShiftbenchWarning(message), stacklevel=2)
+    return report
+
+
+def squared(unit: str) -> str:
+    """The unit of a squared error."""
+    return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%" for sign in unit) else f"({unit})²")
+
+
+def build(
+    splits: Sequence[tuple[Records, Sequence[Scored]]], options: Options, *, progress: Progress | None = None
+) -> Report:
+    """The report of one or more systems on one or more splits; systems of a split are compared pairwise.
+
+    Warnings are collected in the report, not issued.
+    """
+    if options.threshold is not None:
+        check.threshold(options.threshold)
+    retention.checked_rule(options.rule)
+    tuple(METRICS)  # load all now, so that warnings about other packages do not enter the report
+    parts = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ShiftbenchWarning)
+        total = len(splits)
+        for place, (records, systems) in enumerate(splits):
+            parts.append(_split(records, systems, options, _share(progress, place, total)))
+        for note in _vanished([records for records, _ in splits]):
+            _tell(note)
+    first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
+    messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
+    return Report(
+        title=options.title,
+        task=options.task,
+        rule=options.rule,
+        threshold=options.threshold,
+        target_unit=options.target_unit,
+        error_unit=options.error_unit,
+        error_name=options.error_name,
+        systems=tuple(first.values()),
+        **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
+        warnings=tuple(messages),
+        recipe=_recipe(options, splits),
+    )
+
+
+def _tell(message: str) -> None:
+    warnings.warn(ShiftbenchWarning(message), stacklevel=2)
+
+
+def _of(records: Records) -> str:
+    """The prefix of a message about a split; "" if there is only one split."""
+    return "" if records.split == "all" else f"{records.split}: "
+
+
+def _vanished(splits: Sequence[Records]) -> list[str]:
+    """A note for each split and slice column with groups that are not shown: small ones, and those of other splits."""
+    everywhere: dict[str, set[str]] = {}
+    for records in splits:
+        for column, labels in records.slices.items():
+            everywhere.setdefault(column, set()).update(map(str, np.unique(labels)))
+    notes = []
+    for records in splits:
+        for column, labels in records.slices.items():
+            sizes = dict(zip(*(found.tolist() for found in np.unique(labels, return_counts=True)), strict=True))
+            absent = () if column in records.calendar else everywhere[column]
+            small = {name: sizes.get(name, 0) for name in {*sizes, *absent} if sizes.get(name, 0) < SMALLEST_SLICE}
+            if len(sizes) - sum(name in sizes for name in small) < 2:
+                notes.append(
+                    f"{_of(records)}scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
+                    f"records: {listed(sizes)}"
+                )
+            elif small:
+                notes.append(
+                    f"{_of(records)}groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
+                    f"{listed(small)}"
+                )
+    return notes
+
+
+def _share(progress: Progress | None, place: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, of: progress(place * of + done, total * of)
+
+
+def _with_singles(systems: Sequence[Scored]) -> list[System]:
+    """Each system, with an entry for its single models before an ensemble."""
+    return [entry for each in systems for entry in ([each.singles.system] if each.singles else []) + [each.system]]
+
+
+def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> dict[str, Any]:
+    units = {records.split: _resampler(records).units for records, _ in splits}
+    settings = asdict(options.intervals)
+    del settings["cores"]  # has no effect on the numbers
+    return {
+        **options.recipe,
+        "rule": options.rule,
+        "threshold": options.threshold,
+        "error": options.error_name,
+        "intervals": {
+            **settings,
+            "used": {split: options.intervals.chosen(count) for split, count in units.items()},
+            "resampled": "clusters" if any(records.clusters is not None for records, _ in splits) else "records",
+        },
+        "versions": {"shiftbench": version("shiftbench"), "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+# --- one split ------------------------------------------------------------------------------------------------------
+
+
+def _split(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> dict[str, list[Any]]:
+    if not systems:
+        raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
+    if records.shifted is not None and len(records.subsets()) == 1:
+        which = "every record is" if records.shifted.all() else "no record is"
+        _tell(f"{_of(records)}{which} marked as shifted, so there is nothing to compare: only the whole is scored")
+    found: dict[str, list[Any]] = {
+        "counts": _counts(records),
+        "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
+    }  # fmt: skip
+    scored, tested = _resampled(records, systems, options, progress)
+    for place, system in enumerate(systems):
+        if place not in scored:
+            _tell(
+                f"{system.system.name}: no answer for any of the {records.n:,} records of {records.split}: not scored"
+            )
+            continue
+        part, ends = scored[place]
+        found["scores"] += [*part.single_scores(), *part.scores(ends)]
+        found["slices"] += part.slices(ends)
+        found["parts"] += part.parts()
+        found["curves"] += curves.curves(
+            part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
+        )
+        part.warn()
+    if any(each.pairs for each in tested):
+        names = [system.system.name for system in systems]
+        found["comparisons"], found["ranks"] = compare(records.split, names, tested)
+    return found
+
+
+def _resampled(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> tuple[dict[int, tuple[Assessed, dict[Label, Ends]]], list[Tested]]:
+    """Systems with any answers, by position, on their own records with intervals; and the comparisons of pairs on
+    their common records."""
+    kind = options.intervals.chosen(_resampler(records).units)  # the same for all records of a split
+    options = replace(options, intervals=replace(options.intervals, kind=kind))
+    few = _warn_of_few(records)
+    every = shared_records([system.answered for system in systems], records.n)
+    scored, tested = {}, []
+    for step, shared in enumerate(every):
+        here = records if shared.member.all() else records.select(shared.member)
+        lined = {k: systems[k] if shared.member.all() else systems[k].select(shared.member) for k in shared.systems}
+        if not few:
+            _warn_of_few(here, [each.system.name for each in lined.values()])
+        labels, result = _replicates(here, [*lined.values()], options, _share(progress, step, len(every)))
+        for place, ends in zip(lined, ends_of(result, labels), strict=True):
+            if place in shared.scored:
+                part = Assessed(here, lined[place], threshold=options.threshold, rule=options.rule)
+                scored[place] = (part, ends)
+        pairs = {number: (shared.systems[a], shared.systems[b]) for number, (a, b) in enumerate(result.pairs)}
+        counts = {subset: int(np.count_nonzero(member)) for subset, member in here.subsets().items()}
+        own = {number: pair for number, pair in pairs.items() if pair in shared.pairs}
+        tested.append(Tested(result, labels[0], own, counts))
+    return scored, tested
+
+
+def _replicates(
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+) -> tuple[Sequence[list[Label]], Bootstrap]:
+    """The resampled scores of each system, and their replicates; not even rounding depends on the order of the rows."""
+    records, systems = in_canonical_order(records, systems)
+    parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
+    resampler = _resampler(records)
+    shared = set.intersection(*({*system.means, *system.sets} for system in systems))
+    labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
+    units, scales, effective = zip(*bases[0], strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
+        return labels, intervals.bootstrap(
+            statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
+        )
+
+
+def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
+    """Warn of few clusters (or records) to resample, by split and side; for `names`, on the records they answer."""
+    resampler, subsets = _resampler(records), records.subsets()
+    if resampler.fewest >= intervals.FEW:
+        return False
+    sides = {name: resampler.units_of(subsets[name]) for name in ("in", "shifted") if name in subsets}
+    found = " and ".join(f"{units} {SUBSETS[name].lower()}" for name, units in sides.items()) or resampler.units
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} other systems"
+    whose = f" of the records that {who} answer{'s' * (len(names) == 1)}" if names else ""
+    each = " in-domain and as many shifted" if sides else ""
+    told = (
+        f"scores of fewer than {intervals.FEWEST} have no interval and no test; other intervals may be too short"
+        if resampler.fewest < intervals.FEWEST
+        else "intervals may be too short, and p-values too small"
+    )
+    message = f"{_of(records)}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
+    warnings.warn(FewClustersWarning(message), stacklevel=2)
+    return True
+
+
+def _resampler(records: Records) -> Resampler:
+    strata = None if records.shifted is None else records.shifted.astype(np.intp)
+    return Resampler(records.n, clusters=records.clusters, strata=strata)
+
+
+def _counts(records: Records) -> list[Count]:
+    return [
+        Count(
+            records.split,
+            subset,
+            int(np.count_nonzero(member)),
+            None if records.clusters is None else len(np.unique(records.clusters[member])),
+        )
+        for subset, member in records.subsets().items()
+    ]

@@ -1,0 +1,272 @@
+"""The predictions file: the predictions of every member of an ensemble for each record, by id, in one Parquet file.
+
+Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
+each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). If the
+targets were known when the predictions were made, `fingerprint` (UInt32) has a hash of each id and its target, null
+for missing targets; see `shiftbench.assessment.fingerprints`. The
+Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
+"categorical"), `members`, `classes` (their order; null for a regression), `draws` (the number of consecutive members
+of one model; default 1), `package_version`, and further keys of the writer: method, settings, the hash of the
+manifest (with pyarrow: `pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal
+predictions give equal files.
+
+A point forecast is the case M = 1: a normal distribution with the variance of its residuals on the training
+records, or a label as one-hot probabilities.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian
+from shiftbench.errors import ArrayError, PredictionsError, TableError
+from shiftbench.io import tables
+
+FORMAT = "shiftbench predictions 1"
+KEY = "shiftbench"
+COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
+LAYOUT = ("format", "kind", "members", "classes", "draws")  # reserved keys that describe the file
+FINGERPRINT = "fingerprint"
+MOST_LISTED = 3
+MOST_MEMBERS = 2**31 - 1  # numbers in a Parquet list
+WRITTEN = (  # keys of the writer's metadata that are read
+    ("manifest", (str, type(None)), "text or null"),
+    ("id_column", (str, type(None)), "text or null"),
+    ("unanswered", (int, type(None)), "a number or null"),
+)
+
+Ids = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Ids [N], an ensemble of predictions for these records, and metadata on their origin.
+
+    `ids` are stored as text; `metadata` is any JSON object, to which the package's version is added; `fingerprints` [N]
+    are those of the targets (UInt32, null if unknown), or None.
+
+    Raises:
+        PredictionsError: naming every problem: duplicated or missing ids, another number of ids than records,
+            an ensemble of another kind or without names for its classes, metadata that is not JSON.
+    """
+
+    ids: Ids
+    ensemble: Gaussian | Categorical
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: pl.Series | None = None
+
+    def __post_init__(self) -> None:
+        ids, problems = _checked_ids(self.ids, "predictions")
+        problems += _ensemble_problems(self.ensemble)
+        if len(ids) and isinstance(self.ensemble, Ensemble) and len(ids) != self.ensemble.records:
+            problems.append(f"ids: expected one for each of {self.ensemble.records:,} records, found {len(ids):,}.")
+        if self.fingerprints is not None and len(self.fingerprints) != len(ids):
+            problems.append(f"fingerprints: expected {len(ids):,}, one a record, found {len(self.fingerprints):,}.")
+        problems += _metadata_problems(self.metadata)
+        if problems:
+            raise PredictionsError(*problems)
+        object.__setattr__(self, "ids", ids)
+        version = {"package_version": importlib.metadata.version("shiftbench")}
+        object.__setattr__(self, "metadata", {**version, **self.metadata})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def line_up(
+        self, ids: Sequence[str] | pl.Series, *, extra: Literal["error", "drop"] = "error",
+        where: str | os.PathLike[str] = "predictions",
+    ) -> Predictions:  # fmt: skip
+        """The predictions for exactly these records, in this order; others are an error, or dropped.
+
+        where: what messages call them, such as their file.
+
+        Raises:
+            PredictionsError: naming ids that are repeated, have no prediction, or (unless dropped) are surplus.
+        """
+        rows = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), "row": np.arange(len(self))})
+        try:
+            wanted = tables.line_up(rows, ids, column="id", where=os.fspath(where), extra=extra)
+        except TableError as error:
+            raise PredictionsError(*error.problems) from None
+        rows_of = wanted["row"]
+        kept = None if self.fingerprints is None else self.fingerprints.gather(rows_of)
+        return Predictions(wanted["id"].to_numpy(), self.ensemble.select(rows_of.to_numpy()), self.metadata, kept)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the predictions as Parquet, whole or not at all.
+
+        Raises:
+            PredictionsError: if the name does not end in `.parquet`.
+            TableError: if the file cannot be written.
+        """
+        if Path(path).suffix != ".parquet":
+            raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
+        ensemble = self.ensemble
+        kind = "gaussian" if isinstance(ensemble, Gaussian) else "categorical"
+        columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in COLUMNS[kind]}
+        frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
+        if self.fingerprints is not None:
+            frame = frame.with_columns(self.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
+        layout = {
+            "format": FORMAT,
+            "kind": kind,
+            "members": ensemble.members,
+            "classes": getattr(ensemble, "classes", None),
+        }
+        if (draws := getattr(ensemble, "draws", 1)) > 1:
+            layout["draws"] = draws
+        text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return tables.write_table(frame, path, metadata={KEY: text})
+
+
+def load(path: str | os.PathLike[str]) -> Predictions:
+    """Read a predictions file written by `Predictions.save`, or by any other program in the same layout.
+
+    Raises:
+        PredictionsError: naming every problem: not Parquet or damaged, metadata missing or of another format,
+            columns missing or of another type, another number of members or classes than the metadata says,
+            duplicated or missing ids, NaN, infinity, a variance <= 0, probabilities that do not sum to 1.
+    """
+    where = Path(path).name
+    try:
+        metadata = _read_layout(tables.read_metadata(path), where)
+        frame = tables.read_table(path, retype=False)
+    except TableError as error:
+        raise PredictionsError(*error.problems) from None
+    kind, members, classes = metadata["kind"], metadata["members"], metadata.get("classes")
+    shape = (members,) if classes is None else (members, len(classes))
+    problems = _column_problems(frame, kind, where)
+    arrays = {}
+    for name in COLUMNS[kind] if not problems else ():
+        arrays[name], more = _members_first(frame[name], shape, f"{where}: {name}")
+        problems += more
+    if problems:
+        raise PredictionsError(*problems)
+    try:
+        if classes is None:
+            ensemble: Gaussian | Categorical = Gaussian(**arrays, draws=metadata.get("draws", 1))
+        else:
+            ensemble = Categorical(**arrays, classes=tuple(classes))
+    except ArrayError as error:
+        problems += [f"{where}: {problem}" for problem in error.problems]
+    ids, more = _checked_ids(frame["id"], where)
+    found, problem = _fingerprints(frame, where)
+    if problems := problems + more + problem:
+        raise PredictionsError(*problems)
+    return Predictions(ids, ensemble, {key: value for key, value in metadata.items() if key not in LAYOUT}, found)
+
+
+def _fingerprints(frame: pl.DataFrame, where: str) -> tuple[pl.Series | None, list[str]]:
+    if FINGERPRINT not in frame.columns:
+        return None, []
+    column = frame[FINGERPRINT]
+    whole = column.cast(pl.UInt32, strict=False) if column.dtype.is_integer() else None
+    if whole is None or whole.null_count() != column.null_count():
+        return None, [
+            f"{where}: {FINGERPRINT}: expected whole numbers of 32 bits, found {column.dtype}. Predict again."
+        ]
+    return whole, []
+
+
+def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
+    nothing = np.empty(0, dtype=object)
+    series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
+    if not len(series):
+        return nothing, [f"{where}: expected at least one record, found none. Predict again."]
+    try:
+        return tables.ids(pl.DataFrame({"id": series}), "id", where=where).to_numpy().astype(object), []
+    except TableError as error:
+        return nothing, list(error.problems)
+
+
+def _ensemble_problems(ensemble: Any) -> list[str]:
+    if isinstance(ensemble, Gaussian):
+        return []
+    if not isinstance(ensemble, Categorical):
+        return [f"ensemble: expected Gaussian or Categorical, found {type(ensemble).__name__}."]
+    if ensemble.classes is None or not all(isinstance(name, str) for name in ensemble.classes):
+        found = "none" if ensemble.classes is None else repr(ensemble.classes)
+        return [f"ensemble: expected classes named by text, found {found}. Pass classes=('dry', 'rain', …)."]
+    return []
+
+
+def _metadata_problems(metadata: Mapping[str, Any]) -> list[str]:
+    problems = []
+    if taken := sorted(set(metadata) & set(LAYOUT)):
+        problems.append(f"metadata: expected keys other than the file's own, found {', '.join(taken)}. Rename these.")
+    try:
+        json.dumps(dict(metadata), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        problems.append(f"metadata: expected values that JSON can hold, found: {error}.")
+    return problems
+
+
+def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The JSON metadata of a predictions file, with its layout checked."""
+    if KEY not in metadata:
+        raise PredictionsError(
+            f"{where}: expected a predictions file, found Parquet without the metadata key {KEY!r}. Write it with "
+            "`shiftbench predict` or Predictions.save; a table of errors and uncertainties goes to `shiftbench assess`."
+        )
+    try:
+        value = json.loads(metadata[KEY])
+    except (ValueError, RecursionError) as error:
+        raise PredictionsError(f"{where}: expected metadata {KEY!r} in JSON, found: {error}. Write it again.") from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        found = value.get("format") if isinstance(value, dict) else value
+        raise PredictionsError(
+            f"{where}: expected the format {FORMAT!r}, found {found!r}. Predict again with this version."
+        )
+    problems = []
+    kind, classes = value.get("kind"), value.get("classes")
+    if not isinstance(kind, str) or kind not in COLUMNS:
+        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {kind!r}. Correct the metadata.")
+    for name, count in (("members", value.get("members")), ("draws", value.get("draws", 1))):
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
+            problems.append(
+                f"{where}: expected a number of {name} from 1 to {MOST_MEMBERS:,}, found {count!r}. "
+                "Correct the metadata."
+            )
+    named = isinstance(classes, list) and bool(classes) and all(isinstance(name, str) for name in classes)
+    if named != (kind == "categorical") or (classes is not None and not named):
+        problems.append(f"{where}: expected classes (text) for the kind categorical and null else, found {classes!r}.")
+    for name, kinds, wanted in WRITTEN:
+        if not isinstance(value.get(name), kinds):
+            problems.append(f"{where}: expected {name} to be {wanted}, found {value[name]!r}. Correct the metadata.")
+    if problems:
+        raise PredictionsError(*problems)
+    return value
+
+
+def _column_problems(frame: pl.DataFrame, kind: str, where: str) -> list[str]:
+    problems = []
+    for name in ("id", *COLUMNS[kind]):
+        if name not in frame.columns:
+            found = ", ".join(frame.columns) or "none"
+            problems.append(f"{where}: expected a column {name!r}, found the columns {found}. Predict again.")
+    if not frame.height:
+        problems.append(f"{where}: expected at least one record, found none. Predict again.")
+    return problems
+
+
+def _members_first(column: pl.Series, shape: tuple[int, ...], name: str) -> tuple[npt.NDArray[Any], list[str]]:
+    """A column of lists as an array [M, N] or [M, N, C]; a missing number is NaN."""
+    try:
+        # Variable-length lists (as pandas and pyarrow write them) become fixed-size ones if all lengths agree.
+        array = column.cast(pl.Array(pl.Float64, shape)).to_numpy()
+    except pl.exceptions.PolarsError:
+        wanted = " of ".join(f"lists of {length}" for length in shape) + " numbers"
+        lengths: Any = column.list.len().unique().sort() if isinstance(column.dtype, pl.List) else []
+        found = f"lists of {' or '.join(map(str, lengths[:MOST_LISTED]))}" if len(lengths) else str(column.dtype)
+        return np.empty(0), [f"{name}: expected {wanted} for every record, found {found}. Predict again."]
+    return np.moveaxis(array, 1, 0), []

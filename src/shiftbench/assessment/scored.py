@@ -1,0 +1,297 @@
+"""The waist of the hourglass: predictions reduced to errors and uncertainty.
+
+All further code works on `Records` (what all systems share) and `Scored` (errors and uncertainty of one system),
+whatever their origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check, measures
+from shiftbench.check import Flags, Vector
+from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.metrics import classification as classes_of
+from shiftbench.metrics import regression as regression_of
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.resampling import SetTerms, Terms
+from shiftbench.scores.score import Role, System
+
+Labels = npt.NDArray[np.str_]
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Records:
+    """N records of a split, shared by all systems that are scored on it.
+
+    shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
+    part: whether these are a subset of a split with both sides of the shift, so that one side may be empty here.
+    calendar: slices whose groups are periods of time, which may be absent from a split.
+    """
+
+    n: int
+    split: str = "all"
+    shifted: Flags | None = None
+    clusters: Index | None = None
+    slices: Mapping[str, Labels] = field(default_factory=dict)
+    part: bool = False
+    calendar: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        sizes = {"shifted": self.shifted, "clusters": self.clusters, **self.slices}
+        wrong = [
+            f"{name}: expected {self.n:,} records, found {len(values):,}."
+            for name, values in sizes.items()
+            if values is not None and len(values) != self.n
+        ]
+        if wrong:
+            raise ArrayError(*wrong)
+
+    def select(self, member: Any) -> Records:
+        """The records selected by the mask or the positions `member`, in their order."""
+        return Records(
+            len(np.arange(self.n)[member]),
+            self.split,
+            None if self.shifted is None else self.shifted[member],
+            None if self.clusters is None else self.clusters[member],
+            {column: labels[member] for column, labels in self.slices.items()},
+            part=self.part or self.two_sided,
+            calendar=self.calendar,
+        )
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether there are both in-domain and shifted records."""
+        return self.shifted is not None and 0 < int(np.count_nonzero(self.shifted)) < self.n
+
+    def subsets(self) -> dict[str, Flags]:
+        """Subset → [N] flags: in, shifted and full; only full if the shift is unknown or a split has one side."""
+        everything = np.ones(self.n, dtype=np.bool_)
+        if self.shifted is None or not (self.two_sided or self.part):
+            return {"full": everything}
+        sides = {"in": ~self.shifted, "shifted": self.shifted}
+        return {name: member for name, member in sides.items() if member.any()} | {"full": everything}
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """The largest groups with their numbers of records, and the number of further groups."""
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    rest = len(order) - MOST_NAMED
+    shown = ", ".join(f"{name} ({counts[name]:,})" for name in order[:MOST_NAMED])
+    return shown + (f" and {rest:,} others" if rest > 0 else "")
+
+
+@dataclass(frozen=True)
+class Singles:
+    """The models of an ensemble scored one by one, each on demand, since all at once may not fit into memory."""
+
+    system: System
+    count: int
+    make: Callable[[int], Scored]
+
+    def __iter__(self) -> Iterator[Scored]:
+        return (self.make(k) for k in range(self.count))
+
+    def select(self, member: Any) -> Singles:
+        """The records selected by the mask or the positions `member`, in their order."""
+        return replace(self, make=lambda k: self.make(k).select(member))
+
+    def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Singles:
+        """The same models with a further score of a set; see `Scored.with_set`."""
+        return replace(self, make=lambda k: self.make(k).with_set(name, terms))
+
+    def answering(self, answered: Flags) -> Singles:
+        """The same models, restricted to the records flagged in `answered` [N]."""
+        return replace(self, make=lambda k: self.make(k).answering(answered))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One system on N records, or on those that it answers.
+
+    errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
+    means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
+    sets: further scores that are functions of sums over records, with their terms.
+    root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
+    pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
+    singles: the single models, for mean ± standard deviation; None if there is only one.
+    answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
+        hold only these records. None if it answers all.
+    """
+
+    system: System
+    errors: Vector
+    uncertainty: Mapping[str, Vector]
+    means: Mapping[str, Vector] = field(default_factory=dict)
+    root: bool = False
+    sets: Mapping[str, SetTerms] = field(default_factory=dict)
+    pit: Vector | None = None
+    confidence: Vector | None = None
+    singles: Singles | None = None
+    answered: Flags | None = None
+
+    @property
+    def measure(self) -> str:
+        """The headline measure."""
+        return self.system.measure
+
+    def select(self, member: Any) -> Scored:
+        """The records selected by the mask or the positions `member`, in their order."""
+        answered, own = None, member
+        if self.answered is not None:
+            answered = self.answered[member]
+            own = (np.cumsum(self.answered) - 1)[member][answered]  # positions in the arrays
+        return replace(
+            self,
+            errors=self.errors[own],
+            uncertainty={name: values[own] for name, values in self.uncertainty.items()},
+            means={name: values[own] for name, values in self.means.items()},
+            sets={name: terms.select(own) for name, terms in self.sets.items()},
+            pit=None if self.pit is None else self.pit[own],
+            confidence=None if self.confidence is None else self.confidence[own],
+            singles=self.singles and self.singles.select(member),
+            answered=None if answered is None or answered.all() else answered,
+        )
+
+    def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:
+        """This system and its single models with a further score of a set.
+
+        Args:
+            name: of a metric with `of_sums`.
+            terms: says what the records of a system, this one or a single model, add to the sums.
+
+        Raises:
+            SettingsError: if there is no such metric.
+        """
+        if METRICS.get(name) is None:
+            raise SettingsError(
+                f"score of a set: expected a metric that is known, found {name!r}. Register it, or name it as an entry "
+                f"point of {METRICS.group} in your package and install that again."
+            )
+        singles = self.singles and self.singles.with_set(name, terms)
+        return replace(self, sets={**self.sets, name: terms(self)}, singles=singles)
+
+    def with_retention(self) -> list[tuple[Metric, SetTerms]]:
+        """The scores of sets that have a retention curve, by name."""
+        found = ((METRICS[name], self.sets[name]) for name in sorted(self.sets))
+        return [(metric, terms) for metric, terms in found if metric.area and terms.ideal is not None]
+
+    def answering(self, answered: Flags) -> Scored:
+        """The same system, restricted to the records flagged in `answered` [N]."""
+        if answered.all():
+            return self
+        singles = self.singles and self.singles.answering(answered)
+        return replace(self.select(answered), singles=singles, answered=answered)
+
+
+def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool = False) -> Scored:
+    """A system given by its errors and uncertainties only; the problems of all arrays are reported together."""
+    if not uncertainty:
+        raise ArrayError("uncertainty: expected at least one array, found none.")
+    named = {
+        f"uncertainty {key!r}" if len(uncertainty) > 1 else "uncertainty": value for key, value in uncertainty.items()
+    }
+    arrays = check.vectors(nonnegative=("errors",), advice=check.LOSSES, errors=errors, **named)
+    measure = next(iter(uncertainty))
+    return Scored(
+        System(name, "model", measure, tuple(uncertainty)),
+        arrays[0],
+        dict(zip(uncertainty, arrays[1:], strict=True)),
+        root=root,
+    )
+
+
+def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ensemble", about: str = "") -> Scored:
+    """Squared errors of the ensemble's mean, its uncertainties, and the scores of its mixture.
+
+    Args:
+        name: of the system in tables.
+        ensemble: means and variances [M, N].
+        targets: [N], in the target's unit.
+        role: a "baseline" or one "model" is shown alone; for an "ensemble" the members are scored, too.
+        about: a sentence for the report.
+
+    Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
+    """
+    truth = check.vector("targets", targets, length=ensemble.records)
+    with np.errstate(over="ignore"):
+        residual = ensemble.answers() - truth
+        if problems := check.difference_problems("differences of targets and answers", residual):
+            raise ArrayError(*problems)
+        errors = check.vector("squared errors", residual**2, nonnegative=True)
+    system = _system(name, ensemble, role, about)
+    means = {
+        "mae": np.abs(residual),
+        "nll": regression_of.nll_per_record(truth, ensemble),
+        "crps": regression_of.crps_per_record(truth, ensemble),
+    }
+    if (truth > 0).all():  # percentages are meaningful only for positive quantities
+        means["mape"] = means["mae"] / truth
+    return Scored(
+        system,
+        errors,
+        {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
+        means=means,
+        root=True,
+        pit=regression_of.pit(truth, ensemble),
+        singles=_singles(name, ensemble, truth, regression) if role == "ensemble" else None,
+    )
+
+
+def classification(
+    name: str, ensemble: Categorical, targets: Any, *, role: Role = "ensemble", about: str = ""
+) -> Scored:
+    """0/1 errors of the most probable class, the ensemble's uncertainties, and proper scores of its mean.
+
+    Args:
+        name, role, about: as in `regression`.
+        ensemble: probabilities [M, N, C].
+        targets: [N] class indices 0 … C-1.
+    """
+    truth = np.asarray(targets, dtype=np.int64)
+    probabilities = ensemble.answers()
+    labels, classes = probabilities.argmax(axis=1), probabilities.shape[1]
+    errors = (labels != truth).astype(np.float64)
+    system = _system(name, ensemble, role, about)
+    return Scored(
+        system,
+        errors,
+        {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
+        means={
+            "accuracy": 1.0 - errors,
+            "nll": classes_of.nll_per_record(truth, probabilities),
+            "brier": classes_of.brier_per_record(truth, probabilities),
+        },
+        sets={"macro_f1": SetTerms(*(Terms((truth, each), (classes, classes)) for each in (labels, truth)))},
+        confidence=probabilities.max(axis=1),
+        singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
+    )
+
+
+def _system(name: str, ensemble: Gaussian | Categorical, role: Role, about: str = "") -> System:
+    return System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
+
+
+def _singles(name: str, ensemble: Any, truth: Any, score: Callable[..., Scored]) -> Singles | None:
+    """The single models, if there are several."""
+    if ensemble.models == 1:
+        return None
+    called = f"{name} (single)"
+    system = _system(called, ensemble.model(0), "single")
+    return Singles(system, ensemble.models, lambda k: score(called, ensemble.model(k), truth, role="single"))
+
+
+def _shown(ensemble: Gaussian | Categorical, role: Role) -> tuple[str, ...]:
+    """The measures to show, headline first: only that for a baseline, none of disagreement for a single model."""
+    headline = measures.headline(ensemble)
+    if role == "baseline":
+        return (headline,)
+    return (headline, *(name for name in measures.measures_for(ensemble) if name != headline))

@@ -1,0 +1,134 @@
+"""Reads tables from files of any supported format; the first bytes must agree with the suffix."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from shiftbench.errors import TableError, TableWarning
+from shiftbench.io import files
+from shiftbench.io.tables import columns as column_names
+from shiftbench.io.tables import dtypes, problem
+from shiftbench.io.tables.csv_file import read_csv
+from shiftbench.io.tables.jsonl import read_jsonl
+from shiftbench.io.tables.npz import read_npz
+from shiftbench.io.tables.source import PACKED
+
+FORMATS = {
+    ".csv": "CSV", ".tsv": "CSV", ".txt": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow",
+    ".npz": "NPZ", ".jsonl": "JSON lines",
+}  # fmt: skip
+TEXT = ("CSV", "JSON lines")
+MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "NPZ", **PACKED}
+
+
+def read_table(
+    path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, retype: bool = True
+) -> pl.DataFrame:
+    """The table in a file: .csv .tsv .txt .jsonl (also packed: .gz, .zst), .parquet, .arrow, .feather or .npz.
+
+    Text columns become integers, floats, booleans, dates or datetimes (in UTC if an offset is given) if every
+    value allows it; numbers with leading zeros stay text. Separator and decimal sign of a CSV are detected.
+    In formats with types, text that spells dates becomes dates (but not a column called `id`); other text is text.
+
+    Args:
+        path: the file.
+        columns: the only columns to read, in this order; all if None.
+        retype: whether text in Parquet and Arrow may become dates; False for files that this package wrote.
+
+    Raises:
+        TableError: if the file is missing, empty, damaged or does not match its suffix, or lacks a column.
+
+    Warns:
+        TableWarning: for words read as missing, and for dates in other notations than 2021-01-31.
+    """
+    file = Path(path)
+    kind = _format(file)
+    with problem.reading(file, kind):
+        frame = _READERS[kind](file, columns)
+        if retype and kind in ("Parquet", "Arrow"):
+            frame = dtypes.with_times(frame)
+    if frame.height == 0 or frame.width == 0:
+        raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
+    return frame if columns is None else frame.select(columns)
+
+
+@contextmanager
+def reading_notes() -> Iterator[list[str]]:
+    """Collect the warnings of `read_table` on how values were read into a list; other warnings pass through."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TableWarning)
+        yield notes
+    for entry in caught:
+        if issubclass(entry.category, TableWarning):
+            notes.append(str(entry.message))
+        else:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The key-value metadata that `write_table` stored in a Parquet file."""
+    file = Path(path)
+    with problem.reading(file, "Parquet"):
+        found = pl.read_parquet_metadata(file)
+    return {key: value for key, value in found.items() if key != "ARROW:schema"}
+
+
+def _format(file: Path) -> str:
+    """The format of a file by its suffix, which its first bytes must not contradict."""
+    held = _held(file)
+    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".zst") else file.suffix
+    said = FORMATS.get(suffix.lower())
+    if said is None:
+        raise TableError(
+            f"{file}: expected a suffix among {', '.join(FORMATS)} (text also with .gz or .zst), "
+            f"found {suffix!r}. Rename or convert the file."
+        )
+    if held != said and not (said in TEXT and held in ("text", *PACKED.values())):
+        found = {"text": "something else", "NPZ": "a ZIP archive or workbook"}.get(held, held)
+        raise TableError(f"{file}: expected {said}, as its suffix says, found {found}. Rename or write it again.")
+    return said
+
+
+def _held(file: Path) -> str:
+    """The content of a file by its first bytes: a format, a compression, or else text."""
+    if not file.is_file() and not files.irregular(file):
+        beside = file.parent.iterdir() if file.parent.is_dir() else ()
+        near = difflib.get_close_matches(file.name, [entry.name for entry in beside], n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
+        raise TableError(f"{file}: expected a file, found {'a folder' if file.is_dir() else 'none'}. {hint}")
+    with problem.reading(file, "table"), file.open("rb") as opened:
+        first = opened.read(8)
+    if not first:
+        raise TableError(f"{file}: expected a table, found a file of 0 bytes. Was its writing cut off?")
+    return next((name for magic, name in MAGIC.items() if first.startswith(magic)), "text")
+
+
+def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+    known = list(pl.read_parquet_schema(file))
+    column_names.require_plain(known, where=str(file))
+    column_names.require_names(known, columns or (), where=str(file))
+    wanted = None if columns is None else list(columns)
+    # A parent folder called "year=2020" must not add a column.
+    return pl.read_parquet(file, columns=wanted, glob=False, hive_partitioning=False)
+
+
+def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+    with file.open("rb") as opened:
+        known = list(pl.read_ipc_schema(opened))
+        column_names.require_plain(known, where=str(file))
+        column_names.require_names(known, columns or (), where=str(file))
+        opened.seek(0)
+        return pl.read_ipc(opened, columns=None if columns is None else list(columns))
+
+
+_READERS: dict[str, Callable[[Path, Sequence[str] | None], pl.DataFrame]] = {
+    "CSV": read_csv, "Parquet": _read_parquet, "Arrow": _read_arrow, "NPZ": read_npz, "JSON lines": read_jsonl,
+}  # fmt: skip

@@ -1,0 +1,157 @@
+"""The pictures of a report. matplotlib is imported when the first one is drawn; its global state is not changed."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiftbench.io import files
+from shiftbench.report import curve_figures, score_figures
+from shiftbench.report.canvas import settings
+from shiftbench.report.content import Report
+from shiftbench.report.style import DPI
+from shiftbench.report.view import set_retention, split_title
+from shiftbench.scores.metric import METRICS, Metric
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWERS: dict[str, Callable[[Report, str], Figure | None]] = {
+    "summary": score_figures.summary,
+    "error_retention": partial(curve_figures.retention, kind="error_retention"),
+    "f1_retention": partial(curve_figures.retention, kind="f1_retention"),
+    "density": curve_figures.density,
+    "roc": curve_figures.roc,
+    "coverage": partial(curve_figures.calibration, kind="coverage"),
+    "reliability": partial(curve_figures.calibration, kind="reliability"),
+    "error_by_uncertainty": curve_figures.error_by_uncertainty,
+    "slices": score_figures.slices,
+    "parts": score_figures.parts,
+}
+
+# The title of each picture and how to read it.
+CAPTIONS = {
+    "summary": (
+        "Error of every system",
+        "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
+        "(square) if no shift is known; systems are sorted by the last of these, the best at the top. The dotted line "
+        "marks the leading system: a mark on the better side of it is better.",
+    ),
+    "error_retention": (
+        "Error retention",
+        "Records are kept from the most certain to the least; those not kept count as error 0, as if an expert "
+        "answered them. Lower is better; the area under the curve is the R-AUC. A useful uncertainty bends the "
+        "curve away from the random order towards the optimal one. A curve that leaves its panel upwards is more than "
+        "four times as high as the leading system's. Rings: 95 % kept.",
+    ),
+    "f1_retention": (
+        "F1 retention",
+        "F1 of finding the acceptable answers if the most certain share of the records is predicted to be acceptable. "
+        "Higher is better; the area is the F1-AUC. Rings: 95 % kept (F1@95%).",
+    ),
+    "density": (
+        "Uncertainty by partition",
+        "How uncertainty is distributed in-domain (solid, filled) and on shifted records (dashed, hatched). "
+        "An uncertainty that detects the shift lies further to the right on shifted records.",
+    ),
+    "roc": (
+        "Finding shifted records",
+        "True against false positive rate when the records of highest uncertainty are called shifted. The dotted "
+        "diagonal is chance: a curve above it finds shifted records, one below it mistakes them for in-domain ones.",
+    ),
+    "coverage": (
+        "Calibration of intervals",
+        "Share of the targets inside the central predictive interval, against the nominal share. Below the dotted "
+        "diagonal a system is overconfident, above it underconfident.",
+    ),
+    "reliability": (
+        "Calibration of probabilities",
+        "Accuracy against confidence, in bins. Below the dotted diagonal a system is overconfident, above it "
+        "underconfident.",
+    ),
+    "error_by_uncertainty": (
+        "Error by uncertainty",
+        "Mean error of records of similar uncertainty. A rising line means that the uncertainty indicates where errors "
+        "are large; a line of shifted records above the in-domain one means that the uncertainty is too low under "
+        "shift.",
+    ),
+    "slices": (
+        "Slices, worst first",
+        "Mean error, with intervals, of groups of records; the worst group of the leading system is on top. Of many "
+        "systems only the leading one and the two with the lowest errors are drawn.",
+    ),
+    "parts": (
+        "Where the R-AUC comes from",
+        "From top to bottom: the level of a random order (plain bars), then the effect of the order by uncertainty "
+        "(hatched bars to the left: the ranking helps), then the sum, which is the R-AUC.",
+    ),
+}
+
+
+def figures(report: Report) -> dict[str, Figure]:
+    """All pictures for which the report has data, by name `<split>_<kind>`, in reading order.
+
+    Equal reports give identical bytes (with the same matplotlib).
+    """
+    drawn = {}
+    with settings():
+        for split in report.splits:
+            for kind, draw in _drawers(report).items():
+                if (figure := draw(report, split)) is not None:
+                    drawn[f"{split}_{kind}"] = _laid_out(figure)
+    return drawn
+
+
+def _drawers(report: Report) -> dict[str, Callable[[Report, str], Figure | None]]:
+    sets = [kind for kind in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(kind)]
+    return DRAWERS | {kind: partial(curve_figures.retention, kind=kind) for kind in sets}
+
+
+def _laid_out(figure: Figure) -> Figure:
+    """Compute the layout once, so that writing PNG and SVG need not repeat it."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    return figure
+
+
+def caption(name: str) -> tuple[str, str]:
+    """Title and explanation of the picture of that name."""
+    known = CAPTIONS | {f"{metric.name}_retention": _of_set(metric) for metric in METRICS.values() if metric.area}
+    kind = max((kind for kind in known if name.endswith(f"_{kind}")), key=len)
+    split = name.removesuffix(f"_{kind}")  # names of test sets may contain underscores
+    title, text = known[kind]
+    return f"{title} ({split_title(split)})", text
+
+
+def _of_set(metric: Metric) -> tuple[str, str]:
+    better = {"min": "Lower", "max": "Higher"}[metric.better]
+    return f"{metric.title}, retention", (
+        "Records are kept from the most certain to the least; those not kept count with ideal answers. "
+        f"{better} is better; the area under the curve is {METRICS[metric.area].title}. Rings: 95 % kept."
+    )
+
+
+def svg(figure: Figure, name: str) -> str:
+    """A picture as SVG text: no date, and ids that begin with its name, unique within a page of pictures."""
+    buffer = io.StringIO()
+    with settings():
+        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    text = buffer.getvalue()
+    return re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def save(report: Report, folder: str | Path) -> list[Path]:
+    """Write every picture of a report into `folder`, as PNG (150 dpi) and as SVG."""
+    paths = []
+    for name, figure in figures(report).items():
+        target = Path(folder) / f"{name}.png"
+        with settings(), files.replacing(target) as temporary:
+            figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+        paths += [target, files.write_text(target.with_suffix(".svg"), svg(figure, name))]
+    return paths

@@ -1,0 +1,1 @@
+"""Numbers about errors and uncertainty: ranking, retention, detection, intervals; the registry of metrics."""

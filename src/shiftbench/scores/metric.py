@@ -1,0 +1,73 @@
+"""Metrics by name: title, direction, unit, range and definition.
+
+Each is described beside its function, in one of `HOMES`. Other packages add theirs with `register`, or as an entry
+point of the group `shiftbench.metrics`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from shiftbench.check import Vector
+from shiftbench.registry import Registry
+
+Better = Literal["min", "max"]
+# fraction: 0…1, shown unchanged; percent: stored as 0…1, shown × 100; target, error: in the unit of target or error.
+Scale = Literal["percent", "fraction", "target", "error", "plain"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score: a mean over records, or a function of sums over a set of them.
+
+    name: in files and in Python. title: in tables and pictures. formula, source: for the documentation.
+    uses_uncertainty: whether it depends on the uncertainty, so that there is one for each measure.
+    least, most: its range, which bounds intervals; of_classes: its range if errors are 0 or 1 and it differs.
+    share: whether it is a share of records, whose intervals have a positive width even at 0 and 1.
+    ranked: whether systems are ranked by it; being equally bad on both sides of a shift is no merit.
+    compared: whether reports show differences between systems.
+    of_sums: for a score of a set: a function of sums [P, …] over P sets of records, and of the sums […] over all
+        records (the sets are replicates or subsets of these), that returns the scores [P]; NaN if undefined.
+        `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
+    slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
+    area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
+        none.
+    """
+
+    name: str
+    title: str
+    better: Better
+    scale: Scale
+    formula: str
+    source: str
+    uses_uncertainty: bool = False
+    least: float = 0.0
+    most: float = math.inf
+    of_classes: tuple[float, float] | None = None
+    share: bool = False
+    ranked: bool = True
+    compared: bool = False
+    of_sums: Callable[[Vector, Vector], Vector] | None = None
+    slopes: Callable[[Vector, Vector], Vector] | None = None
+    area: str = ""
+
+    def range(self, *, classes: bool = False) -> tuple[float, float]:
+        """The range of the score; `classes`: whether errors are 0 or 1."""
+        return self.of_classes if classes and self.of_classes else (self.least, self.most)
+
+
+HOMES = (  # in the order in which reports show metrics
+    "shiftbench.scores.retention:MEAN_ERROR",
+    "shiftbench.metrics.regression:METRICS",
+    "shiftbench.metrics.classification:METRICS",
+    "shiftbench.scores.retention:ACCEPTABLE",
+    "shiftbench.metrics.modes:METRICS",
+    "shiftbench.scores.retention:SHIFT_RATIO",
+    "shiftbench.scores.retention:METRICS",
+    "shiftbench.scores.detection:METRICS",
+)
+METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES)
+register = METRICS.register

@@ -1,0 +1,154 @@
+"""Retention scores of replicates, in closed form over tie groups."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from shiftbench.check import Flags, Vector
+from shiftbench.scores.ranking import Index, Ranking
+from shiftbench.scores.resampling.slopes import Draw, Slopes
+from shiftbench.scores.resampling.statistic import product
+from shiftbench.scores.retention import Rule, harmonic, normalised_f1_quiet, settled
+
+
+class Retention:
+    """R-AUC, F1-AUC, its normalised form, F1@95% and the rejection ratio of replicates, in closed form over tie groups.
+
+    With groups of n_g copies, s_g copies before them, error sums E_g and a_g acceptable copies:
+
+    - sum of the curve points c_0 … c_N = (1/N) sum_g E_g (N - s_g - (n_g - 1)/2);
+    - sum of F_1 … F_N = 2 [A H(N+A) - sum_g (a_g/n_g) (P(s_g + n_g + A) - P(s_g + A))], with harmonic numbers H and
+      P(m) = H(0) + … + H(m-1): an acceptable copy at position p counts in every F_k with k >= p.
+
+    Influences are those of `Slopes`; they only scale standard errors.
+
+    Args:
+        errors: [n] of the records of a subset. good: [n] acceptable flags, or None for no F1.
+        ranking: of the same n records. unit: [n] the unit of each. units: U of the whole data. rejection: whether to
+            include the rejection ratio (as a share), at the cost of a second pass in the order of the errors.
+    """
+
+    def __init__(
+        self, errors: Vector, good: Flags | None, ranking: Ranking, unit: Index, units: int, *, rule: Rule,
+        rejection: bool = False,
+    ) -> None:  # fmt: skip
+        self.rule = rule
+        self.units = units
+        self.starts = ranking.starts
+        self.unit = unit[ranking.order]
+        self.errors = errors[ranking.order]
+        self.good = None if good is None else good[ranking.order].astype(np.float64)
+        self.names: tuple[str, ...] = (
+            ("r_auc",) if good is None else ("r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95")
+        )
+        self._best: Retention | None = None
+        if rejection:
+            self.names += ("rejection_ratio",)
+            self._best = Retention(errors, None, Ranking.of(errors), unit, units, rule=rule)
+        self._table = np.zeros(1)
+
+    def values(self, counts: Vector) -> Vector:
+        """The scores `names`."""
+        draw = self._draw(counts)
+        if draw is None:
+            return np.full(len(self.names), np.nan)
+        scores = self._scores(draw)
+        if self._best is None:
+            return scores
+        return np.append(scores, _rejection(scores[0], self._best.values(counts)[0], draw.mean))
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores `names` and their influence [S, U]."""
+        draw = self._draw(counts)
+        if draw is None:
+            nothing = np.full(len(self.names), np.nan)
+            return nothing, np.full((len(self.names), self.units), np.nan)
+        scores = self._scores(draw)
+        slopes = self._slopes
+        rough = slopes.draw(counts)
+        influence = [slopes.r_auc(rough), *slopes.f1(rough)]
+        if self._best is not None:
+            best, of_best = self._best.linearised(counts)
+            ratio = _rejection(scores[0], best[0], draw.mean)
+            of_half_mean = 0.5 * slopes.mean(rough)
+            span = best[0] - 0.5 * draw.mean
+            slope = influence[0] - of_half_mean - ratio * (of_best[0] - of_half_mean)
+            influence.append(slope / span if span else np.zeros(self.units))
+            scores = np.append(scores, ratio)
+        return scores, np.array(influence)
+
+    @cached_property
+    def _slopes(self) -> Slopes:
+        return Slopes(self.errors, self.good, self.starts, self.unit, self.units)
+
+    def _draw(self, counts: Vector) -> Draw | None:
+        weights = counts[self.unit]
+        copies = self._grouped(weights)
+        ends = np.cumsum(copies)
+        if ends[-1] == 0:
+            return None
+        good = None if self.good is None else self._grouped(weights * self.good)
+        return Draw(copies, ends, self._grouped(weights * self.errors), good)
+
+    def _grouped(self, values: Vector) -> Vector:
+        return values if self.starts is None else np.add.reduceat(values, self.starts)
+
+    # --- scores
+
+    def _scores(self, draw: Draw) -> Vector:
+        area = self._error_area(draw)
+        return np.array([area] if draw.good is None else [area, *self._f1(draw, draw.good)])
+
+    def _error_area(self, draw: Draw) -> float:
+        n = draw.n
+        total = float(draw.sums.sum())
+        # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
+        middles = product(draw.sums, draw.ends) - 0.5 * product(draw.sums, draw.copies)
+        points = ((n + 0.5) * total - middles) / n
+        return points / (n + 1.0) if self.rule == "published" else (points - 0.5 * total / n) / n
+
+    def _f1(self, draw: Draw, good: Vector) -> tuple[float, float, float]:
+        n, acceptable = draw.n, round(float(good.sum()))
+        if acceptable == 0:
+            return 0.0, np.nan, 0.0
+        prefix = self._harmonic_sums(n + acceptable + 1)[acceptable:]
+        sums = prefix[draw.ends.astype(np.intp)]
+        share = self.good if self.starts is None else good / np.maximum(draw.copies, 1.0)
+        assert share is not None
+        late = product(share[1:], np.diff(sums)) + share[0] * (sums[0] - prefix[0])
+        total = 2.0 * (acceptable * harmonic(n + acceptable) - late)
+        area = (total - acceptable / (n + acceptable)) / (n if self.rule == "exact" else n + 1)
+        return area, normalised_f1_quiet(area, n, acceptable, self.rule), self._f1_at(0.95, draw, good, acceptable)
+
+    def _f1_at(self, retention: float, draw: Draw, good: Vector, acceptable: int) -> float:
+        def point(k: int) -> float:
+            return 2.0 * (acceptable - self._beyond(k, draw, good)) / (k + acceptable) if k else 0.0
+
+        n = draw.n
+        if self.rule != "exact":
+            return point(min(int(retention * (n + 1)), n))
+        below = min(int(retention * n), n - 1)
+        low, high = point(below), point(below + 1)
+        return low + (retention * n - below) * (high - low)
+
+    @staticmethod
+    def _beyond(k: int, draw: Draw, good: Vector) -> float:
+        """The number of acceptable copies that are not among the k most certain."""
+        group = int(np.searchsorted(draw.ends, k))
+        return float(good[group + 1 :].sum() + (draw.ends[group] - k) * good[group] / draw.copies[group])
+
+    def _harmonic_sums(self, size: int) -> Vector:
+        """P(0) … P(size - 1) or more; extended as replicates need it."""
+        table = self._table  # a local reference, since other threads may replace the attribute
+        if len(table) < size:
+            length = size + size // 8
+            numbers = np.concatenate(([0.0], np.cumsum(1.0 / np.arange(1, length))))
+            table = self._table = np.concatenate(([0.0], np.cumsum(numbers[:-1])))
+        return table
+
+
+def _rejection(area: float, best: float, mean: float) -> float:
+    span = best - 0.5 * mean
+    return np.nan if abs(span) <= 1e-12 * mean else settled((area - 0.5 * mean) / span)

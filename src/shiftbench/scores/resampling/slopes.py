@@ -1,0 +1,144 @@
+"""Influences of records on retention scores: the derivatives behind standard errors within a replicate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.resampling.statistic import product, summed
+
+STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One replicate by tie groups in rank order: copies, cumulative copies, and sums over them."""
+
+    copies: Vector
+    ends: Vector
+    sums: Vector  # of errors
+    good: Vector | None  # acceptable copies
+
+    @property
+    def n(self) -> int:
+        """The number of copies."""
+        return round(float(self.ends[-1]))
+
+    @property
+    def mean(self) -> float:
+        """The mean error."""
+        return float(self.sums.sum() / self.n)
+
+
+class Slopes:
+    """Influences [U] on the retention scores, in their large-sample form.
+
+    Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records,
+    consecutive in rank, or a whole tie group if that is longer. Few cells remain, so a standard error costs little
+    compared with its score.
+
+    Args:
+        errors, good, unit: [n] in rank order. starts: [G] first positions of the tie groups, or None. units: U.
+    """
+
+    def __init__(self, errors: Vector, good: Vector | None, starts: Index | None, unit: Index, units: int) -> None:
+        n = len(errors)
+        first = np.arange(n) if starts is None else np.repeat(starts, np.diff(starts, append=n))
+        cells, cell = np.unique(first * STRETCHES // n * units + unit, return_inverse=True)
+        cell = cell.reshape(-1)
+        stretch, self.unit = np.divmod(cells, units)
+        self.starts = np.flatnonzero(np.diff(stretch, prepend=-1))
+        self.lengths = np.diff(self.starts, append=len(cells))
+        self.units = units
+        self.sizes = np.bincount(cell).astype(np.float64)
+        self.errors = summed(cell, errors, len(cells))
+        self.good = None if good is None else summed(cell, good, len(cells))
+        self.unit_sizes = self._by_unit(self.sizes)
+
+    def draw(self, counts: Vector) -> Draw:
+        """A replicate by stretches."""
+        weights = counts[self.unit]
+        copies = np.add.reduceat(weights * self.sizes, self.starts)
+        sums = np.add.reduceat(weights * self.errors, self.starts)
+        good = None if self.good is None else np.add.reduceat(weights * self.good, self.starts)
+        return Draw(copies, np.cumsum(copies), sums, good)
+
+    def _spread(self, values: Vector) -> Vector:
+        """A value per stretch repeated for each of its cells."""
+        return np.repeat(values, self.lengths)
+
+    def _by_unit(self, values: Vector) -> Vector:
+        return summed(self.unit, values, self.units)
+
+    def mean(self, draw: Draw) -> Vector:
+        """Of the mean error."""
+        return (self._by_unit(self.errors) - draw.mean * self.unit_sizes) / draw.n
+
+    def r_auc(self, draw: Draw) -> Vector:
+        """Of R = (1/N^2) sum_g E_g (N - m_g), m_g the middle of stretch g."""
+        # A copy of record i adds e_i to the sum of its own stretch and one record to retain after every one before it.
+        n = float(draw.n)
+        after = n - (draw.ends - 0.5 * draw.copies)
+        heads = np.cumsum(draw.sums) - 0.5 * draw.sums
+        area = product(draw.sums, after) / n**2
+        slope: Vector = self._by_unit(self.errors * self._spread(after) + self.sizes * self._spread(heads))
+        return slope / n**2 - 2.0 * area / n * self.unit_sizes
+
+    def f1(self, draw: Draw) -> list[Vector]:
+        """Of F1-AUC, its normalised form and F1@95%, if there are acceptable flags."""
+        if self.good is None or draw.good is None:
+            return []
+        n, acceptable = float(draw.n), float(draw.good.sum())
+        if acceptable == 0:
+            return [np.zeros(self.units) for _ in range(3)]
+        # F = (2/N) sum_g n_g T_g / (m_g + A), T_g and m_g the middles of stretch g in acceptable copies and in copies.
+        reach = draw.ends - 0.5 * draw.copies + acceptable
+        share = (np.cumsum(draw.good) - 0.5 * draw.good) / reach
+        fall = draw.copies * share / reach
+        later = fall.sum() - np.cumsum(fall) + 0.5 * fall
+        area = 2.0 / n * product(draw.copies, share)
+        gain = np.log((n + acceptable) / reach) - fall.sum()
+        slope = self._by_unit(self.sizes * self._spread(share - later) + self.good * self._spread(gain))
+        of_area = 2.0 / n * slope - area / n * self.unit_sizes
+        of_share = (self._by_unit(self.good) - acceptable / n * self.unit_sizes) / n
+        return [
+            of_area,
+            _normalised_influence(area, acceptable / n, of_area, of_share),
+            self._f1_at(0.95, draw, self.good, draw.good),
+        ]
+
+    def _f1_at(self, retention: float, draw: Draw, good: Vector, drawn: Vector) -> Vector:
+        # A copy before the cut k = rN adds itself and displaces the record at the cut; every copy moves the cut by r.
+        n, acceptable = float(draw.n), float(drawn.sum())
+        k = retention * n
+        width = max(0.02 * n, 5.0)
+        near = np.clip([k - width, k, k + width], 0.0, n)
+        low, found, high = np.interp(near, np.append(0.0, draw.ends), np.append(0.0, np.cumsum(drawn)))
+        density = (high - low) / (near[2] - near[0])
+        inside = np.clip((k - draw.ends + draw.copies) / np.maximum(draw.copies, 1.0), 0.0, 1.0)
+        before = self._by_unit((good - density * self.sizes) * self._spread(inside))
+        rise = before + retention * density * self.unit_sizes
+        fall = found * (retention * self.unit_sizes + self._by_unit(good)) / (k + acceptable)
+        result: Vector = 2.0 * (rise - fall) / (k + acceptable)
+        return result
+
+
+def _limit_areas(share: float) -> tuple[float, float]:
+    """Random and optimal F1-AUC for large N at an acceptable share."""
+    log = np.log((1.0 + share) / share)
+    return 2.0 * share * (1.0 - share * log), 2.0 * share * (1.0 - 2.0 * np.log(2.0) + log)
+
+
+def _normalised_influence(area: float, share: float, of_area: Vector, of_share: Vector) -> Vector:
+    if share >= 1.0:
+        return np.zeros_like(of_area)
+    step = 1e-5 * min(share, 1.0 - share)
+    low, high = _limit_areas(share - step), _limit_areas(share + step)
+    random, best = _limit_areas(share)
+    slopes = [(high[side] - low[side]) / (2.0 * step) for side in (0, 1)]
+    span = best - random
+    by_share = (-slopes[0] * span - (area - random) * (slopes[1] - slopes[0])) / span**2
+    return of_area / span + by_share * of_share

@@ -1,0 +1,93 @@
+"""The protocol of statistics of a replicate, sums that they share, and statistics composed of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from shiftbench.check import Vector
+from shiftbench.scores.ranking import Index
+
+
+def summed(index: Index, values: Vector, size: int) -> Vector:
+    """Sums [size] of `values` [n] by `index` [n]."""
+    return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def product(a: Vector, b: Vector) -> float:
+    """The scalar product of two vectors in this thread only; BLAS would start its own threads in every replicate."""
+    return float(np.einsum("i,i->", a, b))
+
+
+class Statistic(Protocol):
+    """Scores of replicates; the package's docstring defines the shapes."""
+
+    names: tuple[str, ...]
+
+    def values(self, counts: Vector) -> Vector:
+        """The scores [S] under the counts [U]; NaN where undefined."""
+        ...
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores [S] and their influence [S, U]."""
+        ...
+
+
+class Root:
+    """The square root of another statistic's scores under new names: RMSE from mean squared error."""
+
+    def __init__(self, names: Sequence[str], inner: Statistic) -> None:
+        self.names = tuple(names)
+        self.inner = inner
+
+    def values(self, counts: Vector) -> Vector:
+        """The square roots [S]."""
+        return np.sqrt(self.inner.values(counts))
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The square roots [S] and their influence [S, U]."""
+        values, influence = self.inner.linearised(counts)
+        roots = np.sqrt(values)
+        return roots, influence / np.where(roots > 0, 2.0 * roots, np.inf)[:, None]
+
+
+class Joined:
+    """Several statistics as one."""
+
+    def __init__(self, parts: Sequence[Statistic]) -> None:
+        self.parts = tuple(parts)
+        self.names = tuple(name for part in self.parts for name in part.names)
+
+    def values(self, counts: Vector) -> Vector:
+        """The scores of all parts, [S]."""
+        return np.concatenate([part.values(counts) for part in self.parts])
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores of all parts, [S], and their influence [S, U]."""
+        values, influence = zip(*(part.linearised(counts) for part in self.parts), strict=True)
+        return np.concatenate(values), np.concatenate(influence)
+
+
+class Ratio:
+    """The first score of one statistic over the first of another: shifted over in-domain error, say."""
+
+    def __init__(self, name: str, above: Statistic, below: Statistic) -> None:
+        self.names: tuple[str, ...] = (name,)
+        self.above, self.below = above, below
+
+    def values(self, counts: Vector) -> Vector:
+        """[ratio]; NaN unless both scores are positive."""
+        return self._ratio(self.above.values(counts), self.below.values(counts))
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """[ratio] and its influence [1, U]."""
+        above, of_above = self.above.linearised(counts)
+        below, of_below = self.below.linearised(counts)
+        ratio = self._ratio(above, below)
+        return ratio, ratio[0] * (of_above[:1] / above[0] - of_below[:1] / below[0])
+
+    @staticmethod
+    def _ratio(above: Vector, below: Vector) -> Vector:
+        return np.array([above[0] / below[0] if above[0] > 0 and below[0] > 0 else np.nan])

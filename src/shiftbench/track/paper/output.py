@@ -1,0 +1,67 @@
+"""A paper's tables and figures as one value: from reports to a terminal, or into a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from shiftbench.io import files
+from shiftbench.report.content import Report
+from shiftbench.track.paper import text
+from shiftbench.track.paper.table import Table
+
+TABLES = "tables.md"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The paper of a track.
+
+    tables, figures: fill the paper's tables, and draw its pictures into a folder; both raise TableError for reports
+    that do not belong to them.
+    """
+
+    title: str
+    tables: Callable[[Sequence[Report]], list[Table]]
+    figures: Callable[[Sequence[Report], Path], list[Path]]
+
+    def shown(self, reports: Sequence[Report]) -> RenderableType:
+        """All tables for `rich.console.Console.print`."""
+        return text.render(self.tables(reports))
+
+    def markdown(self, tables: Sequence[Table], *, pictures: Sequence[str] = ()) -> str:
+        """Tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
+        return text.markdown(tables, title=self.title, pictures=pictures)
+
+    def write(self, reports: Sequence[Report], folder: str | Path) -> dict[str, Path]:
+        """Write every table and figure into `folder`, each file whole or not at all.
+
+        Pictures in an earlier `tables.md` that are no longer drawn are removed.
+
+        Returns:
+            The paths by content: `markdown` (`tables.md`, which shows the pictures), `csv` (`tables.csv`), and
+            `figures`, a folder.
+        """
+        target = Path(folder)
+        tables, pictures = self.tables(reports), self.figures(reports, target / "figures")
+        shown = [path.relative_to(target).as_posix() for path in pictures if path.suffix == ".png"]
+        _remove_pictures(target, kept=pictures)
+        return {
+            "markdown": files.write_text(target / TABLES, self.markdown(tables, pictures=shown)),
+            "csv": files.write_text(target / "tables.csv", text.csv(tables)),
+            "figures": target / "figures",
+        }
+
+
+def _remove_pictures(folder: Path, *, kept: Sequence[Path]) -> None:
+    """Remove the pictures referenced by the tables of a folder, as PNG and SVG, except those in `kept`."""
+    page = folder / TABLES
+    told = page.read_text("utf-8", errors="replace") if page.is_file() else ""
+    for name in re.findall(r"\]\(figures/([\w.-]+)\.png\)", told):
+        for path in (folder / "figures" / f"{name}{ending}" for ending in (".png", ".svg")):
+            if path not in kept:
+                path.unlink(missing_ok=True)

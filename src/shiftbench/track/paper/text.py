@@ -1,0 +1,117 @@
+"""Tables as Markdown, as tidy CSV, and in a terminal."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import io
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from shiftbench.report import terminal
+from shiftbench.report.grid import Cell as GridCell
+from shiftbench.report.grid import Column as GridColumn
+from shiftbench.report.grid import Grid
+from shiftbench.report.grid import Row as GridRow
+from shiftbench.report.text import markdown_table, quoted
+from shiftbench.report.view import clean
+from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
+
+FIELDS = (
+    "table", "task", "dataset", "subset", "system", "own_name", "run", "metric", "measure", "experiment", "unit",
+    "ours", "std", "low", "high", "printed", "printed_std", "printed_source", "flag",
+)  # fmt: skip
+
+
+def csv(tables: Sequence[Table]) -> str:
+    """Every cell as a row, numbers unrounded, ours in the printed unit; a value printed in two versions gives two rows.
+
+    Printed values are given as text; the flag `turned` marks those that are 100 minus the printed value.
+    """
+    buffer = io.StringIO()
+    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for table in tables:
+        for row, cells in zip(table.rows, table.cells, strict=False):
+            for column, cell in zip(table.columns, cells, strict=True):
+                for value in cell.printed or ((None,) if cell.value is not None else ()):
+                    writer.writerow(_record(table, row, column, cell, value))
+    return buffer.getvalue()
+
+
+def _record(table: Table, row: Row, column: Column, cell: Cell, value: Printed | None) -> list[str]:
+    place = [f"{table.paper}, {table.number}", table.task, column.dataset, column.subset]
+    names = [row.system, row.own, row.run, column.metric, row.measure, row.experiment or table.experiment, column.unit]
+    numbers = ["" if number is None else repr(number) for number in (cell.value, cell.std, cell.low, cell.high)]
+    if value is None:
+        return [*place, *names, *numbers, "", "", "", ""]
+    flags = ";".join((*value.flags, *(["turned"] if value.turned else [])))
+    return [*place, *names, *numbers, value.text, value.std, value.source, flags]
+
+
+# --- Markdown and terminal ------------------------------------------------------------------------------------------
+
+
+def markdown(tables: Sequence[Table], *, title: str, pictures: Sequence[str] = ()) -> str:
+    """All tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
+    blocks = [f"# {quoted(title)}"]
+    for table in tables:
+        blocks += [f"## {quoted(table.heading)}", quoted(table.caption), markdown_table(_grid(table))]
+        blocks += ["\n".join(f"- {quoted(note)}" for note in table.notes)] if table.notes else []
+    if pictures:
+        blocks += ["## Figures", *(f"![{path}]({path})" for path in pictures)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def render(tables: Sequence[Table]) -> RenderableType:
+    """All tables for `rich.console.Console.print`, with as many columns side by side as fit the terminal."""
+    return Group(*(_Rendered(table) for table in tables))
+
+
+class _Rendered:
+    """Lays a table out when the width is known."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(f"\n{self.table.heading}", style="bold")
+        yield Text(self.table.caption)
+        yield from terminal.tables(_grid(self.table), options.max_width)
+        yield from (Text(note, style="dim") for note in self.table.notes)
+
+
+def _grid(table: Table) -> Grid:
+    """A table in the style of reports: our and the printed number side by side below one heading."""
+    columns = [GridColumn(words, title) for title in table.titles for words in ("ours", "printed")]
+    columns += [GridColumn(head, numeric=False) for head in table.heads]
+    rows = tuple(
+        GridRow(label, (*_numbers(table, place), *_words(table, place)), hint)
+        for place, (label, hint) in enumerate(_label(table, row) for row in table.rows)
+    )
+    return Grid("paper", "", table.heading, table.label, tuple(columns), rows)
+
+
+def _numbers(table: Table, row: int) -> Iterator[GridCell]:
+    for place, cell in enumerate(table.cells[row] if table.cells else ()):
+        yield GridCell(*table.ours(row, place), best=cell.best)
+        text, plus_minus, rest = table.in_print(row, place).partition(" ± ")
+        yield GridCell(text, plus_minus.lstrip() + rest)
+
+
+def _words(table: Table, row: int) -> Iterator[GridCell]:
+    yield from (GridCell(clean(text)) for text in (table.words[row] if table.words else ()))
+
+
+def _label(table: Table, row: Row) -> tuple[str, str]:
+    """The label of a row, and its names in our runs if these add information."""
+    # If rows are experiments with one run each, the run's name adds nothing to the experiment's letter. The method
+    # behind a system is shown in other tables, so only several rows of the same system need it.
+    several = len({other.run for other in table.rows if other.run and other.experiment == row.experiment}) > 1
+    same = [other for other in table.rows if (other.system, other.experiment) == (row.system, row.experiment)]
+    named = row.own not in ("", row.system) and (not row.experiment or len(same) > 1)
+    names = [row.own] * named + [row.run] * (several and bool(row.run))
+    if row.measure:
+        return clean(row.measure), clean(", ".join([row.system, *names]))
+    return clean(" · ".join(filter(None, (row.system, row.experiment)))), clean(", ".join(names))
