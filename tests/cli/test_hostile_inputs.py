@@ -249,7 +249,7 @@ def test_a_hundred_thousand_columns_are_no_reason_to_hang(tmp_path: Path, shiftb
 
 def test_a_panic_of_a_library_is_a_sentence_without_its_stack(tmp_path: Path) -> None:
     code = (
-        "import sys, polars as pl\nfrom shiftbench import tables\nfrom shiftbench.cli import main\n"
+        "import sys, polars as pl\nfrom shiftbench.io import tables\nfrom shiftbench.cli import main\n"
         "tables.read_table = lambda *a, **k: pl.Series([2**62]).cast(pl.Date).to_frame().select("
         "pl.all().cast(pl.String))\n"
         "sys.argv = 'shiftbench partition t.csv --group a --shifted b --out o'.split()\nmain()\n"

@@ -110,7 +110,7 @@ def test_no_process_outlives_an_interrupted_run(tmp_path, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc whether a process runs")
 def test_workers_die_with_their_parent_even_in_the_middle_of_an_item(tmp_path):
     code = (
-        "import sys\nfrom shiftbench import executor\nfrom tests.executor import made_work\n"
+        "import sys\nfrom shiftbench.io import executor\nfrom tests.executor import made_work\n"
         "executor.run(executor.Job(made_work.MARKED, sys.argv[1], 1), executor.Executor())\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=processes.environment())

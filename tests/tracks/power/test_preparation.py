@@ -120,7 +120,7 @@ def test_a_time_that_no_calendar_holds_is_refused_and_not_divided(tmp_path, divi
 def test_a_note_without_end_is_a_damaged_one(tmp_path, whole):
     folder = shutil.copytree(whole.folder, tmp_path / "copy")
     (folder / "data.json").write_text("[" * 100_000)
-    with pytest.raises(TableError, match="expected what `shiftbench prepare power` writes"):
+    with pytest.raises(TableError, match="expected a file written by `shiftbench prepare power`"):
         preparation.open_prepared(folder)
 
 
