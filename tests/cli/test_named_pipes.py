@@ -151,5 +151,5 @@ def test_sockets_and_devices_are_told_from_files(tmp_path: Path, monkeypatch: py
         kinds = [files.irregular(path) for path in ("s", "link", "/dev/zero", tmp_path, __file__, "nothing", "\0")]
         assert kinds == ["a socket", "a socket", "a device", "", "", "", ""]
         for read in (files.read_text, files.read_bytes, files.sha256):
-            with pytest.raises(OSError, match="a socket is no regular file: write it to one first"):
+            with pytest.raises(OSError, match="a socket is not a regular file: write it to one first"):
                 read("s")
