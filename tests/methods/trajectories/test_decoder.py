@@ -11,10 +11,13 @@ from torch import nn
 
 from shiftbench.methods.trajectories import likelihood
 from shiftbench.methods.trajectories.autoregression import Decoder, linear_head, two_layer_head
-from shiftbench.methods.trajectories.planner_net import MobileNetV2, channels
+from shiftbench.methods.trajectories.dropout import HeldDropout
+from shiftbench.methods.trajectories.planner_net import MobileNetV2, PlannerNet, channels
+from shiftbench.methods.trajectories.settings import CloningSettings
 from shiftbench.metrics import motion
 
 GOLDEN = dict(np.load(Path(__file__).parent / "golden.npz"))
+SAMPLING = Path(__file__).parents[2] / "golden" / "motion" / "bc_sampling.npz"
 
 
 def golden(name: str) -> torch.Tensor:
@@ -52,9 +55,19 @@ def test_the_flow_finds_the_published_noise_of_positions(flow):
     torch.testing.assert_close(likelihood.standard_normal(noise), golden("flow.inverse.log_prob"), **CLOSE)
 
 
-def test_behavioural_cloning_scores_positions_as_published():
-    decoder = published("bc", linear_head(16), {part: f"_output.{part}" for part in ("weight", "bias")})
-    torch.testing.assert_close(decoder.log_prob(golden("targets"), golden("z")), golden("bc.log_likelihood"), **CLOSE)
+@pytest.fixture
+def cloning() -> Decoder:
+    return published("bc", linear_head(16), {part: f"_output.{part}" for part in ("weight", "bias")})
+
+
+def test_behavioural_cloning_scores_positions_as_published(cloning):
+    torch.testing.assert_close(cloning.log_prob(golden("targets"), golden("z")), golden("bc.log_likelihood"), **CLOSE)
+
+
+def test_behavioural_cloning_learns_by_the_published_likelihood_of_true_moves_given_samples(cloning):
+    given = {name: torch.from_numpy(values) for name, values in np.load(SAMPLING).items()}
+    found = cloning.double().sampled_log_prob(given["targets"], golden("z").double(), given["noise"])
+    torch.testing.assert_close(found, given["log_likelihood"], rtol=1e-9, atol=1e-9)
 
 
 def made(hidden: int = 16, steps: int = 4, rows: int = 3, **options) -> tuple[Decoder, torch.Tensor, torch.Tensor]:
@@ -63,13 +76,13 @@ def made(hidden: int = 16, steps: int = 4, rows: int = 3, **options) -> tuple[De
     return decoder, torch.randn(rows, steps, 2).double(), torch.randn(rows, hidden).double()
 
 
-@pytest.mark.parametrize("fed_m", [1.0, 10.0])
-def test_forward_and_inverse_undo_each_other(fed_m):
-    decoder, noise, context = made(steps=25, fed_m=fed_m)
+@pytest.mark.parametrize("position_unit_m", [1.0, 10.0])
+def test_forward_and_inverse_undo_each_other(position_unit_m):
+    decoder, noise, context = made(steps=25, position_unit_m=position_unit_m)
     positions, scales = decoder(noise, context)
     back, same = decoder.inverse(positions, context)
-    torch.testing.assert_close(back, noise, rtol=1e-4, atol=1e-5)  # moves are made in float32
-    torch.testing.assert_close(same, scales, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(back, noise, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(same, scales, rtol=1e-9, atol=1e-9)
 
 
 def test_the_log_determinant_is_that_of_the_jacobian():
@@ -79,7 +92,7 @@ def test_the_log_determinant_is_that_of_the_jacobian():
         jacobian = torch.autograd.functional.jacobian(lambda x, one=one: decoder(x, context[one]).values, noise[one])
         expected = torch.linalg.slogdet(jacobian.reshape(8, 8)).logabsdet
         found = decoder(noise[one], context[one]).log_scales.sum()
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, check_dtype=False)
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_every_position_is_fed_back():
@@ -104,15 +117,30 @@ def test_a_density_is_the_product_of_its_steps():
         scale = nn.functional.softplus(raw) + 1e-7
         expected += torch.distributions.Normal(before + move, scale).log_prob(positions[:, step]).sum()
         before = positions[:, step]
-    torch.testing.assert_close(decoder.log_prob(positions, context)[0], expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(decoder.log_prob(positions, context)[0], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_conditioned_on_samples_that_equal_the_truth_it_is_the_density():
     decoder, noise, context = made()
     positions = decoder(noise, context).values
     sampled = decoder.sampled_log_prob(positions, context, noise)
-    torch.testing.assert_close(sampled, decoder.log_prob(positions, context), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(sampled, decoder.log_prob(positions, context), rtol=1e-9, atol=1e-9)
     assert not torch.allclose(decoder.sampled_log_prob(positions, context, -noise), sampled)
+
+
+def test_the_published_network_drops_features_alone_and_feeds_metres_and_settings_change_both():
+    small = {"width": 0.1, "hidden": 16, "dropout": 0.3}
+    for changes, rates, unit in (
+        ({}, [0.3, 0.0], 1.0),
+        ({"context_dropout": 0.1, "position_unit_m": 10.0}, [0.3, 0.1], 10.0),
+    ):
+        net = PlannerNet("cloning", CloningSettings(**small, **changes).to_dict(), channels=3)
+        assert [module.rate for module in net.modules() if isinstance(module, HeldDropout)] == rates
+        noise, context = torch.zeros(1, 3, 2), torch.randn(1, 16)
+        fed = []
+        net.decoder.gru.register_forward_pre_hook(lambda _, given, fed=fed: fed.append(given[0]))
+        net.decoder.inverse(noise + 5, context)
+        torch.testing.assert_close(fed[0], torch.tensor([[[0.0, 0.0], [5, 5], [5, 5]]]) / unit)
 
 
 def test_cnll_is_the_one_that_is_scored(rng):

@@ -43,55 +43,60 @@ class Decoder(nn.Module):
     Args:
         hidden: width of the state.
         head: from states [..., hidden] to means and raw scales [..., 4].
-        fed_m: positions are divided by this many metres before the GRU sees them; 1 as published.
+        position_unit_m: positions are divided by this many metres before the GRU sees them; 1 as published.
         least_scale_m: added to softplus of the raw scales.
     """
 
     def __init__(
-        self, hidden: int, head: nn.Module, *, fed_m: float = 1.0, least_scale_m: float = SCALE_EPSILON_M
+        self, hidden: int, head: nn.Module, *, position_unit_m: float = 1.0, least_scale_m: float = SCALE_EPSILON_M
     ) -> None:
         super().__init__()
         self.gru, self.head = nn.GRU(2, hidden, batch_first=True), head
-        self.fed_m, self.least_scale_m = fed_m, least_scale_m
+        self.position_unit_m, self.least_scale_m = position_unit_m, least_scale_m
 
     def inverse(self, positions: Tensor, context: Tensor) -> Steps:
         """The noise that `forward` makes these positions [R, T, 2] of, and log scales; context [R, hidden]."""
         before = functional.pad(positions[:, :-1], (0, 0, 1, 0))
-        states, _ = self.gru(before / self.fed_m, context[None])
+        states, _ = self.gru(before / self.position_unit_m, context[None])
         move, scale = self._moves(states)
         return Steps((positions - before - move) / scale, scale.log())
 
     def forward(self, noise: Tensor, context: Tensor) -> Steps:
         """Positions of noise [R, T, 2]: a sample if the noise is one of N(0, I), the likeliest steps if it is 0."""
-        return self._unrolled(noise, context)[0]
+        positions, _, scales = self._unrolled(noise, context)
+        return Steps(positions, scales.log())
 
     def log_prob(self, positions: Tensor, context: Tensor) -> Tensor:
         """log p(y | z) [R] of positions [R, T, 2] in metres, each step given the true ones before (teacher forcing)."""
         return likelihood.gaussian(*self.inverse(positions, context))
 
     def sampled_log_prob(self, positions: Tensor, context: Tensor, noise: Tensor) -> Tensor:
-        """sum_t log N(y_t; x_(t-1) + d_t, diag(s_t²)) [R], d_t and s_t from own samples x, not from the truth.
+        """sum_t log N(y_t - y_(t-1); d_t, diag(s_t²)) [R], d_t and s_t from a GRU that has seen own samples x, not y.
 
-        The published training of behavioural cloning ("sampling"); no density of y, so plans are never scored by it.
-        Gradients pass through the samples.
+        Only what the GRU is given is sampled, x_t = x_(t-1) + d_t + s_t * noise_t; the displacement that is scored is
+        the true one. The published training of behavioural cloning ("sampling"); no density of y, so plans are never
+        scored by it. Gradients pass through the samples.
         """
-        sampled, means = self._unrolled(noise, context)
-        return likelihood.gaussian((positions - means) * torch.exp(-sampled.log_scales), sampled.log_scales)
+        _, moves, scales = self._unrolled(noise, context)
+        true_moves = positions - functional.pad(positions[:, :-1], (0, 0, 1, 0))
+        return likelihood.gaussian((true_moves - moves) / scales, scales.log())
 
-    def _unrolled(self, noise: Tensor, context: Tensor) -> tuple[Steps, Tensor]:
+    def _unrolled(self, noise: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Positions, moves and scales, each [R, T, 2], of noise [R, T, 2]; each step sees the positions before it."""
         names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         inner, outer, inner_bias, outer_bias = (self.gru.get_parameter(name) for name in names)
         state, position = context, torch.zeros_like(noise[:, 0])
-        positions, means, scales = [], [], []
+        positions, moves, scales = [], [], []
         for step in range(noise.shape[1]):
-            state = torch.gru_cell(position / self.fed_m, state, inner, outer, inner_bias, outer_bias)
+            state = torch.gru_cell(position / self.position_unit_m, state, inner, outer, inner_bias, outer_bias)
             move, scale = self._moves(state)
-            means.append(position + move)
-            position = means[-1] + scale * noise[:, step]
+            position = position + move + scale * noise[:, step]
             positions.append(position)
+            moves.append(move)
             scales.append(scale)
-        return Steps(torch.stack(positions, dim=1), torch.stack(scales, dim=1).log()), torch.stack(means, dim=1)
+        return torch.stack(positions, dim=1), torch.stack(moves, dim=1), torch.stack(scales, dim=1)
 
     def _moves(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        move, raw = self.head(states).float().split(2, dim=-1)
+        out = self.head(states)
+        move, raw = out.to(torch.promote_types(out.dtype, torch.float32)).split(2, dim=-1)  # scales need 32 bits
         return move, functional.softplus(raw) + self.least_scale_m

@@ -77,15 +77,14 @@ def _normed(before: int, after: int, *, kernel: int, stride: int = 1, groups: in
     return nn.Sequential(convolution, nn.BatchNorm2d(after), nn.ReLU6(inplace=True))
 
 
-FED_M = 10.0  # positions are given to the decoder in tens of metres: city speeds over 5 s are then a few units
 HEADS = {"cloning": linear_head, "imitative": two_layer_head}
 
 
 class PlannerNet(nn.Module):
     """Feature maps [B, C, H, W] to a density of positions [T, 2] that can be drawn from and asked.
 
-    Dropout acts on the encoder's features, as its authors have it, and on the vector [B, hidden] that the decoder
-    starts from.
+    Dropout acts on the encoder's features, as its authors have it, and with `context_dropout` on the vector [B, hidden]
+    that the decoder starts from, too.
     """
 
     def __init__(self, method: str, settings: Mapping[str, Any], *, channels: int) -> None:
@@ -95,8 +94,14 @@ class PlannerNet(nn.Module):
         linear = nn.Linear(self.encoder.features, hidden)
         nn.init.normal_(linear.weight, 0, 0.01)
         nn.init.zeros_(linear.bias)
-        self.project = nn.Sequential(HeldDropout(self.encoder.features, rate), linear, HeldDropout(hidden, rate))
-        self.decoder = Decoder(hidden, HEADS[method](hidden), fed_m=FED_M, least_scale_m=settings["least_scale_m"])
+        started = HeldDropout(hidden, settings["context_dropout"])
+        self.project = nn.Sequential(HeldDropout(self.encoder.features, rate), linear, started)
+        self.decoder = Decoder(
+            hidden,
+            HEADS[method](hidden),
+            position_unit_m=settings["position_unit_m"],
+            least_scale_m=settings["least_scale_m"],
+        )
         self.samples = settings.get("generation") == "sampling"
         self.by_ade = settings["checkpoint_by"] == "ade"
 

@@ -75,6 +75,10 @@ class PlannerSettings(TrajectorySettings):
         hidden: of the decoder's state, and the encoder's output; a multiple of 8 from 16.
         crop: the encoder sees so many by so many pixels in the middle of a map; all of them if None.
         pooling: so many by so many pixels of a map are averaged into one before the encoder sees it.
+        context_dropout: the share of values dropped of the vector that the decoder starts from; published networks drop
+            features of the encoder alone (`dropout`).
+        position_unit_m: positions are given to the decoder's GRU in this many metres. In tens of metres, city speeds
+            over 5 s are a few units.
         least_scale_m: the smallest standard deviation of a step, in metres. The published 1e-7 lets the likelihood of
             a parked vehicle grow without bound.
         checkpoint_by: "ade" (of the likeliest steps, on dev_in) or "nll".
@@ -85,6 +89,8 @@ class PlannerSettings(TrajectorySettings):
     hidden: int = layer_width(512)
     crop: int | None = whole_number(None, 1, 1_000_000)
     pooling: int = whole_number(1, 1, 64)
+    context_dropout: float = non_negative(0.0, 0.9)
+    position_unit_m: float = positive(1.0, 1000)
     least_scale_m: float = positive(1e-7, 10)
     checkpoint_by: str = one_of("ade", "nll")
     plans_per_member: int = whole_number(10, 1, 1000)
@@ -95,8 +101,8 @@ class CloningSettings(PlannerSettings):
     """Settings of `cloning` beside those of all networks of maps.
 
     Attributes:
-        generation: what a step is conditioned on in training: "sampling" (the published one) on the network's own
-            samples, "teacher_forcing" on the true positions before. Plans are sampled and scored alike after both.
+        generation: what the GRU is given in training: "sampling" (the published one) the network's own samples,
+            "teacher_forcing" the true positions before. Plans are sampled and scored alike after both.
     """
 
     generation: str = one_of("sampling", "teacher_forcing")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from shiftbench.errors import UnknownNameError
@@ -26,6 +28,42 @@ def test_a_preset_has_five_members_as_the_paper_if_nobody_says(preset):
     for entry in presets.methods(preset):
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
         assert SETTINGS[entry["name"]].from_dict({"task": "regression", **own}).members == 5
+
+
+PUBLISHED = {
+    "batch": 650, "learning_rate": 1e-4, "weight_decay": 0.0, "epochs": 100, "warmup_epochs": 1, "clip": 1.0,
+    "dropout": 0.2, "width": 1.0, "hidden": 512, "pooling": 1, "context_dropout": 0.0,
+    "position_unit_m": 1.0, "least_scale_m": 1e-7, "checkpoint_by": "ade", "members": 5, "plans_per_member": 10,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "further"), [("cloning", {"generation": "sampling"}), ("imitative", {})])
+def test_the_paper_preset_has_the_published_values(method, further):
+    (entry,) = presets.methods("paper", chosen=(method,))
+    own = {key: value for key, value in entry.items() if key not in ("name", "title")}
+    found = SETTINGS[method].from_dict({"task": "regression", **own}).to_dict()
+    free = {"task", "seed", "mixed_precision", "patience"}  # without influence, or named in docs/motion.md
+    assert {key: value for key, value in found.items() if key not in free} == PUBLISHED | further
+    assert found["patience"] >= found["epochs"], "published trainings never stop early"
+
+
+@pytest.mark.needs_shared
+def test_the_published_values_are_those_of_the_facts(shared):
+    facts = json.loads((shared / "facts" / "protocol.json").read_text("utf-8"))["motion"]
+    training, rip, cloning = facts["training"], facts["rip"], facts["backbones"]["bc"]
+    assert training["learning_rate"]["value"] == PUBLISHED["learning_rate"]
+    assert training["batch_size"]["value"] == PUBLISHED["batch"]
+    assert training["epochs"]["value"] == PUBLISHED["epochs"]
+    assert training["gradient_clipping"]["value"] == PUBLISHED["clip"]
+    assert training["optimizer"]["value"] == "AdamW, weight decay 0"
+    assert training["schedule"]["value"] == "cosine annealing with 1 warm-up epoch, stepped once per epoch"
+    assert training["checkpoint_by"]["value"] == "ADE on the Moscow development set"
+    assert cloning["value"] == {
+        "decoder": f"GRUCell, hidden {PUBLISHED['hidden']}", "head": "linear to 4 (dx, dy, raw scales)",
+        "scale": "softplus + 1e-7", "generation_mode": "sampling (condition on samples)",
+    }  # fmt: skip
+    assert rip["K"]["value"][-1] == PUBLISHED["members"]
+    assert rip["Q_samples_per_member"]["value"] == PUBLISHED["plans_per_member"]
 
 
 def test_some_of_the_methods_keep_the_order_of_the_preset():
