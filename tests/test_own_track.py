@@ -105,7 +105,9 @@ def test_bad_input_is_refused_in_a_sentence(site: Path, tmp_path: Path) -> None:
         said = refused(site, tmp_path, "prepare", "digits", "bad.npz", "--out", "other")
         assert f"bad.npz: expected an NPZ file of images, labels, noisy, found: {found}" in said
     run = ("run", "digits", "--data", "prepared", "--replicates", 20, "--out", "run")
-    assert "digits does not support --test-set" in refused(site, tmp_path, *run, "--test-set", "more=digits.npz")
+    assert "digits does not support --test-set. Drop the option. --test-set is for motion, power, weather, " in refused(
+        site, tmp_path, *run, "--test-set", "more=digits.npz"
+    )
     shiftbench(site, tmp_path, *run)
     files = [f"run/predictions/{split}/centroids.parquet" for split in ("eval", "dev")]
     compare = ("compare", *files, "--name", "A,B", "--track", "digits", "--data")

@@ -119,15 +119,50 @@ def test_the_help_of_a_track_lists_all_that_it_declares(shiftbench: Shiftbench, 
 
 def test_the_help_of_a_format_lists_its_options(shiftbench: Shiftbench) -> None:
     said = shiftbench("import", "argoverse2", "--help")
-    assert "serial, processes, ray, ray=HOST:PORT or slurm [processes]" in words(said.out)
+    assert "serial, processes, ray, ray=HOST:PORT, ray=local or slurm [processes]" in words(said.out)
+
+
+def supporting(command: str) -> dict[str, list[str]]:
+    """The options that not every track has, with the tracks that declare them."""
+    every = [track(name) for name in names()]
+    spread = [chosen.name for chosen in every if command in chosen.spreads]
+    found = {"--executor": spread, "--workers": spread}
+    if command == "run":
+        found["--gpus"] = [chosen.name for chosen in every if chosen.gpus]
+        found["--test-set"] = [chosen.name for chosen in every if chosen.test_sets]
+    return found
+
+
+@pytest.mark.parametrize("command", ["run", "prepare"])
+@pytest.mark.parametrize("name", [*names(), "dice"])
+def test_a_track_lists_and_takes_the_options_that_it_declares_and_refuses_the_others(
+    shiftbench: Shiftbench, install: Install, name: str, command: str
+) -> None:
+    if name == "dice":
+        install("dice = elsewhere:TRACK", DICE)
+    shown = words(shiftbench(command, name, "--help").out)
+    for option, users in supporting(command).items():
+        assert (option in shown) == (name in users)
+        said = shiftbench(command, name, option, "1")
+        if name in users:  # something else is missing
+            assert "does not support" not in said.err
+            continue
+        others = [*sorted(users), "a table of your own"] if command == "run" else sorted(users)
+        assert (said.code, said.err.strip()) == (
+            2, f"error: {name} does not support {option}. Drop the option. {option} is for {', '.join(others)}."
+        )  # fmt: skip
+    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         (("prepare", "power", "x", "--climate", "y"), "power does not support --climate. Drop the option."),
-        (("prepare", "power", "x", "--climate=y", "--set", "a=b"), "power does not support --climate, --set."),
-        (("run", "weather", "-t", "x"), "weather does not support -t. Drop the option."),
+        (
+            ("prepare", "power", "x", "--climate=y", "--set", "a=b"),
+            "power does not support --climate, --set. Drop the options. --climate is for weather. --set is for motion.",
+        ),
+        (("run", "weather", "-t", "x"), "not support -t. Drop the option. -t is for a table of your own."),
         (("example", "table", "--ship", "x"), "table does not support --ship. Drop the option."),
         (("run", "wether", "--data", "y"), "expected a track's name with it, found: Unknown track 'wether'. Did you"),
         (("run", "--data", "y"), "--data: expected a track's name with it, found: none"),
@@ -202,6 +237,13 @@ def test_an_option_that_every_track_has_is_refused_by_name(shiftbench: Shiftbenc
     assert (
         "options of dice: expected names that the command does not have for all tracks, found 'overwrite'" in said.err
     )
+    Path(sys.path[0], "elsewhere.py").write_text(
+        DICE.replace('Option("throws"', 'Option("task"').replace("throws", "task")
+    )
+    importlib.invalidate_caches()
+    tracks._registry.cache_clear()
+    sys.modules.pop("elsewhere")
+    assert "found 'task'. Choose others." in shiftbench("run", "dice", "--help").err
 
 
 def test_a_misspelt_track_is_met_with_the_nearest_one(shiftbench: Shiftbench) -> None:

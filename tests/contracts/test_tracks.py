@@ -178,6 +178,7 @@ def test_a_part_that_no_prediction_is_for_is_told_and_not_scored(tmp_path: Path)
         ("prepare", lambda source, folder: None, r"prepare: expected its function to take 'progress'"),
         ("run", lambda prepared, tasks, options: [], r"run: expected its function to take 'folder'"),
         ("spreads", ("prepare",), r"prepare: expected its function to take 'executor'"),
+        ("spreads", (), r"gpus: expected 'run' in spreads, since GPUs are reserved for its jobs"),
     ],
 )
 def test_what_is_missing_in_a_track_is_named(part: str, value: Any, says: str) -> None:

@@ -11,7 +11,6 @@ from shiftbench.assessment.assess import Options
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical
-from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
@@ -51,8 +50,6 @@ class ImageStudy(Study[Predicted, Images]):
     def __init__(self, prepared: Prepared, tasks: Sequence[Task], chosen: RunOptions) -> None:
         own = {"members": chosen.members or 5, "seed": chosen.seed}
         self.prepared, self.chosen, self.tasks = prepared, chosen, {task.name: task.title for task in tasks}
-        if chosen.test_sets:
-            raise SettingsError("digits does not support --test-set. Drop the option.")
         self.planned = [Planned(name, name, "ensemble", own) for name in chosen.methods or PRESETS[chosen.preset]]
         self.evaluation_sets = [Images(prepared, split) for split in SPLITS]
 

@@ -116,7 +116,25 @@ def run_options(track: Track) -> tuple[Option, ...]:
                repeatable=True),
         *preparing.experiment(track),
         *track.options.get("run", ()),
+        *_computing(track),
+        *_test_sets(track),
     )  # fmt: skip
+
+
+def _computing(track: Track) -> Iterator[Option]:
+    from shiftbench.track import Option
+
+    yield from preparing.spreading(track, "run")
+    if track.gpus:
+        yield Option("gpus", int, "Number of GPUs reserved for each job", default="0", least=0)
+
+
+def _test_sets(track: Track) -> Iterator[Option]:
+    from shiftbench.track import Option
+
+    if track.test_sets:
+        about = f"Further {track.test_sets} that is scored as a whole (repeat)"
+        yield Option("test_set", str, about, repeatable=True, metavar="NAME=PATH")
 
 
 def run_of(
@@ -125,11 +143,10 @@ def run_of(
         Path | None, typer.Option("--data", help="The track's data: a prepared folder, or what `prepare` takes.")
     ] = None,
     *,
-    test_set: o.TestSet = None,
     members: o.Members = None,
     scoring: o.Scoring,
     out: o.Out = None,
-    computing: o.Computing,
+    cores: o.Cores = 0,
     overwrite: o.Overwrite = False,
     **own: Any,
 ) -> None:
@@ -144,8 +161,9 @@ def run_of(
             raise UnknownNameError("method", method, track.methods)
     wanted = RunOptions(
         preset=own.pop("preset", next(iter(track.presets))), seed=scoring.seed or 0, methods=methods, members=members,
-        test_sets=o.test_sets(test_set), **scoring.settings,
+        test_sets=o.test_sets(own.pop("test_set", None)), **scoring.settings,
     )  # fmt: skip
+    computing = o.Computing(cores, **{each.name: own.pop(each.name) for each in _computing(track) if each.name in own})
     if data is None:
         fetched = f", or get the official ones with `shiftbench fetch {track.name}`" if track.archives else ""
         raise SettingsError(
@@ -170,11 +188,11 @@ def run_of(
             tell=note,
         ) as place,  # fmt: skip
         _nothing_if_refused(place),
-        computed(computing, place, data) as cores,
+        computed(computing, place, data) as used,
         progress_bar() as progress,
     ):
         prepared = _prepared(track, data, place, experiment, progress)
-        results = track.run(prepared, tasks, wanted, folder=place, cores=cores, progress=progress, **own)
+        results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
         pages = _written(track, results, place, progress)
     for result in results:
         if result.printed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -46,7 +46,8 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
             shown += _fields(hint)
         else:
             shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
-    if taken := {each.name for each in shown} & {option.name for option in options}:
+    own = [option.name for option in options]
+    if taken := {name for name in own if own.count(name) > 1 or name in {each.name for each in shown}}:
         raise SettingsError(
             f"options of {getattr(first, 'name', 'a track')}: expected names that the command does not have "
             f"for all tracks, found {', '.join(map(repr, sorted(taken)))}. Choose others."
@@ -78,7 +79,8 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:
 
 def _parameter(option: Option) -> inspect.Parameter:
     words = [f"{option.word}/--no-{option.word[2:]}" if option.type is bool else option.word]
-    make = named if option.type is str else typer.Option
+    is_name = option.type is str and "=" not in option.metavar  # NAME=VALUE is checked where it is split
+    make = named if is_name else typer.Option
     info = make(*words, help=option.explained, metavar=option.metavar or None, min=option.least)
     kind = list[option.type] if option.repeatable else option.type  # type: ignore[name-defined]
     return inspect.Parameter(
@@ -100,7 +102,8 @@ class TrackCommand(TyperCommand):
     """A command whose first argument may name a track, for which the command is then built.
 
     names: of the tracks. form: the command for one track. is_only: whether a track is required. noun: the kind of name,
-    for messages. others: further valid first arguments that are not tracks.
+    for messages. others: further valid first arguments that are not tracks. otherwise: what the command takes in
+    place of a track, for messages.
     """
 
     names: Callable[[], Sequence[str]]
@@ -108,6 +111,7 @@ class TrackCommand(TyperCommand):
     is_only = False
     noun = "track"
     others: tuple[str, ...] = ()
+    otherwise = ""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments with the command of the track that they name, or else with this command."""
@@ -149,19 +153,24 @@ class TrackCommand(TyperCommand):
     def _refuse(self, left: Sequence[str], *, subject: str) -> None:
         """Refuse options that only other tracks support; unknown ones are left to the parser."""
         unknown = dict.fromkeys(word.partition("=")[0] for word in left if word.startswith("-") and word != "-")
-        if unknown and (found := [word for word in unknown if word in self._known()]):
+        if unknown and (found := {word: users for word in unknown if (users := self._users(word))}):
             raise SettingsError(self._unsupported(subject, found))
 
-    def _unsupported(self, subject: str, options: Sequence[str]) -> str:
+    def _unsupported(self, subject: str, options: Mapping[str, Sequence[str]]) -> str:
+        """The message about options that a subject does not support; options: with those who do."""
         one = len(options) == 1
         if subject in (*self.names(), *self.others):
-            return f"{subject} does not support {', '.join(options)}. Drop the option{'' if one else 's'}."
+            users = " ".join(f"{option} is for {', '.join(users)}." for option, users in options.items())
+            return f"{subject} does not support {', '.join(options)}. Drop the option{'' if one else 's'}. {users}"
         found = str(UnknownNameError(self.noun, subject, self.names())) if subject else "none"
         return f"{', '.join(options)}: expected a {self.noun}'s name with {'it' if one else 'them'}, found: {found}"
 
-    def _known(self) -> set[str]:
-        every = [self, *map(self.built, self.names())]
-        return {word for command in every for param in command.params for word in (*param.opts, *param.secondary_opts)}
+    def _users(self, word: str) -> list[str]:
+        """The tracks, and what else the command may be about, that support an option."""
+        every = {name: self.built(name) for name in sorted(self.names())} | {self.otherwise: self}
+        return [
+            name for name, command in every.items() if any(word in (*p.opts, *p.secondary_opts) for p in command.params)
+        ]
 
 
 def by_track(

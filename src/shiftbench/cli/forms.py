@@ -25,14 +25,20 @@ FORMAT = Annotated[
 
 def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     """Each command's name, its function without a track, and its class."""
-    yield "run", flat(fitting.run), _by_track(benchmarking.run_of, benchmarking.run_options)
+    run = _by_track(benchmarking.run_of, benchmarking.run_options, otherwise="a table of your own")
+    yield "run", flat(fitting.run), run
     plain: tuple[Any, ...] = (
         assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
         assessing.tables,
     )  # fmt: skip
     for act in plain:
         yield act.__name__, flat(act), None
-    example = _by_track(benchmarking.example_of, benchmarking.example_options, others=(benchmarking.TABLE,))
+    example = _by_track(
+        benchmarking.example_of,
+        benchmarking.example_options,
+        others=(benchmarking.TABLE,),
+        otherwise=benchmarking.TABLE,
+    )
     yield "example", flat(benchmarking.example), example
     about_tracks: tuple[Any, ...] = (
         (fetching.fetch, fetching.options, None),

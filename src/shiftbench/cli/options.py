@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -213,7 +214,7 @@ class Scoring:
         return {"rule": self.rule, "replicates": self.replicates, "kind": self.intervals}
 
 
-def test_sets(values: list[str] | None) -> dict[str, str]:
+def test_sets(values: Sequence[str] | None) -> dict[str, str]:
     """Test sets by name, from NAME=FILE.
 
     Raises:

@@ -44,7 +44,7 @@ def spreading(track: Track, command: str) -> tuple[Option, ...]:
 
     if command not in track.spreads:
         return ()
-    where = "Where the work is done: serial, processes, ray, ray=HOST:PORT or slurm"
+    where = "Where the work is done: serial, processes, ray, ray=HOST:PORT, ray=local or slurm"
     return (
         Option("executor", str, where, default="processes"),
         Option("workers", int, "Workers of the executor, or tasks of an array", default="all cores", least=1),

@@ -223,9 +223,12 @@ class Track:
     prepared folder; `experiment` only if there are `experiments`. Returns a `Prepared`, or a `BatchJob`.
     open_prepared: reads a prepared folder. run: fits, predicts and assesses. score_files: scores predictions.
     options: command (one of `COMMANDS`) → its options for this track.
-    spreads: commands whose work can be distributed over processes or machines. Their functions take `executor` and
-    `workers`, see `shiftbench.io.executor.Executor.of`; they resume interrupted work, and `prepare` also takes
-    `overwrite`: whether to discard work begun with other settings.
+    spreads: commands whose work can be distributed over processes or machines: `prepare`, `run`, `import`. Work of
+    `run` goes to the executor in use (`shiftbench.io.executor.current`), as that of all methods of `methods/` does. The
+    functions of the others take `executor` and `workers`, see `shiftbench.io.executor.Executor.of`; they resume
+    interrupted work, and `prepare` also takes `overwrite`: whether to discard work begun with other settings.
+    gpus: whether jobs of `run` can use GPUs. test_sets: the form of further data that `run` can score as a whole, such
+    as "table"; empty if it scores none.
     experiments: names of the partitions of the data, the canonical one first. archives: that can be fetched, the
     default one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records
     worth looking at, and notes on those that cannot be drawn. paper: tables and figures, with runs beside print.
@@ -244,6 +247,8 @@ class Track:
     score_files: ScoreFiles
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
     spreads: tuple[str, ...] = ()
+    gpus: bool = False
+    test_sets: str = ""
     experiments: tuple[str, ...] = ()
     archives: tuple[Archive, ...] = ()
     imports: tuple[Import, ...] = ()
@@ -304,8 +309,10 @@ def _problems(track: Track) -> Iterator[str]:
     taken = {command: [*COMMON.get(command, ())] for command in acts}
     for command, options in track.options.items():
         taken[command] = [*taken.get(command, ()), *(each.name for each in options)]
-    for command in track.spreads:
+    for command in set(track.spreads) - {"run"}:
         taken[command] = [*taken.get(command, ()), "executor", "workers", *["overwrite"] * (command == "prepare")]
+    if track.gpus and "run" not in track.spreads:
+        yield "gpus: expected 'run' in spreads, since GPUs are reserved for its jobs."
     for command in dict.fromkeys((*track.options, *track.spreads)):
         if command not in COMMANDS:
             yield f"options: expected commands of {', '.join(COMMANDS)}, found {command!r}."
