@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 import shiftbench
 from shiftbench.assessment import scored
@@ -15,6 +16,7 @@ from shiftbench.assessment.assessed import rank_correlation
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchWarning, UnknownNameError
+from shiftbench.report import plots
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.scores import detection, intervals, retention
@@ -441,7 +443,29 @@ def test_a_further_score_of_a_set_is_that_of_the_single_models_too(rng: np.rando
     for name, models in (("ours", [found]), ("ours (single)", [*found.singles])):
         right = np.array([1 - each.errors.mean() for each in models])
         score = report.score("macro_f1", system=name, split="all", subset="full")
-        assert score.value == pytest.approx(np.mean(2 * right / (1 + right)))
+        assert score.value == pytest.approx(np.mean(right / (1 + right)))  # the F1 of "wrong", never a target, is 0
+
+
+def test_macro_f1_of_a_report_is_scikit_learns_and_has_a_retention_curve(rng: np.random.Generator) -> None:
+    targets = rng.integers(0, 3, 300)  # class 3 is answered, but is nowhere the target
+    skill = np.where(rng.random(300) < 0.5, 0.8, 0.0)
+    noise = rng.dirichlet(np.ones(4), 300)
+    ensemble = Categorical((skill[:, None] * np.eye(4)[targets] + (1 - skill)[:, None] * noise)[None])
+    records = Records(300, shifted=np.arange(300) % 3 == 0)
+    report = build([(records, [scored.classification("ours", ensemble, targets)])], FEW)
+    labels = ensemble.answers().argmax(axis=1)
+    assert 3 in labels
+    for subset, member in records.subsets().items():
+        place = {"system": "ours", "split": "all", "subset": subset}
+        whole, area = (report.score(name, **place) for name in ("macro_f1", "macro_f1_area"))
+        assert whole.value == pytest.approx(f1_score(targets[member], labels[member], average="macro"))
+        assert whole.value < area.low < area.value < area.high < 1.0  # type: ignore[operator]
+        (curve,) = (
+            curve for curve in report.curves
+            if (curve.kind, curve.subset, curve.order) == ("macro_f1_retention", subset, "uncertainty")
+        )  # fmt: skip
+        assert (curve.y[0], curve.y[-1]) == pytest.approx((1.0, whole.value))
+    assert "Macro-F1, retention (all records)" in [plots.caption(name)[0] for name in plots.figures(report)]
 
 
 def test_a_score_of_a_set_needs_a_metric_that_is_known() -> None:

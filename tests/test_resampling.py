@@ -27,6 +27,7 @@ from shiftbench.scores.resampling import (
     SetTerms,
     Terms,
     canonical_order,
+    set_area,
 )
 
 RULES = retention.RULES
@@ -157,8 +158,44 @@ def test_macro_f1_is_that_of_the_repeated_rows(rng, clusters):
     statistic = SetScore(MACRO_F1, Terms((targets, labels), (4, 4)), resampler.unit, resampler.units)
     for counts in draws:
         rows = repeated(resampler, counts)
-        expected = f1_score(targets[rows], labels[rows], labels=[0, 1, 2], average="macro", zero_division=0)
-        assert statistic.values(counts)[0] == pytest.approx(expected)
+        assert statistic.values(counts)[0] == pytest.approx(f1_score(targets[rows], labels[rows], average="macro"))
+
+
+@pytest.mark.parametrize("rule", ["published", "exact"])
+@clustered
+def test_retention_of_macro_f1_is_that_of_the_repeated_rows(rng, rule, clusters):
+    """Against scikit-learn, with the k most certain rows as they are and the targets in place of the other answers."""
+    targets, uncertainty = rng.integers(0, 3, 120), rng.normal(size=120)
+    labels = np.where(rng.random(120) < 0.6, targets, rng.integers(0, 4, 120))
+    terms = SetTerms(*(Terms((targets, each), (4, 4)) for each in (labels, targets)))
+    resampler = Resampler(120, clusters=None if clusters is None else rng.integers(0, clusters, 120))
+    statistic = SetRetention(MACRO_F1, terms, Ranking.of(uncertainty), resampler.unit, resampler.units, rule=rule)
+    rows = np.argsort(uncertainty)
+    curve = [
+        f1_score(targets[rows], np.where(np.arange(120) < k, labels[rows], targets[rows]), average="macro")
+        for k in range(121)
+    ]
+    assert statistic.curve(np.ones(120)) == pytest.approx(np.array(curve))
+    area = np.mean(curve) if rule == "published" else np.trapezoid(curve, dx=1 / 120)
+    assert statistic.values(np.ones(resampler.units))[0] == pytest.approx(area)
+
+
+@pytest.mark.parametrize("rule", ["published", "exact"])
+@pytest.mark.parametrize(("answered", "error"), [(5, 1e-5), (6, 5e-4)], ids=["classes", "and one that is no target"])
+@tied
+def test_retention_of_very_many_records_is_close_to_that_of_every_one_of_them(
+    monkeypatch, rng, rule, answered, error, uncertainty_of
+):
+    n = 20_000
+    targets, uncertainty = rng.integers(0, 5, n), uncertainty_of(rng, n)
+    labels = np.where(rng.random(n) < 0.8, targets, rng.integers(0, answered, n))
+    terms = SetTerms(*(Terms((targets, each), (6, 6)) for each in (labels, targets)))
+    found = []
+    for points in (256, n):
+        monkeypatch.setattr("shiftbench.scores.resampling.sets.MOST_POINTS", points)
+        found.append(set_area(MACRO_F1, terms, Ranking.of(uncertainty), rule))
+    assert found[0] == pytest.approx(found[1], abs=error)
+    assert found[0] != found[1]
 
 
 def pooled(rng: np.random.Generator, n: int = 120) -> SetTerms:
@@ -193,25 +230,23 @@ def test_the_worst_group_and_a_pooled_f1_are_those_of_the_repeated_rows(rng, clu
 @pytest.mark.parametrize("rule", RULES)
 @tied
 @clustered
-def test_retention_of_a_pooled_f1_is_that_of_the_repeated_rows(monkeypatch, rng, rule, uncertainty_of, clusters):
+def test_retention_of_a_pooled_f1_is_that_of_the_repeated_rows(rng, rule, uncertainty_of, clusters):
     """Against one evaluation after another, with the k most certain rows as they are and ideal others."""
     terms, uncertainty = pooled(rng), uncertainty_of(rng, 120)
     resampler, draws = drawn(rng, clusters)
-    for values in (1 << 18, 40):  # in one block, and in many
-        monkeypatch.setattr("shiftbench.scores.resampling.sets._BLOCK_VALUES", values)
-        ranking = Ranking.of(uncertainty)
-        statistic = SetRetention(F1, terms, ranking, resampler.unit, resampler.units, rule=rule)
-        for counts in draws:
-            rows = repeated(resampler, counts)
-            again = Ranking.of(uncertainty[rows])
-            found, ideal = (
-                np.stack([again.averaged(column) for column in part.amounts[rows].T], axis=1)
-                for part in (terms.found, terms.ideal)
-            )
-            sums = [found[:k].sum(axis=0) + ideal[k:].sum(axis=0) for k in range(len(rows) + 1)]
-            curve = np.array([2 * right / (2 * right + false + missed) for right, false, missed in sums])
-            area = curve.mean() if rule == "published" else np.trapezoid(curve, dx=1 / len(rows))
-            assert statistic.values(counts)[0] == pytest.approx(area, rel=1e-11)
+    ranking = Ranking.of(uncertainty)
+    statistic = SetRetention(F1, terms, ranking, resampler.unit, resampler.units, rule=rule)
+    for counts in draws:
+        rows = repeated(resampler, counts)
+        again = Ranking.of(uncertainty[rows])
+        found, ideal = (
+            np.stack([again.averaged(column) for column in part.amounts[rows].T], axis=1)
+            for part in (terms.found, terms.ideal)
+        )
+        sums = [found[:k].sum(axis=0) + ideal[k:].sum(axis=0) for k in range(len(rows) + 1)]
+        curve = np.array([2 * right / (2 * right + false + missed) for right, false, missed in sums])
+        area = curve.mean() if rule == "published" else np.trapezoid(curve, dx=1 / len(rows))
+        assert statistic.values(counts)[0] == pytest.approx(area, rel=1e-11)
 
 
 def test_retention_of_a_sum_over_records_is_their_r_auc(rng):
@@ -279,7 +314,7 @@ def test_without_any_copies_every_score_is_nan_and_nothing_raises(rng, clusters)
         values, influence = statistic.linearised(np.zeros(resampler.units))
     assert influence.shape == (len(statistic.names), resampler.units)
     np.testing.assert_array_equal(values, statistic.values(np.zeros(resampler.units)))
-    assert np.isnan(values[np.array(statistic.names) != "macro_f1"]).all()
+    assert np.isnan(values).all()
 
 
 # --- influences -----------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from shiftbench.scores.score import Score, System
 WITHOUT = {"ece", "pr_auc"}  # points alone: nothing of them is resampled
 # Made of the errors, the order or the classes; what else is registered is a mean over records.
 DERIVED = {
-    "mean_error", "rmse", "macro_f1", "acceptable", "shift_ratio", "r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95",
-    "rejection_ratio", "roc_auc",
+    "mean_error", "rmse", "macro_f1", "macro_f1_area", "acceptable", "shift_ratio", "r_auc", "f1_auc",
+    "f1_auc_normalised", "f1_at_95", "rejection_ratio", "roc_auc",
 } | WITHOUT  # fmt: skip
 N = 48
 EXTREMES = {

@@ -35,7 +35,7 @@ from shiftbench.scores.resampling import (
     Statistic,
     canonical_order,
     scale_between,
-    set_curve,
+    set_area,
 )
 from shiftbench.scores.retention import RetentionScores, Rule
 from shiftbench.scores.score import Part, Score, Slice, System
@@ -243,7 +243,7 @@ class Assessed:
         """The areas under the retention curves of scores of sets."""
         member = self.subsets[subset]
         return {
-            metric.area: retention.error_area(set_curve(metric, terms.select(member), ranking), self.rule)
+            metric.area: set_area(metric, terms.select(member), ranking, self.rule)
             for metric, terms in system.with_retention()
         }
 

@@ -81,12 +81,12 @@ def _retention(
 
 def _set_retention(place: tuple[str, str, str], part: Scored, ranking: Ranking) -> Iterator[Curve]:
     """The retention curves of scores of sets; a random order has the expected sums, the optimal one is unknown."""
-    n = len(part.errors)
-    orders = {"uncertainty": ranking, "random": Ranking.of(np.zeros(n))}
+    orders = {"uncertainty": ranking, "random": Ranking.of(np.zeros(len(part.errors)))}
     for metric, terms in part.with_retention():
         for order, by in orders.items():
-            x, y = _thinned(np.arange(n + 1) / n, set_curve(metric, terms, by))
-            yield _curve(place, f"{metric.name}_retention", x, y, measure=part.measure, order=order)
+            y = set_curve(metric, terms, by)
+            points = _thinned(np.linspace(0.0, 1.0, len(y)), y)
+            yield _curve(place, f"{metric.name}_retention", *points, measure=part.measure, order=order)
 
 
 def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:

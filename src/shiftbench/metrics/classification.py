@@ -24,24 +24,23 @@ Indices = npt.NDArray[np.int64]
 MOST_CLASSES = 10_000
 
 
-def _f1_of_confusion(confusion: Vector, whole: Vector) -> Vector:
-    """Macro-F1 [P] of confusion matrices [P, C, C] over the classes that are a target in the whole one [C, C]."""
+def _f1_of_confusion(confusion: Vector, _whole: Vector | None = None) -> Vector:
+    """Macro-F1 [P] of confusion matrices [P, C, C], each over the classes that occur in it; NaN if none does."""
     named = confusion.sum(axis=-2) + confusion.sum(axis=-1)
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
     f1 = np.divide(2.0 * right, named, out=np.zeros(named.shape), where=named > 0)
-    return np.asarray(f1[..., whole.sum(axis=1) > 0].mean(axis=-1))
+    return np.asarray(f1.sum(axis=-1) / (named > 0).sum(axis=-1))
 
 
-def _f1_slopes(confusion: Vector, whole: Vector) -> Vector:
-    """The derivatives [P, C, C] of `_f1_of_confusion`."""
+def _f1_slopes(confusion: Vector, _whole: Vector) -> Vector:
+    """The derivatives [P, C, C] of `_f1_of_confusion`, for the same classes."""
     named = confusion.sum(axis=-2) + confusion.sum(axis=-1)
+    weight = 2.0 / (named > 0).sum(axis=-1, keepdims=True)
     named[named == 0] = np.inf
-    present = whole.sum(axis=1) > 0
-    weight = present / present.sum()
-    fall = 2.0 * weight * np.diagonal(confusion, axis1=-2, axis2=-1) / named**2
+    fall = weight * np.diagonal(confusion, axis1=-2, axis2=-1) / named**2
     slopes = -(fall[..., :, None] + fall[..., None, :])
-    classes = np.arange(len(whole))
-    slopes[..., classes, classes] += 2.0 * weight / named
+    classes = np.arange(confusion.shape[-1])
+    slopes[..., classes, classes] += weight / named
     return np.asarray(slopes)
 
 
@@ -52,7 +51,11 @@ METRICS = (
     ),
     Metric(
         "macro_f1", "Macro-F1", "max", "percent", "mean over classes of 2 TP / (2 TP + FP + FN)",
-        "Shifts 1.0, Appendix C.3", most=1.0, of_sums=_f1_of_confusion, slopes=_f1_slopes,
+        "Shifts 1.0, Appendix C.3", most=1.0, of_sums=_f1_of_confusion, slopes=_f1_slopes, area="macro_f1_area",
+    ),
+    Metric(
+        "macro_f1_area", "Macro-F1, area", "max", "percent", "area under its retention curve", "this package",
+        uses_uncertainty=True, most=1.0,
     ),
     Metric("brier", "Brier score", "min", "plain", "mean of sum_c (p_c - [c = y])²", "Brier 1950", most=2.0),
     Metric(
@@ -107,10 +110,7 @@ def macro_f1(targets: Any, answers: Any) -> float:
 
     Source: Malinin et al. 2021, Shifts 1.0, Appendix C.3 ("one-vs-all", no weighting).
     """
-    targets, answers, classes = _targets_and_answers(targets, answers)
-    named = np.bincount(targets, minlength=classes) + np.bincount(answers, minlength=classes)
-    right = np.bincount(targets[targets == answers], minlength=classes)
-    return float((2 * right[named > 0] / named[named > 0]).mean())
+    return float(_f1_of_confusion(confusion(targets, answers).astype(np.float64)))
 
 
 # --- probabilities ----------------------------------------------------------------------------------------------------

@@ -226,11 +226,16 @@ def f1_auc_normalised(errors: Any, uncertainty: Any, *, threshold: float, rule: 
     return normalised_f1(area, len(good), int(np.count_nonzero(good)), checked_rule(rule))
 
 
-def error_area(curve: Vector, rule: Rule) -> float:
-    """The area under N + 1 points of a curve over retention, by the rule's definition of R-AUC."""
-    if rule == "published":
+def error_area(curve: Vector, rule: Rule, records: float | None = None) -> float:
+    """The area under a curve over retention, by the rule's definition of R-AUC.
+
+    curve: evenly spaced points. records: their number N, if there are not N + 1 points.
+    """
+    ends, intervals = 0.5 * (curve[0] + curve[-1]), len(curve) - 1
+    if rule == "published" and records in (None, intervals):
         return float(curve.mean())
-    return float((curve.sum() - 0.5 * (curve[0] + curve[-1])) / (len(curve) - 1))
+    area = float((curve.sum() - ends) / intervals)
+    return float((records * area + ends) / (records + 1)) if rule == "published" and records else area
 
 
 def _f1_area(curve: Vector, rule: Rule) -> float:

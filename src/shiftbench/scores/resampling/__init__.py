@@ -15,7 +15,7 @@ from shiftbench.scores.resampling.order import canonical_order
 from shiftbench.scores.resampling.resampler import Resampler
 from shiftbench.scores.resampling.retention import Retention
 from shiftbench.scores.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
-from shiftbench.scores.resampling.sets import SetRetention, SetScore, SetTerms, Terms, set_curve
+from shiftbench.scores.resampling.sets import SetRetention, SetScore, SetTerms, Terms, set_area, set_curve
 from shiftbench.scores.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
@@ -37,5 +37,6 @@ __all__ = [
     "Terms",
     "canonical_order",
     "scale_between",
+    "set_area",
     "set_curve",
 ]

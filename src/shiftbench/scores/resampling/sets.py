@@ -1,12 +1,11 @@
 """Scores of a set in replicates, as functions of sums over its records: macro-F1, corpus BLEU, pooled Dice.
 
 A replicate that draws record i w_i times has sums weighted by w_i. Under retention the k most certain records keep
-their answers and the others get ideal ones, so the sums at all N + 1 retentions are one running sum.
+their answers and the others get ideal ones, so the sums at all retentions are one running sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,12 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.ranking import Index, Ranking
-from shiftbench.scores.resampling.slopes import STRETCHES
 from shiftbench.scores.resampling.statistic import product, summed
 from shiftbench.scores.retention import Rule, error_area
 
 STEP = 1e-6  # relative to a sum, for numerical derivatives
-_BLOCK_VALUES = 1 << 18
+MOST_POINTS, FEWEST_POINTS = 256, 32  # of a retention curve
+MOST_VALUES = 1 << 20  # sums at all points of a retention curve, if these are not the fewest
 
 
 @dataclass(frozen=True)
@@ -78,13 +77,13 @@ class _Table:
         self.cell, self.amounts, self.shape = terms.cell(), terms.amounts, terms.sums_shape
         self.cells = int(np.prod(terms.shape, dtype=np.intp))
 
-    def sums(self, weights: Vector, group: Index | None = None, groups: int = 1, rows: slice = slice(None)) -> Vector:
-        """[groups, K] over the records in `rows`. weights: [n] of these. group: [n] codes, or None for one group."""
-        place = self.cell[rows] if group is None else group * self.cells + self.cell[rows]
+    def sums(self, weights: Vector, group: Index | None = None, groups: int = 1) -> Vector:
+        """[groups, K]. weights: [n]. group: [n] codes, or None for one group."""
+        place = self.cell if group is None else group * self.cells + self.cell
         size = groups * self.cells
         if self.amounts is None:
             return summed(place, weights, size).reshape(groups, self.cells)
-        columns = self.amounts[rows].T
+        columns = self.amounts.T
         if size == 1:
             return np.array([[product(weights, column) for column in columns]])
         return np.stack([summed(place, weights * column, size) for column in columns], axis=1).reshape(groups, -1)
@@ -146,16 +145,29 @@ class SetScore:
 
 
 def set_curve(metric: Metric, terms: SetTerms, ranking: Ranking) -> Vector:
-    """Scores [N + 1] of N records of which the k most certain keep their answers and the others get ideal ones."""
-    n = len(ranking)
-    whole = SetRetention(metric, terms, ranking, np.zeros(n, dtype=np.intp), 1, rule="exact")
-    return np.concatenate([*whole.curve(np.ones(n))])
+    """Scores of N records of which the most certain keep their answers and the others get ideal ones.
+
+    Returns:
+        [P + 1], at evenly spaced retentions from 0 to 1; see `SetRetention`.
+    """
+    return _retention_of_all(metric, terms, ranking, "exact").curve(np.ones(len(ranking)))
+
+
+def set_area(metric: Metric, terms: SetTerms, ranking: Ranking, rule: Rule) -> float:
+    """The area under `set_curve` by the rule's definition of R-AUC."""
+    return float(_retention_of_all(metric, terms, ranking, rule).values(np.ones(1))[0])
+
+
+def _retention_of_all(metric: Metric, terms: SetTerms, ranking: Ranking, rule: Rule) -> SetRetention:
+    return SetRetention(metric, terms, ranking, np.zeros(len(ranking), dtype=np.intp), 1, rule=rule)
 
 
 class SetRetention:
     """The area under the retention curve of a score of a set in replicates; tie groups enter with their mean terms.
 
-    Influences are large-sample ones: they use the middles of 256 stretches of the ranks as the points of the curve.
+    The curve has at most 257 points, fewer if there are thousands of sums: with no more records than that it is exact,
+    otherwise sums are interpolated between the ends of as many stretches of the ranks. Influences are large-sample
+    ones: they use the middles of these stretches.
 
     Args:
         metric: one with `of_sums` and `area`. terms: of the n records of a subset, with ideal answers.
@@ -172,52 +184,50 @@ class SetRetention:
         self.unit, self.units = unit[order], units
         self.found, self.ideal = _Table(terms.found.select(order)), _Table(terms.ideal.select(order))
         self.score = _Function(metric, terms.found.sums_shape, self.found.sums(np.ones(n))[0])
-        self.starts = np.arange(n) if ranking.starts is None else ranking.starts
-        self.group = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=n))
-        self.stretch = np.unique(self.starts * STRETCHES // n, return_inverse=True)[1].reshape(-1)[self.group]
-        self.block = max(1, _BLOCK_VALUES // max(1, self.score.whole.size))
+        self.points = min(MOST_POINTS, max(FEWEST_POINTS, MOST_VALUES // max(1, self.score.whole.size)))
+        starts = np.arange(n) if ranking.starts is None else ranking.starts
+        stretch = np.unique(starts * min(self.points, n) // n, return_inverse=True)[1].reshape(-1)
+        self.stretch = np.repeat(stretch, np.diff(starts, append=n))
 
     def values(self, counts: Vector) -> Vector:
         """[area]."""
-        weights = counts[self.unit]
-        if not weights.any():
-            return np.array([np.nan])
-        return np.array([error_area(np.concatenate([*self.curve(weights)]), self.rule)])
+        return self._area(*self._by_stretch(counts[self.unit]))
 
-    def curve(self, weights: Vector) -> Iterator[Vector]:
-        """The score with the k most certain copies unchanged and the others ideal, k = 0 … N, in blocks."""
-        reached = self.ideal.sums(weights)
-        yield self.score(reached)
-        for first in range(0, len(self.starts), self.block):
-            groups = min(self.block, len(self.starts) - first)
-            ends = np.append(self.starts, len(self.unit))
-            rows = slice(ends[first], ends[first + groups])
-            here, group = weights[rows], self.group[rows] - first
-            copies = summed(group, here, groups).astype(np.intp)
-            gain = self.found.sums(here, group, groups, rows) - self.ideal.sums(here, group, groups, rows)
-            gain /= np.maximum(copies, 1)[:, None]
-            owner = np.repeat(np.arange(groups), copies)
-            for start in range(0, len(owner), self.block):
-                points = reached + np.cumsum(gain[owner[start : start + self.block]], axis=0)
-                yield self.score(points)
-                reached = points[-1:]
+    def curve(self, weights: Vector) -> Vector:
+        """Scores [P + 1] at evenly spaced retentions of copies from the most to the least certain, the others ideal."""
+        return self._curve(*self._by_stretch(weights))
+
+    def _area(self, copies: Vector, ideal: Vector, gain: Vector) -> Vector:
+        n = copies.sum()
+        return np.array([error_area(self._curve(copies, ideal, gain), self.rule, n) if n else np.nan])
+
+    def _curve(self, copies: Vector, ideal: Vector, gain: Vector) -> Vector:
+        drawn = copies > 0
+        ends = np.concatenate(([0.0], np.cumsum(copies[drawn])))
+        sums = ideal.sum(axis=0) + np.concatenate((np.zeros_like(gain[:1]), np.cumsum(gain[drawn], axis=0)))
+        kept = np.linspace(0.0, ends[-1], min(self.points, round(ends[-1])) + 1)
+        place = np.maximum(np.searchsorted(ends, kept), 1)
+        share = (kept - ends[place - 1]) / (ends[place] - ends[place - 1])
+        return self.score(sums[place - 1] + share[:, None] * (sums[place] - sums[place - 1]))
+
+    def _by_stretch(self, weights: Vector) -> tuple[Vector, Vector, Vector]:
+        """Of each stretch: its copies [Q], ideal sums, and what its own answers add to these, both [Q, K]."""
+        stretches = int(self.stretch[-1]) + 1
+        ideal = self.ideal.sums(weights, self.stretch, stretches)
+        found = self.found.sums(weights, self.stretch, stretches)
+        return summed(self.stretch, weights, stretches), ideal, found - ideal
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """[area] and its influence [1, U]."""
         # A copy adds its own terms to all later points, the ideal ones to all earlier points, and one point.
-        weights, area = counts[self.unit], self.values(counts)
-        stretches = int(self.stretch[-1]) + 1
-        copies = summed(self.stretch, weights, stretches)[:, None]
-        found = self.found.sums(weights, self.stretch, stretches)
-        ideal = self.ideal.sums(weights, self.stretch, stretches)
-        gain = found - ideal
+        copies, ideal, gain = self._by_stretch(counts[self.unit])
         middles = ideal.sum(axis=0) + np.cumsum(gain, axis=0) - 0.5 * gain
-        fall = copies * self.score.slopes(middles)
+        fall = copies[:, None] * self.score.slopes(middles)
         before = np.cumsum(fall, axis=0) - 0.5 * fall
         after = fall.sum(axis=0) - before
         point = self.score(middles)
         n = copies.sum()
-        level = (point * copies[:, 0]).sum() / n
+        level = (point * copies).sum() / n
         slope = self.found.slopes(after, self.stretch) + self.ideal.slopes(before, self.stretch)
         slope += (point - level)[self.stretch]
-        return area, summed(self.unit, slope / n, self.units)[None]
+        return self._area(copies, ideal, gain), summed(self.unit, slope / n, self.units)[None]
