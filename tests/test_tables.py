@@ -355,7 +355,10 @@ def test_npz_arrays_become_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"a": np.array([{}, {}], object)}, "found object"),
+        (
+            {"a": np.array([{}, {}], object)},
+            "text, found Python objects (dtype object). Save it with .astype(float) or .astype(str).",
+        ),
         ({"a": np.zeros((2, 2))}, r"shape (2, 2)"),
         ({"a": np.zeros(2), "b": np.zeros(3)}, "arrays of one length"),
         ({"a": np.zeros(2, complex)}, "found complex128"),

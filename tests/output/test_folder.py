@@ -17,7 +17,9 @@ import pytest
 
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.io import files
-from shiftbench.io.output import MARK, adding, mark, merge, read_mark, writing
+from shiftbench.io.executor import slurm
+from shiftbench.io.output import MARK, adding, alone, mark, merge, read_mark, writing
+from shiftbench.io.tables import single_file
 from shiftbench.io.tables.single_file import require_file
 from tests.output.killing import kill, killed_later
 from tests.tracks.motion.made_parts import tree
@@ -288,6 +290,37 @@ def test_what_bears_the_name_of_something_of_ours_is_left_alone(earlier: Path, k
         with pytest.raises(SettingsError, match=rf"\{name}: expected nothing there, .* Move it away"):
             make(earlier, "new", overwrite=True, resumes=resumes)
     assert tree(Path()) == before
+
+
+def test_the_folder_of_an_array_of_a_killed_command_is_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm's own files lie in the unfinished result; the command may go on without Slurm."""
+    monkeypatch.chdir(tmp_path)
+    with suppress(KeyboardInterrupt), writing(Path("r"), "fit", resumes=True) as place:
+        write(place / "model", "weights", "member.pt")
+        write(place / "model" / slurm.FOLDER, "#!/bin/bash", "array.sh")
+        raise KeyboardInterrupt
+    with writing(Path("r"), "fit", resumes=True) as place:
+        assert (place / "model" / "member.pt").is_file()
+    assert sorted(tree(Path("r"))) == [MARK, "model/member.pt"]
+
+
+@pytest.mark.parametrize("below", ["a", "a/b/c"])
+def test_a_path_below_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("years of work")
+    path = Path("file") / below
+    found = r"file: expected a folder, found a file\. Choose another --out than .*file/a"
+    with pytest.raises(SettingsError, match=found), writing(path, "fit"):
+        pass
+    with pytest.raises(SettingsError, match=found), adding(path, "report"):
+        pass
+    with pytest.raises(SettingsError, match=found), single_file.replacing(path, "predict", overwrite=False):
+        pass
+    with pytest.raises(TableError, match=r"file: expected a folder, found a file"), alone(path):
+        pass
+    assert tree(Path()) == {"file": tree(Path())["file"]}
 
 
 @pytest.mark.parametrize("content", ["years of work", ""])

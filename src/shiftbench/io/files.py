@@ -144,6 +144,11 @@ def irregular(path: str | os.PathLike[str]) -> str:
         return ""
 
 
+def file_above(path: Path) -> Path | None:
+    """The file that is in place of one of the parent folders of a path; None if there is none."""
+    return next((above for above in path.parents if above.exists() and not above.is_dir()), None)
+
+
 def require_regular(path: str | os.PathLike[str]) -> None:
     """Refuse a path that is neither a file nor a folder, before it is opened.
 

@@ -387,8 +387,11 @@ def test_reports_without_each_member_still_have_their_spread_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("reports", "expected"),
     [
-        ([], "expected a report of regression, found: no report"),
-        (["errors"], "expected a report of regression, found: errors"),
+        ([], "expected a run of the track power, with reports of regression, found: no report. Name the folder"),
+        (
+            ["errors"],
+            "expected a run of the track power, with reports of regression, found: power 0 (errors). Name",
+        ),
         (["weather"], "expected a run of the track power, found one of 'weather'. Leave it out"),
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from shiftbench.errors import TableError
+from shiftbench.io import files
 
 LOCK = ".fetch.lock"  # in a folder that a process is using
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -69,6 +70,8 @@ def alone(folder: Path) -> Iterator[None]:
     """
     if folder.exists() and not folder.is_dir():
         raise TableError(f"{folder}: expected a new folder, found a file. Choose another name.")
+    if file := files.file_above(folder):
+        raise TableError(f"{file}: expected a folder, found a file. Choose another path than {folder}.")
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:

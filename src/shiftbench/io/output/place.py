@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import SettingsError
+from shiftbench.io import files
 
 MOST_NAMED = 3
 ADVICE = "Move it away, or choose another --out; nothing was removed."
@@ -94,8 +95,14 @@ def named(names: Iterable[str]) -> str:
 
 @contextmanager
 def parents(path: Path) -> Iterator[None]:
-    """Create missing parent folders; those that are still empty afterwards are removed again."""
+    """Create missing parent folders; those that are still empty afterwards are removed again.
+
+    Raises:
+        SettingsError: if one of them is a file.
+    """
     missing = [above for above in path.parents if not above.exists()]
+    if file := files.file_above(path):
+        raise SettingsError(f"{file}: expected a folder, found a file. Choose another --out than {path}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield

@@ -308,9 +308,11 @@ def _removed(folder: Path, *, beside: Path) -> list[str]:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove partial files and empty locks that killed processes left."""
-    for _, path in list(contents(folder)):
-        if PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size):
+    """Remove partial files, folders of arrays of Slurm, and empty locks that killed processes left."""
+    for path in sorted(folder.rglob(".*")):
+        if PART.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif os.path.lexists(path) and (PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size)):
             path.unlink()
 
 

@@ -72,7 +72,10 @@ def _check(file: Path, headers: dict[str, _Header], members: dict[str, zipfile.Z
 def _fault(header: _Header, unpacked: int) -> str:
     shape, dtype = header.shape, header.dtype
     if dtype.kind not in "biufU" or (dtype.itemsize > 8 and dtype.kind != "U"):
-        return f"numbers, booleans or text, found {dtype}. Convert it"
+        found, how = str(dtype), "Convert it"
+        if dtype.hasobject:
+            found, how = "Python objects (dtype object)", "Save it with .astype(float) or .astype(str)"
+        return f"numbers, booleans or text, found {found}. {how}"
     if len(shape) != 1:
         return f"one dimension [N], found shape {shape}. Split it"
     if header.size + shape[0] * dtype.itemsize != unpacked:

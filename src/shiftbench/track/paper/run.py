@@ -129,8 +129,11 @@ def of_track(reports: Iterable[Report], kind: type[AnyRun], *, track: str, tasks
         )
     usable = [run.report for run in every if run.report.task in tasks]
     if not usable:
-        found = ", ".join(sorted({run.report.task for run in every})) or "no report"
-        raise TableError(f"expected a report of {' or '.join(tasks)}, found: {found}. Name a run of this track.")
+        found = ", ".join(sorted({f"{clean(run.name)} ({run.report.task})" for run in every})) or "no report"
+        raise TableError(
+            f"expected a run of the track {track}, with reports of {' or '.join(tasks)}, found: {found}. Name "
+            f"the folder of a `shiftbench run {track}`."
+        )
     return [kind(name, report) for name, report in zip(names(usable), usable, strict=True)]
 
 
