@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.tracks.motion.example import sensors
 from shiftbench.tracks.motion.example.conditions import weathers
 from shiftbench.tracks.motion.example.people import phases
 from shiftbench.tracks.motion.example.routes import Routes
@@ -100,6 +101,29 @@ def test_nobody_runs_a_red_light_and_ways_that_cross_are_not_used_at_once():
             together += each.conflicts[np.ix_(on, on)].any()
     assert crossed > 20
     assert together < 0.002 * 30 * len(lanes)
+
+
+def test_nobody_turns_or_brakes_harder_than_drivers_do():
+    """Ordinary drivers stay below about 4 m/s² sideways and 4.5 m/s² in braking, in every town and weather."""
+    sideways, along = [], []
+    for part in ("dev", "eval"):
+        for number, weather in enumerate(weathers(part, 40)):
+            found = sensors.motion(situation(part, number, weather, 0))
+            velocity, acceleration = found.values[found.here, 2:4], found.values[found.here, 4:6]
+            speed = np.hypot(*velocity.T)
+            moving = speed > 0.5
+            turn, push = (
+                product[moving] / speed[moving]
+                for product in (velocity[:, 0] * acceleration[:, 1] - velocity[:, 1] * acceleration[:, 0],
+                                (velocity * acceleration).sum(axis=1))
+            )  # fmt: skip
+            sideways.append(np.abs(turn))
+            along.append(push)
+    sideways, along = np.concatenate(sideways), np.concatenate(along)
+    assert len(along) > 30_000
+    assert 2.5 < sideways.max() < 4.2
+    assert -4.5 < along.min() < -3.0
+    assert along.max() < 3.6
 
 
 def _lanes(traffic, moves):

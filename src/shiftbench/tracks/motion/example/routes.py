@@ -106,17 +106,17 @@ def _directed(points: Floats) -> Floats:
     return np.concatenate([smooth, np.unwrap(angle, axis=1)[..., None]], axis=-1)
 
 
-def allowed_speed(routes: Routes, limits: Floats, *, lateral: Floats, braking: float) -> Floats:
-    """How fast each vehicle may be along its path, [V, 220]: limits, curves, and braking before both.
+def allowed_speed(routes: Routes, limits: Floats, *, share: Floats, lateral: Floats, braking: Floats) -> Floats:
+    """How fast each driver wants to be along the path, m/s [V, 220]: limits, curves, and braking before both.
 
-    limits: m/s of every lane [L]. lateral: the acceleration in m/s² that each driver accepts in curves [V].
-    braking: in m/s², before what is slower.
+    limits: m/s of every lane [L]. Of each driver [V]: share of the limits; lateral acceleration accepted in curves and
+    braking before what is slower, in m/s².
     """
     place = (SPACING * np.arange(POINTS) >= routes.starts[:, :-1, None]).sum(axis=1) - 1
     limit = limits[np.take_along_axis(routes.lanes, np.maximum(place, 0), axis=1)]
     bend = np.abs(np.gradient(routes.path[..., 2], SPACING, axis=1))
-    squared = np.minimum(limit**2, lateral[:, None] / np.maximum(bend, 1e-4))
-    ramp = 2 * braking * SPACING * np.arange(POINTS)
+    squared = np.minimum((share[:, None] * limit) ** 2, lateral[:, None] / np.maximum(bend, 1e-4))
+    ramp = 2 * braking[:, None] * SPACING * np.arange(POINTS)
     ahead = np.minimum.accumulate((squared + ramp)[:, ::-1], axis=1)[:, ::-1] - ramp
     return np.asarray(np.sqrt(np.maximum(ahead, 1.0)))
 

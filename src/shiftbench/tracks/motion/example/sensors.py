@@ -22,7 +22,8 @@ NOISE = {"position": 0.02, "velocity": 0.05, "acceleration": 0.12, "yaw": 0.008}
 LARGEST = 2.5  # standard deviations: a tracker throws out what is further away
 EGO_SIZE, PERSON = (4.6, 1.8, 1.5), (0.8, 0.8, 1.8)
 DIGITS = 4
-EDGE = 2  # steps before its path ends a vehicle is gone: what it does there has no velocity and acceleration
+WANDERING = 1.0  # m/s² sideways at most, from leaving the middle of the lane and coming back
+EDGE, EDGE_M = 2, 4.0  # steps and metres before its path ends a vehicle is gone: motion there is no vehicle's
 SPAN = slice(WARM, WARM + STEPS)
 
 
@@ -41,7 +42,8 @@ class Motion:
 
 def motion(scene: Situation) -> Motion:
     """Positions and what follows from them."""
-    place, path = scene.traffic.drive().place, scene.routes.path
+    moves, path = scene.traffic.drive(), scene.routes.path
+    place = moves.place
     at = np.clip(np.minimum(place, scene.routes.end) / SPACING, 0, path.shape[1] - 1.001)
     below, row = at.astype(np.intp), np.arange(len(path))
     share = (at - below)[..., None]
@@ -49,12 +51,13 @@ def motion(scene: Situation) -> Motion:
     phase, luck = 6.28 * scene.rng.random(len(path)), scene.rng.random((2, len(path)))
     wander = scene.habits.wander_m * (0.4 + 1.2 * luck[0])
     turn = 2 * np.pi * WEATHER[scene.tags.precipitation].swerve / (50.0 + 40.0 * luck[1])
+    turn = np.minimum(turn, np.sqrt(WANDERING / wander) / moves.speed.max(axis=0))
     angle = turn * np.minimum(place, scene.routes.end) + phase
     aside, yaw = wander * np.sin(angle), direction + np.arctan(wander * turn * np.cos(angle))
     position = np.stack([x - aside * np.sin(direction), y + aside * np.cos(direction)], axis=-1) + scene.origin
     velocity = np.gradient(position, axis=0) * HZ
     values = np.concatenate([position, velocity, np.gradient(velocity, axis=0) * HZ, yaw[..., None]], axis=-1)
-    here = np.roll(place, -EDGE, axis=0) < scene.routes.end
+    here = np.roll(place, -EDGE, axis=0) < scene.routes.end - EDGE_M
     return Motion(values[SPAN], scene.traffic.driver.size, here[SPAN])
 
 

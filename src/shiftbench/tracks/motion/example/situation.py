@@ -12,7 +12,7 @@ from shiftbench.tracks.motion.example.conditions import Weather, scene_tags
 from shiftbench.tracks.motion.example.habits import WEATHER, Habits, WeatherEffects, habits_in
 from shiftbench.tracks.motion.example.routes import Routes, allowed_speed, routes
 from shiftbench.tracks.motion.example.town import Floats, Town, town
-from shiftbench.tracks.motion.example.traffic import HARD, Drivers, Traffic
+from shiftbench.tracks.motion.example.traffic import CALM, HARD, Drivers, Traffic
 from shiftbench.tracks.motion.schema import HZ, PARTS, STEPS, SceneTags
 
 WARM = 30  # steps before a scene begins, in which queues form
@@ -73,15 +73,14 @@ def _drivers(habits: Habits, made: Town, ways: Routes, grip: float, rng: np.rand
         headway=habits.headway_s * own[1],
         standstill=habits.standstill_m * own[2],
         acceleration=habits.acceleration * own[3] * np.where(long, 0.7, 1.0),
-        braking=habits.braking * own[4],
+        braking=np.minimum(habits.braking * own[4], CALM * HARD * grip),
         gap=habits.accepted_gap_s * own[1],
         hard=np.full(len(ways.at), HARD * grip),
     )
     limits = np.array([lane.limit for lane in made.lanes])
-    # The share of the limit that a driver keeps to comes on top of curves as well.
-    lateral = habits.lateral / habits.speed**2 * own[3]
-    allowed = allowed_speed(ways, limits, lateral=lateral, braking=0.7 * habits.braking)
-    return drivers, habits.speed * own[0][:, None] * allowed
+    return drivers, allowed_speed(
+        ways, limits, share=habits.speed * own[0], lateral=habits.lateral * own[3], braking=0.7 * drivers.braking
+    )
 
 
 def dared(weather: WeatherEffects, steps: int, drivers: int, rng: np.random.Generator) -> Floats:

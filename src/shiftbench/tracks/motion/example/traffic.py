@@ -20,9 +20,11 @@ from shiftbench.tracks.motion.schema import HZ
 
 Values = npt.NDArray[Any]
 
-HARD = 4.5  # m/s²: one who would have to brake harder drives on
-SUDDEN = 0.7  # the share of it that one who hesitates brakes with
-FULL = 7.5  # m/s², the hardest braking of all
+HARD = 3.3  # m/s²: one who would have to brake harder for a light, a crosswalk or somebody's right of way drives on
+CALM = 0.8  # the share of it that is comfortable at most: who means to stop can still do so
+FIRM = 1.15  # times as hard do others brake at most, so that they stop a little before the line
+SUDDEN = 0.95  # the share of it that one who hesitates brakes with
+FULL = 7.5  # m/s², the hardest braking of all: for somebody ahead
 LINE_M = 0.8  # metres kept to a stop line
 SMALL = 0.1
 
@@ -95,14 +97,15 @@ class Traffic:
         return Moves(place, speed)
 
     def _allowed(self, place: Floats) -> Floats:
-        at = np.clip(place / SPACING, 0, POINTS - 1.001)
+        """How fast each driver wants to be at places [..., V]."""
+        at = np.minimum(np.maximum(place / SPACING, 0.0), POINTS - 1.001)
         below = at.astype(np.intp)
         share = at - below
         return np.asarray(self.allowed[self.row, below] * (1 - share) + self.allowed[self.row, below + 1] * share)
 
     def _on(self, place: Floats) -> Values:
-        """The place on the route of the lane that a point of the path lies on."""
-        return np.asarray(np.clip((place[:, None] >= self.routes.starts[:, :-1]).sum(axis=1) - 1, 0, MOST_LANES - 1))
+        """The place on the route of the lane that points [..., V] of the paths lie on."""
+        return np.asarray(np.maximum((place[..., None] >= self.routes.starts[:, 1:-1]).sum(axis=-1), 0))
 
     def _lane(self, place: Values) -> Values:
         return np.asarray(np.where(place < MOST_LANES, self.routes.lanes[self.row, place % MOST_LANES], -1))
@@ -110,35 +113,46 @@ class Traffic:
     def _acceleration(self, step: int, place: Floats, speed: Floats) -> Floats:
         """What every driver does at a step, in m/s²."""
         driver = self.driver
-        gone = place > self.routes.end  # out of sight: one is in nobody's way
-        lead, lead_speed = self._leader(place, speed, gone)
-        stop = self._stop(step, place, speed, ~gone)
-        dared = self.dared[step]
-        free = 1 - (speed / (self._allowed(place) * dared)) ** 4
-        slowing = np.maximum(driver.braking, np.where(dared < 1, SUDDEN * driver.hard, 0.0))
+        here = place <= self.routes.end  # else out of sight: one is in nobody's way
+        on = self._on(np.stack([place - self.half - 1.0, place, place + self.half]))
+        lanes = self._lane(on)
+        lead, lead_speed = self._leader(place, speed, (on[1], np.where(here, lanes[1], -1)))
+        stop = self._stop(step, place + self.half, speed, (on[2], np.where(here, lanes, -1)))
+        now, soon = self._allowed(np.stack([place, place + speed / HZ])) * self.dared[step]
+        # One sees a curve coming: the speed wanted at the next step is kept to, as far as comfortable braking goes.
+        free = np.minimum(1 - (speed / now) ** 4, (soon - speed) * HZ / driver.acceleration)
+        slowing = np.maximum(driver.braking, np.where(self.dared[step] < 1, SUDDEN * driver.hard, 0.0))
         free = np.maximum(free, -slowing / driver.acceleration)
         approach = speed * driver.headway + speed * (speed - lead_speed) / self.soft
         wanted = driver.standstill + np.maximum(0.0, approach)
         halt = LINE_M + 0.2 * speed + speed**2 / self.soft
-        pressure = np.maximum(wanted / np.maximum(lead, SMALL), halt / np.maximum(stop, SMALL)) ** 2
-        return np.asarray(np.clip(driver.acceleration * (free - pressure), -FULL, driver.acceleration))
+        # One who is too fast brakes for that or for what is ahead, whichever is harder, not for their sum.
+        following, waiting = (
+            driver.acceleration * np.minimum(free, np.maximum(free, 0.0) - (way / np.maximum(room, SMALL)) ** 2)
+            for way, room in ((wanted, lead), (halt, stop))
+        )
+        # One stops only where `hard` is enough; the model alone would brake harder first and more gently later.
+        found = np.minimum(np.maximum(following, -FULL), np.maximum(waiting, -FIRM * driver.hard))
+        return np.asarray(np.minimum(found, driver.acceleration))
 
-    def _leader(self, place: Floats, speed: Floats, gone: Flags) -> tuple[Floats, Floats]:
-        """The gap in m to the next vehicle on one's path, and its speed."""
-        on = self._on(place)
-        lane = self._lane(on)
+    def _leader(self, place: Floats, speed: Floats, where: tuple[Values, Values]) -> tuple[Floats, Floats]:
+        """The gap in m to the next vehicle on one's path, and its speed; where: its `_on` and its lane, -1 if gone."""
+        on, lane = where
         along = place - self.routes.starts[self.row, on]
         ahead = self.offset[:, lane] + along - place[:, None]
-        valid = (ahead > 0) & (along < self.shared[:, lane]) & self.others & ((lane >= 0) & ~gone)
+        valid = (ahead > 0) & (along < self.shared[:, lane]) & self.others & (lane >= 0)
         gap = np.where(valid, ahead - self.half - self.half[:, None], FAR)
-        return gap.min(axis=1), speed[gap.argmin(axis=1)]
+        first = gap.argmin(axis=1)
+        return gap[self.row, first], speed[first]
 
-    def _stop(self, step: int, place: Floats, speed: Floats, here: Flags) -> Floats:
-        """The metres to where one has to stop, FAR if nowhere."""
-        front = place + self.half
-        on = self._on(front)
+    def _stop(self, step: int, front: Floats, speed: Floats, where: tuple[Values, Values]) -> Floats:
+        """The metres to where one has to stop, FAR if nowhere.
+
+        where: the `_on` of the front, and the lanes [3, V] under tail, middle and front, -1 of one that is gone.
+        """
+        on, under = where
         following = self._lane(on + 1)
-        known = (following >= 0) & here
+        known = (following >= 0) & (under[2] >= 0)
         lane = np.maximum(following, 0)
         line = np.where(known, self.routes.starts[self.row, on + 1] - front, FAR)
         room = speed**2 / (2 * self.driver.hard)
@@ -146,22 +160,19 @@ class Traffic:
         red = (signal >= 0) & ~self.may_go[step, np.maximum(signal, 0)]
         self.stopped = np.where((speed < 0.3) & (line < 3.5), on, self.stopped)
         held = red | (self.halts[lane] & (self.stopped != on))
-        eta = np.where(known & ~red, np.maximum(line, 0.0) / np.maximum(speed, 1.0), FAR)
-        taken = self._taken(place, here, lane[known & ~red & (line <= room)])
-        held |= (self.conflicts[lane] & taken).any(axis=1) | self._yields(lane, eta)
+        eta = np.where(known & ~red, np.maximum(line - room, 0.0) / np.maximum(speed, 1.0), FAR)
+        taken = np.zeros(len(self.rank) + 1, dtype=np.bool_)  # the last is where nobody is
+        taken[under] = True
+        taken[lane[known & ~red & (line <= room)]] = True  # can no longer stop
+        held |= (self.conflicts[lane] & taken[:-1]).any(axis=1) | self._yields(lane, eta)
         found = np.where(held & known & (line > room), line, FAR)
         return np.minimum(found, self._people(step, front, room))
 
-    def _taken(self, place: Floats, here: Flags, committed: Values) -> Flags:
-        """Which lanes [L] hold a vehicle's front, middle or tail, or are ahead of one that can no longer stop."""
-        taken = np.zeros(len(self.rank), dtype=np.bool_)
-        for point in (place - self.half - 1.0, place, place + self.half):
-            taken[np.maximum(self._lane(self._on(point))[here], 0)] = True
-        taken[committed] = True
-        return taken
-
     def _yields(self, lane: Values, eta: Floats) -> Flags:
-        """Whether somebody with priority will be in the way before one is through; eta: seconds to the lane ahead."""
+        """Whether somebody with priority will be in the way before one is through.
+
+        eta: seconds until each can no longer stop before the lane ahead.
+        """
         mine, other = self.rank[lane][:, None], self.rank[lane]
         first = (other < mine) | ((other == mine) & (eta < eta[:, None]))
         soon = eta < self.driver.gap[:, None]
