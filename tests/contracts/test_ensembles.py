@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -10,13 +15,19 @@ import pytest
 from shiftbench import ensembles
 from shiftbench.ensembles import Ensemble, combine, concatenated
 from shiftbench.errors import ArrayError
-from shiftbench.measures import headline, measures_for
-from tests.contracts.example_ensembles import some
+from shiftbench.measures import MEASURES, headline, measures_for
 
-KINDS = [kind for name in ensembles.__all__ if isinstance(kind := getattr(ensembles, name), type)]
-KINDS = [kind for kind in KINDS if issubclass(kind, Ensemble) and kind is not Ensemble]
+OURS = [kind for name in ensembles.__all__ if isinstance(kind := getattr(ensembles, name), type)]
+OURS = [kind for kind in OURS if issubclass(kind, Ensemble) and kind is not Ensemble]
+KINDS = [*dict.fromkeys((*OURS, *(kind for measure in MEASURES.values() for kind in measure.functions)))]
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+Kind = TypeVar("Kind", bound=Ensemble)
+
+
+def some(kind: type[Kind], *, members: int = 6, records: int = 50) -> Kind:
+    """An example of a kind, always the same."""
+    return kind.example(np.random.default_rng(7), members=members, records=records)
 
 
 def assert_equal(found: Ensemble, expected: Ensemble) -> None:
@@ -121,3 +132,55 @@ def test_the_headline_measure_is_one_that_fits(kind):
     ensemble = some(kind)
     assert headline(ensemble) in measures_for(ensemble)
     assert headline(ensemble.member(0)) in measures_for(ensemble.member(0))
+
+
+# --- somebody else's --------------------------------------------------------------------------------------------------
+
+RATES = """
+from dataclasses import dataclass
+import numpy as np
+from shiftbench.ensembles import Ensemble
+from shiftbench.ensembles.ensemble import hold
+from shiftbench.measures import Measure
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rates(Ensemble):
+    rates: np.ndarray
+
+    def __post_init__(self):
+        hold(self, rates=self.rates)
+
+    @classmethod
+    def example(cls, rng, *, members, records):
+        return cls(rng.gamma(2.0, size=(members, records)))
+
+RATE = Measure("rate", "Rate", "total", "mean of the rates", "a test",
+               {Rates: lambda ensemble: ensemble.rates.mean(axis=0)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"),
+    [
+        ("", "", ""),
+        ("def example", "def other", "Rates.example: expected an ensemble of this kind. Write this method."),
+        ('"total"', '"knowledge"', "headline: expected a measure for Rates(members=1, records=50), found none."),
+    ],
+    ids=["whole", "no example", "no measure of one member"],
+)
+def test_the_contracts_try_a_kind_of_another_package_unasked(tmp_path, ours, theirs, says):
+    (tmp_path / "rates.py").write_text(RATES.replace(ours, theirs) if ours else RATES)
+    info = tmp_path / "rates-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rates\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[shiftbench.measures]\nrate = rates:RATE\n")
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join((str(tmp_path), str(root / "src"), str(root)))
+    files = [str(root / "tests/contracts" / name) for name in ("test_ensembles.py", "test_measures.py")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "Rates", *files],
+        cwd=root, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert says in done.stdout
+    assert done.returncode == bool(says), done.stdout
+    assert says or int(done.stdout.splitlines()[-1].split()[0]) > 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,11 @@ class Categorical(Ensemble):
         if problems:
             raise ArrayError(*problems)
         hold(self, probabilities=array)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble of four classes."""
+        return cls(rng.dirichlet(np.full(4, 0.4), (members, records)))
 
     def answers(self) -> Array:
         """The probabilities of the mixture [N, C]."""

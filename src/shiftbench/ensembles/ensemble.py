@@ -29,11 +29,17 @@ class Ensemble:
 
     Each kind of ensemble is a frozen dataclass. Its arrays begin with the axes [M, N], or with those named in `AXES`,
     one letter each: M for members, N for records, any other letter for values of records of different length, stored
-    one record after the other. A kind with such axes implements `_places` to locate the values of records.
+    one record after the other. A kind with such axes implements `_places` to locate the values of records. Every kind
+    has an `example`, so that the contract tests try it and its measures.
     """
 
     AXES: ClassVar[Mapping[str, str]] = {}
     combinable: ClassVar[bool] = True  # whether members of several ensembles can be combined
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble whose members and records all differ, ragged if this kind is."""
+        raise NotImplementedError(f"{cls.__name__}.example: expected an ensemble of this kind. Write this method.")
 
     @property
     def members(self) -> int:

@@ -48,6 +48,11 @@ class Gaussian(Ensemble):
             raise ArrayError(*problems)
         hold(self, mean=mean, variance=variance)
 
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble."""
+        return cls(rng.normal(20, 3, (members, records)), rng.gamma(2.0, size=(members, records)))
+
     @property
     def models(self) -> int:
         """The number of models: members over draws."""

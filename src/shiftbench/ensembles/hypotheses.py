@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -49,6 +49,13 @@ class Hypotheses(Ensemble):
         if problems:
             raise ArrayError(*problems)
         hold(self, log_probabilities=scores, lengths=lengths, counts=counts)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble of one to three hypotheses a record."""
+        counts = rng.integers(1, 4, records)
+        lengths = rng.integers(1, 9, counts.sum())
+        return cls(-rng.gamma(1.0, size=(members, lengths.sum())), lengths, counts)
 
     def _places(self, rows: Key) -> dict[str, Key]:
         hypotheses = ragged.places(self.counts, rows)

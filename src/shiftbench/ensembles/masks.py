@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,12 @@ class Masks(Ensemble):
         if problems:
             raise ArrayError(*problems)
         hold(self, probabilities=array, shapes=shapes)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble of volumes of up to 27 voxels."""
+        shapes = rng.integers(1, 4, (records, 3))
+        return cls(rng.random((members, shapes.prod(axis=1).sum()), dtype=np.float32), shapes)
 
     @property
     def voxels(self) -> Index:

@@ -56,6 +56,12 @@ class Trajectories(Ensemble):
             raise ArrayError(*problems)
         hold(self, trajectories=plans, scores=scores)
 
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble of two plans a member, of three steps."""
+        scores = rng.normal(-30, 9, (members, records, 2 * members))
+        return cls(rng.normal(0, 3, (members, records, 2, 3, 2)).astype(np.float32), scores)
+
     @property
     def plans_per_member(self) -> int:
         """Q, the number of plans that each member made."""
@@ -106,6 +112,12 @@ class Mixture(Ensemble):
         sums = weights.sum(axis=2, keepdims=True)
         off = np.abs(sums - 1) > WEIGHT_ROUNDING
         hold(self, trajectories=modes, weights=weights / np.where(off, sums, 1.0) if off.any() else weights)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
+        """A made-up ensemble of two modes a member, of three steps."""
+        modes = rng.normal(0, 3, (members, records, 2, 3, 2)).astype(np.float32)
+        return cls(modes, rng.dirichlet(np.ones(2), (members, records)))
 
     def merged(self, *, most: int = MOST_MODES) -> Mixture:
         """The modes of all members as one member, heaviest first: each member has the same weight.

@@ -89,8 +89,18 @@ def headline(ensemble: Ensemble) -> str:
 
     For a single model's class probabilities it is the entropy.
 
+    Raises:
+        ArrayError: if no measure is defined for this kind and number of members.
+
     Source: Shifts 1.0 (Malinin et al. 2021), Section 3.
     """
     if isinstance(ensemble, Categorical) and ensemble.members == 1:
         return "entropy_of_expected"
-    return _HEADLINES.get(type(ensemble)) or measures_for(ensemble)[0]
+    if name := _HEADLINES.get(type(ensemble)):
+        return name
+    if not (fitting := measures_for(ensemble)):
+        raise ArrayError(
+            f"headline: expected a measure for {ensemble!r}, found none. Register one; those of knowledge uncertainty "
+            "need two members."
+        )
+    return fitting[0]
