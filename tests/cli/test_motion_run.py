@@ -48,7 +48,8 @@ TINY = (
 FEW = ("--replicates", 20, "--cores", 1)
 VECTOR = ("--method", "vector", *FEW)
 MAIN = [
-    "BC", "RIP-BC", "RIP-BC (dropout)", "DIM", "RIP-DIM", "RIP-DIM (dropout)", "Vector", "constant velocity",
+    "BC", "RIP-BC", "RIP-BC (dropout)", "RIP-BC (MC dropout, one network)",
+    "DIM", "RIP-DIM", "RIP-DIM (dropout)", "RIP-DIM (MC dropout, one network)", "Vector", "constant velocity",
 ]  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def test_a_run_makes_two_reports_an_error_and_the_papers_tables(whole: tuple[Pat
         report = report_of(folder, task)
         assert [system.name for system in report.systems] == MAIN
         assert [system.role for system in report.systems] == [
-            "model", "ensemble", "ensemble", "model", "ensemble", "ensemble", "ensemble", "baseline",
+            *["model", *["ensemble"] * 3] * 2, "ensemble", "baseline",
         ]  # fmt: skip
         assert (report.task, report.error_unit, report.threshold) == (task, unit, threshold)
         assert report.splits == ("dev", "eval")
@@ -170,7 +171,8 @@ def test_the_recipe_says_how_every_system_was_made(whole: tuple[Path, Said]) -> 
 
 def test_the_planning_report_has_every_number_of_members_and_aggregation(whole: tuple[Path, Said]) -> None:
     report = report_of(whole[0], "weighted_ade-planning")
-    assert len(report.systems) == 2 * 2 * 2 * 5  # methods, ensembles, K = 1 and 3, aggregations
+    assert len(report.systems) == 2 * (2 * 2 + 1) * 5  # methods, ensembles with K = 1 and 3 or 3 alone, aggregations
+    assert "RIP-BC, MC dropout (one network), K = 3, MA" in report.recipe["systems"]
     assert "RIP-DIM, dropout, K = 3, WCM" in report.recipe["systems"]
     assert (report.curves, report.slices, report.comparisons) == ((), (), ())
     main_report = report_of(whole[0], "weighted_ade")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import threading
 import zlib
 from dataclasses import replace
@@ -34,6 +35,7 @@ SETTINGS = {
 NAMES = sorted(SETTINGS)
 PLANNERS = ["cloning", "imitative"]
 KINDS = ["cloning", "vector"]  # one of each kind, where the two planners run the same code
+MASKED = {"dropout": (0, 1), "mc_dropout": (0, 0)}  # kind of ensemble → the network behind each of two members
 
 
 def short(name, **changes):
@@ -120,11 +122,11 @@ def test_processes_train_the_same_members(tmp_path):
         np.testing.assert_array_equal(weights(folders[0], number), weights(folders[1], number))
 
 
-@pytest.mark.parametrize("ensemble", ["deep", "dropout"])
+@pytest.mark.parametrize("ensemble", ["deep", *MASKED])
 @pytest.mark.parametrize("name", KINDS)
 def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep):
     found = deep[name]
-    if ensemble == "dropout":
+    if ensemble != "deep":
         found = fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1)
     order = np.random.default_rng(5).permutation(len(TEST))
     mixed = fitting.predict(name, TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
@@ -165,9 +167,61 @@ def test_plans_stand_member_by_member_and_each_is_made_of_its_own_noise(name, fi
         np.testing.assert_allclose(found.trajectories[k, 17], plans, rtol=1e-3, atol=1e-3)
 
 
+def masked(net, *seed):
+    return answers.dropout.masked(net, [0, *seed])
+
+
+@pytest.mark.parametrize("ensemble", MASKED)
+@pytest.mark.parametrize("name", PLANNERS)
+def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_set(name, ensemble, fitted):
+    found, row = fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1), 17
+    record = answers.fitted_folder.read(fitted[name])
+    maps = member.reader(record)(TEST, np.array([row]))["maps"]
+    for k, number in enumerate(MASKED[ensemble]):
+        net = member.load(fitted[name], record, number).eval()
+        drawn = answers.noise([0, k], [zlib.crc32(maps[0].data)], (3, 25, 2))[0]
+        with torch.inference_mode():
+            seen = net.encoder(torch.from_numpy(maps))
+            for plan in range(3):
+                context = masked(net, answers.PASSES, k, plan).context(seen)
+                path = net.decoder(torch.from_numpy(drawn[plan : plan + 1]), context).values[0]
+                np.testing.assert_allclose(found.trajectories[k, row, plan], path, rtol=1e-3, atol=1e-3)
+            context = masked(net, answers.MASKS, k).context(seen)
+            scores = [net.decoder.log_prob(torch.tensor(found.plans[row, g : g + 1]), context).item() for g in range(6)]
+        np.testing.assert_allclose(found.scores[k, row], scores, rtol=1e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize("ensemble", MASKED)
+def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble, fitted):
+    found = fitting.predict("vector", TEST, folder=fitted["vector"], ensemble=ensemble, cores=1)
+    record = answers.fitted_folder.read(fitted["vector"])
+    inputs = {key: torch.from_numpy(values) for key, values in member.reader(record)(TEST, np.array([17])).items()}
+    for k, number in enumerate(MASKED[ensemble]):
+        with torch.inference_mode():
+            modes, logarithms = masked(member.load(fitted["vector"], record, number), answers.MASKS, k)(inputs)
+        np.testing.assert_allclose(found.trajectories[k, 17], modes[0], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(found.weights[k, 17], logarithms[0].exp(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_with_one_member_both_kinds_of_dropout_are_the_same(name, fitted):
+    one, other = (fitting.predict(name, TEST, folder=fitted[name], ensemble=kind, cores=1) for kind in MASKED)
+    np.testing.assert_array_equal(one.trajectories[0], other.trajectories[0])
+    np.testing.assert_array_equal(one.scores[0, :, :3], other.scores[0, :, :3])
+
+
+def test_masks_of_one_network_need_no_other(fitted, tmp_path):
+    folder = shutil.copytree(fitted["cloning"], tmp_path / "fit")
+    (folder / "member_01.pt").unlink()
+    assert fitting.predict("cloning", TEST, folder=folder, ensemble="mc_dropout", cores=1).members == 2
+    with pytest.raises(SettingsError, match=r"member_01\.pt"):
+        fitting.predict("cloning", TEST, folder=folder, ensemble="dropout", cores=1)
+
+
+@pytest.mark.parametrize("ensemble", MASKED)
 @pytest.mark.parametrize("name", KINDS)
-def test_virtual_members_differ_and_are_drawn_from_the_seed(name, fitted, deep):
-    found = [fitting.predict(name, TEST, folder=fitted[name], ensemble="dropout", cores=1) for _ in range(2)]
+def test_masked_members_differ_and_are_drawn_from_the_seed(name, ensemble, fitted, deep):
+    found = [fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1) for _ in range(2)]
     np.testing.assert_array_equal(found[0].trajectories, found[1].trajectories)
     assert found[0].members == deep[name].members == 2
     key = "weights" if name == "vector" else "scores"
@@ -237,7 +291,7 @@ def test_other_inputs_than_those_of_the_training_are_refused(fitted):
 def test_no_request_and_unknown_ensembles_are_refused(fitted):
     with pytest.raises(ArrayError, match="expected at least one request to predict, found none"):
         fitting.predict("vector", TEST.select(np.arange(0)), folder=fitted["vector"])
-    with pytest.raises(SettingsError, match="ensemble: expected deep or dropout, found 'deap'"):
+    with pytest.raises(SettingsError, match="ensemble: expected deep, dropout or mc_dropout, found 'deap'"):
         fitting.predict("vector", TEST, folder=fitted["vector"], ensemble="deap")
 
 
@@ -280,12 +334,13 @@ def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypa
     assert not [each for each in threading.enumerate() if "ThreadPool" in each.name]
 
 
-def test_dropout_of_a_network_without_any_is_refused(tmp_path):
+@pytest.mark.parametrize("ensemble", MASKED)
+def test_dropout_of_a_network_without_any_is_refused(ensemble, tmp_path):
     folder = fitting.fit(
         "vector", TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a"
     )
     with pytest.raises(SettingsError, match="expected networks trained with dropout, found a rate of 0"):
-        fitting.predict("vector", TEST, folder=folder, ensemble="dropout")
+        fitting.predict("vector", TEST, folder=folder, ensemble=ensemble)
 
 
 def test_another_fit_in_the_folder_is_refused(fitted):

@@ -93,7 +93,7 @@ def _require_memory(records: int, *, each: int) -> None:
     )
 
 
-ENSEMBLES = ("deep", "dropout")
+ENSEMBLES = ("deep", "dropout", "mc_dropout")
 # Keeps random numbers of different uses apart.
 NOISE, MASKS, PASSES = 1, 2, 3
 
@@ -104,9 +104,10 @@ Block = Callable[[dict[str, Tensor]], Output]
 
 @dataclass(frozen=True)
 class Member:
-    """A member: the network that scores, and those that make its plans in turn (dropout: each with masks of its own).
+    """A member: the network that scores all plans, and those that make its own in turn.
 
-    All share the encoder of `scorer`.
+    With dropout each of these is the same network under other masks: every plan is made under masks of its own, but
+    scored under one set of each member, so that K sets score as many plans as K networks of a deep ensemble would.
     """
 
     scorer: PlannerNet
@@ -141,7 +142,7 @@ def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tup
     def block(inputs: dict[str, Tensor]) -> Output:
         keys = [zlib.crc32(picture.data) for picture in inputs["maps"].cpu().numpy()]
         drawn = [noise([settings["seed"], k], keys, (each, horizon, 2)) for k in range(members)]
-        return _planned(networks, inputs["maps"], drawn, shared=ensemble == "dropout")
+        return _planned(networks, inputs["maps"], drawn, shared=ensemble == "mc_dropout")
 
     return ((members, each, horizon, 2), (members, members * each)), block
 
@@ -149,8 +150,8 @@ def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tup
 def _mixtures(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
     """The shapes of one request's modes and weights, and what computes those of a block."""
     settings = record["settings"]
-    if ensemble == "dropout":
-        nets = [dropout.masked(nets[0], [settings["seed"], MASKS, k]) for k in range(settings["members"])]
+    if ensemble != "deep":
+        nets = [dropout.masked(net, [settings["seed"], MASKS, k]) for k, net in enumerate(nets)]
     shape = len(nets), settings["modes"]
 
     def block(inputs: dict[str, Tensor]) -> Output:
@@ -170,26 +171,28 @@ def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> n
 def _fitted(
     method: str, dataset: TrajectoryDataset, folder: str | os.PathLike[str], ensemble: str
 ) -> tuple[dict[str, Any], list[Any]]:
-    """The record of the fit and its networks on the device: all members, or for dropout the first."""
+    """The record of the fit and the network of each member on the device: "mc_dropout" has the first in every place."""
     if ensemble not in ENSEMBLES:
-        raise SettingsError(f"ensemble: expected {' or '.join(ENSEMBLES)}, found {ensemble!r}.")
+        raise SettingsError(f"ensemble: expected {', '.join(ENSEMBLES[:-1])} or {ENSEMBLES[-1]}, found {ensemble!r}.")
     record, place = fitted_folder.read(folder, method), Path(folder)
-    if ensemble == "dropout" and not record["settings"]["dropout"]:
+    settings = record["settings"]
+    if ensemble != "deep" and not (settings["dropout"] or settings.get("context_dropout")):
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
-    count = record["settings"]["members"] if ensemble == "deep" else 1
+    count = 1 if ensemble == "mc_dropout" else settings["members"]
     member_files.weights(place).require(count)
     member.require_inputs(record, dataset)
-    return record, [member.load(place, record, k).to(training.device()) for k in range(count)]
+    nets = [member.load(place, record, k).to(training.device()) for k in range(count)]
+    return record, nets * (settings["members"] // count)
 
 
 def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
-    """The members: the networks, or one network under as many sets of masks, and others for each of its plans."""
+    """The members: the networks, each as it is, or under a set of masks, with further sets for its plans."""
     if ensemble == "deep":
         return [Member(net, [net]) for net in nets]
-    net, seed, each = nets[0], settings["seed"], settings["plans_per_member"]
+    seed, each = settings["seed"], settings["plans_per_member"]
     return [
         Member(dropout.masked(net, [seed, MASKS, k]), [dropout.masked(net, [seed, PASSES, k, q]) for q in range(each)])
-        for k in range(settings["members"])
+        for k, net in enumerate(nets)
     ]
 
 
@@ -201,10 +204,11 @@ def _planned(
     features += features * (len(members) - 1) if shared else [other.scorer.encoder(maps) for other in members[1:]]
     made = []
     for one, seen, numbers in zip(members, features, drawn, strict=True):
-        parts = torch.from_numpy(numbers).to(maps.device).chunk(len(one.planners), dim=1)
-        for planner, part in zip(one.planners, parts, strict=True):
-            context = planner.context(seen).repeat_interleave(part.shape[1], dim=0)
-            made.append(planner.decoder(part.flatten(0, 1), context).values.unflatten(0, (len(maps), -1)))
+        given = torch.from_numpy(numbers).to(maps.device)
+        contexts = torch.stack([planner.context(seen) for planner in one.planners], dim=1)
+        contexts = contexts.repeat_interleave(given.shape[1] // len(one.planners), dim=1)
+        positions = one.scorer.decoder(given.flatten(0, 1), contexts.flatten(0, 1)).values  # no masks in a decoder
+        made.append(positions.unflatten(0, (len(maps), -1)))
     plans = torch.cat(made, dim=1)
     scores = [_scores(one.scorer, seen, plans) for one, seen in zip(members, features, strict=True)]
     by_member = plans.reshape(len(maps), len(members), -1, *plans.shape[2:])

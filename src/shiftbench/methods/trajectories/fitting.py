@@ -83,10 +83,11 @@ def predict(
     """The mixture of each member for each request (`vector`), or its Q plans, all scored under all members: every
     number of members and every aggregation of robust imitative planning follow from them.
 
-    "deep": the K networks are the members. "dropout": the first network under K sets of masks, the same for all
-    requests; of plans, member k scores all under one set of its own and makes each of its Q under another, all drawn
-    from the seed. Which random numbers a plan is made of follows from the request's map, so no number depends on
-    blocks, cores or the order of the requests.
+    "deep": the K networks are the members. "dropout": each of the K networks under dropout masks (the published
+    dropout ensemble, Shifts 1.0, Appendix E.4). "mc_dropout": the first network under K sets of masks. Of plans, member
+    k scores all under one set of masks of its own and makes each of its Q under another. Masks are drawn from the seed
+    and the same for all requests. Which random numbers a plan is made of follows from the request's map, so no number
+    depends on blocks, cores or the order of the requests.
 
     The result is held in memory: 4 bytes for each number of plans [K, N, Q, T, 2] and 8 for each score [K, N, K·Q],
     12 KB a request with 5 members of 10 plans, 6 GB for 500,000; or of modes [K, N, D, T, 2] and each weight. Blocks

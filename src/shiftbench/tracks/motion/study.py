@@ -47,7 +47,8 @@ PLANNING_TITLE = "every number of members and aggregation"
 ENSEMBLES = {
     "single": "one network",
     "deep": "{members} networks",
-    "dropout": "{members} masks of dropout of one network",
+    "dropout": "{members} networks, each under masks of dropout",
+    "mc_dropout": "{members} masks of dropout of one network",
 }
 
 
@@ -181,7 +182,7 @@ class MotionStudy(Study[Prediction, Requests]):
         and those it was least sure of."""
         if records.name == "dev":
             return [], []
-        own = [each for each in systems if each.role != "baseline" and each.recipe["ensemble"] != "dropout"]
+        own = [each for each in systems if each.role != "baseline" and "dropout" not in each.recipe["ensemble"]]
         largest = {each.recipe["method"]: each.name for each in own}  # single models come before their ensembles
         shown = [
             (system.name, system.submission(records.truth), errors.errors)

@@ -85,16 +85,19 @@ def test_a_method_alone_is_the_single_model_and_more_are_an_ensemble_of_each_kin
         ("DIM", "deep", 1, True),
         ("RIP-DIM", "deep", 4, False),
         ("RIP-DIM (dropout)", "dropout", 4, False),
+        ("RIP-DIM (MC dropout, one network)", "mc_dropout", 4, False),
     ]
 
 
 @pytest.mark.parametrize(("members", "counts"), [(1, [1]), (2, [1]), (3, [1, 3]), (4, [1, 3]), (5, [1, 3, 5])])
 def test_more_members_than_there_are_are_left_out(members, counts):
     found = presets.every_planner("cloning", "BC", members)
-    assert len({each.name for each in found}) == len(found) == 2 * len(counts) * len(AGGREGATIONS)
-    assert {(each.ensemble, each.members, each.aggregation) for each in found} == {
-        (ensemble, count, name) for ensemble in ("deep", "dropout") for count in counts for name in AGGREGATIONS
-    }
+    kinds = [(ensemble, count) for ensemble in presets.ENSEMBLES for count in counts]
+    kinds.remove(("mc_dropout", 1))  # one set of masks of one network: the same as "dropout"
+    assert len({each.name for each in found}) == len(found)
+    assert [(each.ensemble, each.members, each.aggregation) for each in found] == [
+        (*kind, name) for kind in kinds for name in AGGREGATIONS
+    ]
 
 
 def test_plans_are_chosen_as_published_or_all_where_there_are_fewer():
@@ -104,11 +107,12 @@ def test_plans_are_chosen_as_published_or_all_where_there_are_fewer():
 
 
 def test_a_recipe_says_how_a_system_was_made():
-    alone, ensemble, dropout = presets.planners("cloning", "BC", 5)
+    alone, ensemble, dropout, masks = presets.planners("cloning", "BC", 5)
     said = ensemble.recipe({"members": 5, "epochs": 3}, 10)
     assert said == {
-        "method": "cloning", "ensemble": "deep", "members": 5, "aggregation": "MA", "plans_per_member": 10, "modes": 5,
-        "epochs": 3,
+        "method": "cloning", "ensemble": "deep", "members": 5, "networks": 5, "aggregation": "MA",
+        "plans_per_member": 10, "modes": 5, "epochs": 3,
     }  # fmt: skip
     assert alone.recipe({"members": 5}, 10) | {"members": 1, "ensemble": "single"} == alone.recipe({"members": 5}, 10)
-    assert dropout.recipe({}, 10)["ensemble"] == "dropout"
+    found = [(each["ensemble"], each["networks"]) for each in (dropout.recipe({}, 10), masks.recipe({}, 10))]
+    assert found == [("dropout", 5), ("mc_dropout", 1)]

@@ -24,7 +24,9 @@ MEANS = ("min_ade", "weighted_ade", "min_fde", "weighted_fde", "cnll")
 
 def system(method, members, aggregation, ensemble="deep"):
     """What a recipe says of a system."""
-    return {"method": method, "ensemble": ensemble, "members": members, "aggregation": aggregation}
+    networks = 1 if ensemble == "mc_dropout" else members
+    made = {"method": method, "ensemble": ensemble, "members": members, "aggregation": aggregation}
+    return made | {"networks": networks}
 
 
 SYSTEMS = {
@@ -40,7 +42,10 @@ EVERY = {
     for ensemble in ("deep", "dropout")
     for aggregation in ("MA", "LQ")
     for members in (1, 3, 5)
-} | {"BC dropout BCM 3": system("cloning", 3, "BCM", "dropout")}
+} | {
+    "BC dropout BCM 3": system("cloning", 3, "BCM", "dropout"),
+    "BC masks MA 3": system("cloning", 3, "MA", "mc_dropout"),
+}
 TWICE = {"BC deep MA 5": "BC", "BC deep MA 1": "BC alone", "DIM deep MA 5": "DIM"}  # one system in two reports
 TAGS = {
     partition: {

@@ -145,6 +145,40 @@ def test_systems_that_the_paper_does_not_have_come_last():
     assert "RIP-BC dropout BCM K=3" in rows
 
 
+MASKS = "RIP-BC MC dropout (one network) MA K=3"
+
+
+def test_masks_of_one_network_have_a_row_of_their_own_and_the_printed_dropout_is_of_trained_networks():
+    tables = paper.tables(made.reports())
+    every = made.run(every=True)
+    for number, metric in (("Table 20", "cnll"), ("Table 21", "r_auc")):
+        table = found(tables, number, "evaluation")[0]
+        place = {"split": "eval", "subset": "full"}
+        shown = {row: cell(table, row, metric) for row in ("RIP-BC dropout MA K=3", MASKS)}
+        for (row, entry), system in zip(shown.items(), ("BC dropout MA 3", "BC masks MA 3"), strict=True):
+            own = "mean_error" if metric == "cnll" else metric
+            assert entry.value == every.score(own, system=system, **place).value, row
+        assert (bool(shown["RIP-BC dropout MA K=3"].printed), shown[MASKS].printed) == (True, ())
+        assert sum(note.startswith("Members of MC dropout are masks of one network") for note in table.notes) == 1
+    assert not any(row.system == MASKS for row in found(tables, "Table 7")[0].rows)
+    assert not any(
+        note.startswith("Members of MC dropout") for note in found(paper.tables([made.run()]), "Table 20")[0].notes
+    )
+
+
+def test_dropout_of_earlier_reports_was_masks_of_one_network():
+    report = made.run(every=True)
+    systems = {
+        name: {key: value for key, value in system.items() if key != "networks"}
+        for name, system in report.recipe["systems"].items()
+    }
+    table = found(paper.tables([replace(report, recipe={**report.recipe, "systems": systems})]), "Table 20")[0]
+    own = {row.system: row.own for row in table.rows}
+    assert own[MASKS] in ("BC dropout MA 3", "BC masks MA 3")
+    assert own["RIP-BC dropout MA K=3"] == ""
+    assert own["RIP-BC dropout MA K=1"] == "BC dropout MA 1", "the same with one network"
+
+
 def test_systems_of_print_that_no_run_has_are_rows_too():
     table = found(paper.tables([made.run()]), "Table 21")[0]
     entry = cell(table, "RIP-DIM dropout LQ K=3", "r_auc")

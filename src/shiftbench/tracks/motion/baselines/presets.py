@@ -42,8 +42,9 @@ VECTOR = "vector"
 MEMBERS = (1, 3, 5)  # K of Tables 13, 14, 20 and 21
 AGGREGATION = "MA"  # of the systems in the main report
 
-Ensemble = Literal["deep", "dropout"]
-ENSEMBLES: tuple[Ensemble, ...] = ("deep", "dropout")
+Ensemble = Literal["deep", "dropout", "mc_dropout"]
+ENSEMBLES: Mapping[Ensemble, str] = {"deep": "deep", "dropout": "dropout", "mc_dropout": "MC dropout (one network)"}
+"""Kinds of ensembles, each with its name in reports."""
 
 
 def methods(preset: str, *, chosen: Sequence[str] = (), members: int | None = None, seed: int = 0) -> Entries:
@@ -67,7 +68,8 @@ def methods(preset: str, *, chosen: Sequence[str] = (), members: int | None = No
 class Planner:
     """A system that robust imitative planning makes of a method's plans (Filos et al. 2020; Shifts 1.0, Appendix E.4).
 
-    ensemble: members that were trained apart ("deep"), or masks of dropout of one of them ("dropout").
+    ensemble: members that were trained apart, as they are ("deep") or each under masks of dropout ("dropout"); or
+    masks of dropout of one of them ("mc_dropout").
     members: K of them. aggregation: of a plan's scores under these, and of the plans' scores of a request.
     """
 
@@ -94,6 +96,7 @@ class Planner:
             "method": self.method,
             "ensemble": "single" if self.alone else self.ensemble,
             "members": self.members,
+            "networks": 1 if self.ensemble == "mc_dropout" else self.members,
             "aggregation": self.aggregation,
             "plans_per_member": plans_per_member,
             "modes": self.settings(plans_per_member).most,
@@ -101,22 +104,26 @@ class Planner:
 
 
 def planners(method: str, title: str, members: int) -> list[Planner]:
-    """The systems of the main report that are made of a method's plans: alone, as deep and as dropout ensemble."""
+    """The systems of the main report that are made of a method's plans: alone, and as an ensemble of each kind."""
     if members == 1:
         return [Planner(title, method, "deep", 1)]
     return [
         Planner(title, method, "deep", 1),
         Planner(f"RIP-{title}", method, "deep", members),
         Planner(f"RIP-{title} (dropout)", method, "dropout", members),
+        Planner(f"RIP-{title} (MC dropout, one network)", method, "mc_dropout", members),
     ]
 
 
 def every_planner(method: str, title: str, members: int) -> list[Planner]:
-    """Every number of members that the paper has and there are, under every aggregation, for both ensembles."""
+    """Every number of members that the paper has and there are, under every aggregation, for every kind of ensemble.
+
+    One set of masks of one network is both kinds of dropout ensemble: it stands once, as "dropout".
+    """
     return [
-        Planner(f"RIP-{title}, {ensemble}, K = {count}, {aggregation}", method, ensemble, count, aggregation)
-        for ensemble in ENSEMBLES
+        Planner(f"RIP-{title}, {words}, K = {count}, {aggregation}", method, ensemble, count, aggregation)
+        for ensemble, words in ENSEMBLES.items()
         for count in MEMBERS
-        if count <= members
+        if count <= members and not (count == 1 and ensemble == "mc_dropout")
         for aggregation in AGGREGATIONS
     ]

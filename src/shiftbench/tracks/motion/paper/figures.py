@@ -24,7 +24,7 @@ from shiftbench.track.paper.table import UNITS
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
     BACKBONES,
-    ENSEMBLES,
+    MC_DROPOUT,
     Bundle,
     Slot,
     error_of,
@@ -43,7 +43,11 @@ FILES = {"RIP-BC": "rip_bc", "RIP-DIM": "rip_dim", OTHERS: OTHERS}
 SHOWN = ("weighted_ade", "cnll", "r_auc_cnll", "f1_auc_cnll", "roc_auc")  # by K and aggregation, as print names them
 TABLES = {"weighted_ade": "Table 20", "cnll": "Table 20"}  # all others: Table 21
 STEP = 0.09  # between two aggregations at one K
-DEEP = "deep_ensemble"
+STYLES = {
+    "deep_ensemble": ("deep ensemble", "-"),
+    "dropout_ensemble": ("dropout ensemble", "--"),
+    MC_DROPOUT: ("MC dropout (one network)", ":"),
+}
 PALE = 0.45
 
 
@@ -150,10 +154,10 @@ def _theirs(split: str, name: str, backbone: str) -> list[Point]:
 
 
 def _lines(panel: Any, ours: Sequence[Point], theirs: Sequence[Point]) -> None:
-    """Lines over K, side by side at each; deep ensembles full, dropout ensembles dashed."""
+    """Lines over K, side by side at each; dashed by the kind of ensemble."""
     counts = sorted({point.slot.k for point in (*ours, *theirs)})
     for points, hollow in ((theirs, True), (ours, False)):
-        for ensemble in dict.fromkeys(ENSEMBLES.values()):
+        for ensemble, (_, dash) in STYLES.items():
             for place, aggregation in enumerate(AGGREGATIONS):
                 mine = [p for p in points if (p.slot.ensemble, p.slot.aggregation) == (ensemble, aggregation)]
                 mine.sort(key=lambda point: point.slot.k)
@@ -161,7 +165,7 @@ def _lines(panel: Any, ours: Sequence[Point], theirs: Sequence[Point]) -> None:
                 panel.plot(
                     x, [point.value for point in mine], marker=MARKERS[place], markersize=5,
                     color=GREY if hollow else COLOURS[place], markerfacecolor="white" if hollow else COLOURS[place],
-                    linestyle="-" if ensemble == DEEP else "--", linewidth=0.7 if hollow else 1.2,
+                    linestyle=dash, linewidth=0.7 if hollow else 1.2,
                     alpha=PALE if hollow else 1.0, zorder=2 if hollow else 3,
                 )  # fmt: skip
     panel.set_xticks(range(len(counts)), [str(count) for count in counts])
@@ -182,10 +186,9 @@ def _handles(points: Sequence[Point], official: bool) -> list[Any]:
         for place, each in enumerate(AGGREGATIONS)
         if each in shown
     ]
-    styles = {"deep ensemble": (DEEP, "-"), "dropout ensemble": ("dropout_ensemble", "--")}
     handles += [
         canvas.handle(text, color=GREY, linestyle=dash)
-        for text, (ensemble, dash) in styles.items()
+        for ensemble, (text, dash) in STYLES.items()
         if any(point.slot.ensemble == ensemble for point in points)
     ]
     return [*handles, drawing.printed_handle()] if official else handles

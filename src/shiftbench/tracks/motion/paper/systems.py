@@ -28,7 +28,11 @@ BACKBONES = tuple(MODELS.values())
 SHARED = ("min_ade", "avg_ade", "top1_ade", "weighted_ade", "min_fde", "avg_fde", "top1_fde", "weighted_fde", "cnll")
 """Scores that stand in every report of a run, whichever error it is by."""
 
-ENSEMBLES = {"deep": "deep_ensemble", "single": "deep_ensemble", "dropout": "dropout_ensemble"}
+MC_DROPOUT = "mc_dropout"
+ENSEMBLES = {
+    "deep": "deep_ensemble", "single": "deep_ensemble", "dropout": "dropout_ensemble", MC_DROPOUT: MC_DROPOUT,
+}  # fmt: skip
+"""Kind of an ensemble → in print, where `mc_dropout`, K sets of masks of one network, does not occur."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Slot(run.Slot):
     @property
     def title(self) -> str:
         """The system in words."""
-        return f"{self.model} {self.ensemble.removesuffix('_ensemble')} {self.aggregation} K={self.k}"
+        kind = "MC dropout (one network)" if self.ensemble == MC_DROPOUT else self.ensemble.removesuffix("_ensemble")
+        return f"{self.model} {kind} {self.aggregation} K={self.k}"
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class Run(run.Run):
         members = 1 if ensemble == "single" else settings.get("members")
         if model is None or ensemble not in ENSEMBLES or not isinstance(members, int):
             return None
+        if ensemble == "dropout" and settings.get("networks", 1) != members:
+            ensemble = MC_DROPOUT  # the one kind of version 0.10 and before, whose recipes do not count networks
         return Slot(model, ENSEMBLES[ensemble], str(settings.get("aggregation")), members)
 
 

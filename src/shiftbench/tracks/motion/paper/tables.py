@@ -17,6 +17,7 @@ from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table, dist
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
     FIRST,
+    MC_DROPOUT,
     PAPER,
     Bundle,
     Line,
@@ -193,6 +194,8 @@ def _notes(
     if any(cell.best for cell in every):
         yield BOLD
     yield "K members score the plans of all of them; MA takes the mean of their scores, LQ mean minus deviation."
+    if any(entry.line.slot and entry.line.slot.ensemble == MC_DROPOUT for entry in entries):
+        yield "Members of MC dropout are masks of one network; those of dropout, here and in print, K trained networks."
     if any(cell.low is not None for cell in every):
         yield "Brackets hold confidence intervals, by scene."
     if layout.twin:
