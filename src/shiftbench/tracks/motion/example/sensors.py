@@ -51,7 +51,7 @@ def motion(scene: Situation) -> Motion:
     phase, luck = 6.28 * scene.rng.random(len(path)), scene.rng.random((2, len(path)))
     wander = scene.habits.wander_m * (0.4 + 1.2 * luck[0])
     turn = 2 * np.pi * WEATHER[scene.tags.precipitation].swerve / (50.0 + 40.0 * luck[1])
-    turn = np.minimum(turn, np.sqrt(WANDERING / wander) / moves.speed.max(axis=0))
+    turn = np.minimum(turn, np.sqrt(WANDERING / wander) / np.maximum(moves.speed.max(axis=0), 1.0))
     angle = turn * np.minimum(place, scene.routes.end) + phase
     aside, yaw = wander * np.sin(angle), direction + np.arctan(wander * turn * np.cos(angle))
     position = np.stack([x - aside * np.sin(direction), y + aside * np.cos(direction)], axis=-1) + scene.origin

@@ -105,7 +105,7 @@ class Traffic:
 
     def _on(self, place: Floats) -> Values:
         """The place on the route of the lane that points [..., V] of the paths lie on."""
-        return np.asarray(np.maximum((place[..., None] >= self.routes.starts[:, 1:-1]).sum(axis=-1), 0))
+        return np.asarray((place[..., None] >= self.routes.starts[:, 1:-1]).sum(axis=-1))
 
     def _lane(self, place: Values) -> Values:
         return np.asarray(np.where(place < MOST_LANES, self.routes.lanes[self.row, place % MOST_LANES], -1))

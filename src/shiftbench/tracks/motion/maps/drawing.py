@@ -7,21 +7,25 @@ a pixel. Polygons are OpenCV's; lines follow its rule, but all of them are walke
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import MissingExtraError
+from shiftbench.errors import MissingExtraError, ShiftbenchWarning
 
 Points = npt.NDArray[np.float32]  # [..., 2]: x, y
 Pixels = npt.NDArray[np.int32]  # [..., 2]: column, row
 Places = npt.NDArray[np.intp]
 Plane = npt.NDArray[np.float32]  # [rows, columns]
 
+OLDEST = (4, 11)  # the OpenCV from which on polygons are filled as in the golden maps; older ones fill other pixels
 FAR = 1_000_000  # pixels; what is further out is drawn from there, where OpenCV's integers still hold it
 
 
@@ -30,6 +34,9 @@ def library() -> ModuleType:
 
     Raises:
         MissingExtraError: if it is not installed.
+
+    Warns:
+        ShiftbenchWarning: once, if it is older than `OLDEST`.
     """
     try:
         import cv2
@@ -37,7 +44,19 @@ def library() -> ModuleType:
         raise MissingExtraError(
             f"track motion: expected OpenCV, found: {error}. Install it: pip install 'shiftbench[motion]'"
         ) from None
+    _warn_if_old(cv2.__version__)
     return cv2
+
+
+@cache
+def _warn_if_old(version: str) -> None:
+    found = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if found < OLDEST:
+        message = (
+            f"feature maps: expected OpenCV {'.'.join(map(str, OLDEST))} or later, found {version}, which fills other "
+            "pixels: maps differ from the published ones. Install it anew: pip install 'shiftbench[motion]'"
+        )
+        warnings.warn(ShiftbenchWarning(message), stacklevel=3)
 
 
 def transformed(points: Points, matrix: Points, *, fused: bool = True) -> Points:
