@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,17 @@ import pytest
 from shiftbench import methods
 from shiftbench.assessment import predictions
 from shiftbench.assessment.predictions import Predictions
-from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.ensembles import Categorical, Gaussian, Mixture, Trajectories
 from shiftbench.errors import SettingsError, TableError, UnknownNameError
 from shiftbench.methods import METHODS, fitted_folder
 from shiftbench.methods.contract import Method
+from shiftbench.partition.features import Features
 from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
+from tests.methods.trajectories.made_up import made_up
 
+REQUESTS = Parts(made_up(60, seed=1), made_up(20, seed=2), made_up(21, seed=3), Features())
+NETS = {"members": 2, "epochs": 1, "batch": 30, "width": 0.1, "hidden": 16, "pooling": 4, "plans_per_member": 2}
 BATCHED = {"members": 2, "epochs": 2, "batch": 128}
 TINY = {"blocks": 2, "width": 16, "most_steps": 15}
 # What a method must be told, or is told to be quick.
@@ -40,10 +47,15 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("combination", "classification"): {"of": ["first", "second"]},
     ("column", "regression"): {"column": "forecast"},
     ("column", "classification"): {"column": "guess"},
+    ("cloning", "trajectories"): NETS,
+    ("imitative", "trajectories"): NETS,
+    ("vector", "trajectories"): {"members": 2, "epochs": 1, "batch": 30, "width": 16, "heads": 2, "mixing": 0},
 }
 # The methods that a method is made of, by the names of their folders beside its own.
 PARTS = {"combination": {"first": "boosting", "second": "column"}, "mc_dropout": {"network": "ft_transformer"}}
 CASES = [(method, task) for method in METHODS.values() for task in method.tasks]
+OF_TABLES = [case for case in CASES if case[1] in TARGETS]
+KINDS = {"regression": Gaussian, "classification": Categorical, "trajectories": Trajectories | Mixture}
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ class Case:
 
     @property
     def target(self) -> str:
-        return TARGETS[self.task]
+        return TARGETS.get(self.task, "")
 
     def settings(self, **changed):
         own = OWN.get((self.method.name, self.task), {})
@@ -65,36 +77,58 @@ class Case:
     def fit(self, folder: Path, **changed) -> Path:
         for name, part in PARTS.get(self.method.name, {}).items():
             replace(self, method=methods.method(part)).fit(folder.parent / name)
-        arguments = {"features": self.parts.features, "target": self.target, "settings": self.settings(), "cores": 1}
-        return self.method.fit(self.parts.train, self.parts.dev, folder=folder, **{**arguments, **changed})
+        arguments = {
+            "train": self.parts.train, "features": self.parts.features, "target": self.target,
+            "settings": self.settings(), "cores": 1,
+        }  # fmt: skip
+        return self.method.fit(dev=self.parts.dev, folder=folder, **{**arguments, **changed})
 
-    def predict(self, frame=None, folder: Path | None = None):
-        frame = self.parts.rows if frame is None else frame
-        return self.method.predict(frame, folder=folder or self.folder, cores=1)
+    def predict(self, data=None, folder: Path | None = None):
+        data = self.parts.rows if data is None else data
+        return self.method.predict(data, folder=folder or self.folder, cores=1)
+
+
+def first(data, count: int):
+    return data.head(count) if hasattr(data, "head") else data.select(np.arange(count))
 
 
 def values(ensemble) -> np.ndarray:
-    if isinstance(ensemble, Gaussian):
-        return np.stack([ensemble.mean, ensemble.variance], axis=-1)
-    return ensemble.probabilities
+    arrays = ensemble._arrays.values()
+    return np.concatenate([array.reshape(*array.shape[:2], -1) for array in arrays], axis=-1)
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0].name}-{case[1]}")
-def case(request, parts, tmp_path_factory) -> Case:
-    method, task = request.param
-    made = Case(method, task, parts, tmp_path_factory.mktemp("contract") / "fit", [])
-    frames = (parts.train, parts.dev, parts.rows)
-    before = [frame.clone() for frame in frames]
-    made.fit(made.folder, progress=lambda done, total, message: made.steps.append((done, total)))
-    made.predict()
-    assert all(frame.equals(copy) for frame, copy in zip(frames, before, strict=True)), "tables were changed"
-    return made
+@pytest.fixture(scope="module")
+def made(parts, tmp_path_factory) -> Callable[[Method, str], Case]:
+    """The fit of a method for a task, made once."""
+
+    @cache
+    def make(method: Method, task: str) -> Case:
+        own = REQUESTS if task == "trajectories" else parts
+        found = Case(method, task, own, tmp_path_factory.mktemp("contract") / "fit", [])
+        data = (own.train, own.dev, own.rows)
+        before = [pickle.dumps(each) for each in data]
+        found.fit(found.folder, progress=lambda done, total, message: found.steps.append((done, total)))
+        found.predict()
+        assert [pickle.dumps(each) for each in data] == before, "the data were changed"
+        return found
+
+    return make
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0].name}-{case[1]}")
+def case(request, made) -> Case:
+    return made(*request.param)
+
+
+@pytest.fixture(params=OF_TABLES, ids=lambda case: f"{case[0].name}-{case[1]}")
+def table_case(request, made) -> Case:
+    return made(*request.param)
 
 
 def test_an_ensemble_of_the_right_kind_with_finite_values(case):
     says = case.predict()
-    assert isinstance(says, Gaussian if case.task == "regression" else Categorical)
-    assert says.records == case.parts.rows.height
+    assert isinstance(says, KINDS[case.task])
+    assert says.records == len(case.parts.rows)
     assert np.isfinite(values(says)).all()
     if case.task == "classification":
         assert says.classes == ("high", "low", "mid")
@@ -111,20 +145,22 @@ def test_fitting_again_in_place_changes_nothing(case):
     assert {path: path.stat().st_mtime_ns for path in case.folder.iterdir()} == before
 
 
-def test_every_row_is_answered_by_itself(case):
-    whole, order = values(case.predict()), np.random.default_rng(0).permutation(case.parts.rows.height)
-    np.testing.assert_array_equal(values(case.predict(case.parts.rows[order])), whole[:, order])
-    np.testing.assert_array_equal(values(case.predict(case.parts.rows[7:8])), whole[:, 7:8])
+def test_every_row_is_answered_by_itself(table_case):
+    whole, order = values(table_case.predict()), np.random.default_rng(0).permutation(table_case.parts.rows.height)
+    np.testing.assert_array_equal(values(table_case.predict(table_case.parts.rows[order])), whole[:, order])
+    np.testing.assert_array_equal(values(table_case.predict(table_case.parts.rows[7:8])), whole[:, 7:8])
 
 
-def test_the_target_and_other_columns_are_not_needed_to_predict(case):
-    bare = case.parts.rows.drop("y", "kind", "id")
-    np.testing.assert_array_equal(values(case.predict(bare)), values(case.predict()))
+def test_the_target_and_other_columns_are_not_needed_to_predict(table_case):
+    bare = table_case.parts.rows.drop("y", "kind", "id")
+    np.testing.assert_array_equal(values(table_case.predict(bare)), values(table_case.predict()))
 
 
-def test_predictions_survive_their_file(case, tmp_path):
-    settings = case.settings().to_dict()
-    made = Predictions(case.parts.rows["id"], case.predict(), {"method": case.method.name, "settings": settings})
+def test_predictions_survive_their_file(table_case, tmp_path):
+    settings = table_case.settings().to_dict()
+    made = Predictions(
+        table_case.parts.rows["id"], table_case.predict(), {"method": table_case.method.name, "settings": settings}
+    )
     read = predictions.load(made.save(tmp_path / "predictions.parquet"))
     np.testing.assert_array_equal(values(read.ensemble), values(made.ensemble))
     assert (list(read.ids), read.metadata) == (list(made.ids), made.metadata)
@@ -139,10 +175,7 @@ def test_settings_survive_a_dict_and_a_misspelt_one_names_the_nearest(case):
 
 def test_the_folder_of_another_fit_is_refused(case):
     with pytest.raises(SettingsError, match="expected a fresh folder or this same fit"):
-        case.method.fit(
-            case.parts.train.head(1000), case.parts.dev, folder=case.folder,
-            features=case.parts.features, target=case.target, settings=case.settings(),
-        )  # fmt: skip
+        case.fit(case.folder, train=first(case.parts.train, len(case.parts.train) // 2))
 
 
 def test_what_it_is_fits_in_a_line(case):
@@ -162,7 +195,7 @@ def test_the_folder_knows_its_method(case):
 
 def test_an_empty_table_is_an_error(case):
     with pytest.raises(TableError, match="expected at least one record to predict, found none"):
-        case.predict(case.parts.rows.head(0))
+        case.predict(first(case.parts.rows, 0))
 
 
 def test_an_empty_folder_is_an_error(case, tmp_path):
@@ -176,17 +209,35 @@ def test_the_folder_of_another_method_is_an_error(case, tmp_path):
         case.predict(folder=tmp_path)
 
 
-def test_missing_targets_are_an_error_with_their_count(case, tmp_path):
-    holes = case.parts.train.with_columns(case.parts.train[case.target].scatter([1, 5], None))
-    with pytest.raises(TableError, match=rf"train, {case.target}: .* found 2 of 1,500 missing"):
-        case.method.fit(
-            holes, case.parts.dev, folder=tmp_path / "fit",
-            features=case.parts.features, target=case.target, settings=case.settings(),
-        )  # fmt: skip
+def test_missing_targets_are_an_error_with_their_count(table_case, tmp_path):
+    holes = table_case.parts.train.with_columns(table_case.parts.train[table_case.target].scatter([1, 5], None))
+    with pytest.raises(TableError, match=rf"train, {table_case.target}: .* found 2 of 1,500 missing"):
+        table_case.fit(tmp_path / "fit", train=holes)
     assert not (tmp_path / "fit").exists()
 
 
+def test_an_ensemble_that_a_method_does_not_have_is_an_error(case):
+    with pytest.raises(SettingsError, match=f"ensemble: expected {' or '.join(case.method.ensembles)}, found 'deap'"):
+        case.method.predict(case.parts.rows, folder=case.folder, ensemble="deap")
+
+
+def test_a_method_for_another_task_is_refused_and_not_offered(case):
+    other = "trajectories" if case.task in TARGETS else "regression"
+    with pytest.raises(
+        SettingsError, match=rf"method {case.method.name}: expected one for {other}, found one for"
+    ) as a:
+        methods.method(case.method.name, other)
+    with pytest.raises(SettingsError, match=f"expected one for {other}, found one for"):
+        methods.fitted(case.folder, other)
+    assert case.method.name not in str(a.value).partition("Choose another: ")[2].rstrip(".").split(", ")
+    assert methods.method(case.method.name, "ranking", case.task) == case.method
+
+
 def test_a_misspelt_method_names_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"Unknown method 'vektor'\. Known: (?!.*vector)"):
+        methods.method("vektor", "regression")
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'vector'\? Known: cloning, imitative, vector\."):
+        methods.method("vektor", "trajectories")
     with pytest.raises(UnknownNameError, match=r"Unknown method 'bosting'\. Did you mean 'boosting'"):
         methods.method("bosting")
 

@@ -25,7 +25,7 @@ def test_classes_must_be_different_names(classes):
 
 
 def test_a_regression_has_no_classes():
-    with pytest.raises(SettingsError, match="classes: expected none for a regression"):
+    with pytest.raises(SettingsError, match="classes: expected none for regression"):
         Settings("regression", ("a", "b"))
 
 

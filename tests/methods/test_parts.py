@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from shiftbench import methods
-from shiftbench.ensembles import concatenated
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.io import executor
-from shiftbench.io.executor import Executor
+from shiftbench.io.executor import Executor, memory
 from shiftbench.methods import parts
+from shiftbench.methods.trajectories import member
+from tests.methods.trajectories.made_up import Dying, made_up
 
 DYING = methods.method("tests.methods.dying_method:METHOD")
 ROWS = pl.DataFrame({"x": range(500), "y": np.linspace(0, 1, 500)})
@@ -44,17 +47,16 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-def predicted(folder, frame=ROWS, **more):
-    found = parts.predictions(DYING, frame, folder=folder, cores=1, place=folder, **more)
-    return concatenated([*found])
+def predicted(folder, data=ROWS, method=DYING, **more):
+    return parts.predicted(method, data, folder=folder, cores=1, place=folder, **more)
 
 
 def same(one, other):
-    return (one.mean.tobytes(), one.variance.tobytes(), one.draws) == (
-        other.mean.tobytes(),
-        other.variance.tobytes(),
-        other.draws,
-    )
+    found = [
+        {name: getattr(value, "tobytes", lambda value=value: value)() for name, value in vars(each).items()}
+        for each in (one, other)
+    ]
+    return found[0] == found[1]
 
 
 @everywhere
@@ -83,7 +85,7 @@ def test_after_a_worker_was_killed_the_same_call_goes_on_with_what_is_missing(fi
     again = {path.name.split("-")[1] for path in fitted.parent.glob("predicted-*")}
     assert done
     assert not done & again
-    assert "200" in again
+    assert "240" in again
     assert same(found, DYING.predict(ROWS, folder=fitted))
 
 
@@ -94,21 +96,106 @@ def test_what_is_wrong_with_a_table_names_its_part_and_an_incomplete_fit_starts_
     column = methods.method("column")
     own = column.Settings.from_dict({"task": "regression", "column": "x"})
     folder = column.fit(ROWS, ROWS, target="y", settings=own, folder=tmp_path / "column")
-    monkeypatch.setattr(parts.executor, "run", lambda job, where: [parts.predict_part(job.argument, 4)])
+    monkeypatch.setattr(parts.executor, "run", lambda job, where, progress: [parts.predict_part(job.argument, 4)])
     made = methods.dataclasses.replace(column, role="ensemble")
     endless = ROWS.with_columns(x=pl.when(pl.col("x") == 499).then(np.inf).otherwise(pl.col("x")))
     with pytest.raises(TableError, match=r"^part 5 of 5: table, x: expected finite numbers, found infinity in 1 of"):
-        list(parts.predictions(made, endless, folder=folder, cores=1, place=folder))
-    monkeypatch.setattr(parts.executor, "run", lambda job, where: pytest.fail("started"))
+        predicted(folder, endless, made)
+    monkeypatch.setattr(parts.executor, "run", lambda *_, **__: pytest.fail("started"))
     with pytest.raises(TableError, match="x"):
-        list(parts.predictions(made, ROWS.drop("x"), folder=folder, cores=1, place=folder))
+        predicted(folder, ROWS.drop("x"), made)
     with pytest.raises(SettingsError, match="expected the folder of a fitted method"):
-        list(parts.predictions(made, ROWS, folder=tmp_path / "none", cores=1, place=tmp_path))
+        predicted(tmp_path / "none", ROWS, made)
 
 
 def test_records_that_were_changed_are_not_read(fitted):
-    digest = parts._given(ROWS, fitted, fitted)
+    digest = parts._given(ROWS, fitted, fitted, "deep")
     (fitted / parts.GIVEN.format(digest)).write_bytes(b"others")
     told = f'{{"folder": "{fitted}", "place": "{fitted}", "parts": ["{digest}"]}}'
     with pytest.raises(ShiftbenchError, match="expected the records as they were written, found others"):
         parts.predict_part(told, 0)
+
+
+# --- data sets of trajectories ----------------------------------------------------------------------------------------
+
+REQUESTS = Dying(**vars(made_up(41, seed=3)))
+TINY = {"members": 2, "epochs": 1, "batch": 20, "width": 16}
+OWN = {
+    "vector": {**TINY, "heads": 2, "mixing": 0, "lines": 4},
+    "cloning": {**TINY, "width": 0.1, "hidden": 16, "pooling": 4, "plans_per_member": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory):
+    """The folder of each method of trajectories, fitted."""
+    folders, train = {}, made_up(40, seed=1)
+    for name, own in OWN.items():
+        module, folder = methods.method(name), tmp_path_factory.mktemp(name) / "fit"
+        folders[name] = module.fit(train, train, settings=module.Settings.from_dict(own), folder=folder, cores=1)
+    return folders
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Parts of the 16 requests that networks predict at a time on a CPU."""
+    monkeypatch.setattr(parts, "REQUESTS", member.CPU_BLOCK)
+    return member.CPU_BLOCK
+
+
+def test_parts_hold_whole_blocks():
+    assert parts.REQUESTS % member.CPU_BLOCK == parts.REQUESTS % member.GPU_BLOCK == 0
+
+
+@pytest.mark.parametrize("workers", [PROCESSES, RAY, SLURM], indirect=True, ids=NAMES[2:])
+@pytest.mark.usefixtures("small_blocks")
+def test_whoever_predicts_trajectories_the_bytes_are_the_same_and_nothing_is_left(networks, workers, monkeypatch):
+    told, cases = [], [("cloning", "dropout"), ("vector", "deep"), ("cloning", "deep")]
+    for name, ensemble in cases if workers == PROCESSES else cases[:1]:
+        folder, method = networks[name], methods.method(name)
+        before = sorted(folder.iterdir())
+        found = predicted(folder, REQUESTS, method, ensemble=ensemble, progress=lambda *words: told.append(words))
+        assert same(found, method.predict(REQUESTS, folder=folder, cores=2, ensemble=ensemble)), (name, ensemble)
+        assert [array.strides for array in found._arrays.values()] == [
+            array.strides for array in method.predict(REQUESTS, folder=folder)._arrays.values()
+        ], "the same place in memory, in which sums have the same order"
+        assert sorted(folder.iterdir()) == before
+    assert told[:3] == [(done, 3, f"{done} of 3 parts") for done in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("workers", [Executor("processes", 1, gpus=1), SLURM], indirect=True, ids=["process", "Slurm"])
+@pytest.mark.usefixtures("small_blocks")
+def test_after_a_worker_was_killed_the_same_call_predicts_the_missing_trajectories(networks, workers, tmp_path):
+    dying = replace(REQUESTS, marks=tmp_path / "marks")
+    dying.marks.mkdir()
+    with pytest.raises(ShiftbenchError, match=r"that its (process|task) had ended .* Run again to go on"):
+        predicted(networks["vector"], dying, methods.method("vector"))
+    done = {path.name for path in dying.marks.glob("read-*")}
+    for path in dying.marks.glob("read-*"):
+        path.unlink()
+    found = predicted(networks["vector"], dying, methods.method("vector"))
+    again = {path.name for path in dying.marks.glob("read-*")}
+    assert (len(done), len(done | again), len(done & again)) in {(1, 3, 0), (2, 3, 0)}
+    assert same(found, methods.method("vector").predict(REQUESTS, folder=networks["vector"], cores=1))
+
+
+@pytest.mark.parametrize("workers", [RAY], indirect=True, ids=["Ray"])
+@pytest.mark.usefixtures("small_blocks")
+def test_trajectories_whose_worker_is_killed_are_predicted_by_another(networks, workers, tmp_path):
+    dying = replace(REQUESTS, marks=tmp_path / "marks")
+    dying.marks.mkdir()
+    found = predicted(networks["vector"], dying, methods.method("vector"))
+    assert (dying.marks / "killed").exists()
+    assert same(found, methods.method("vector").predict(REQUESTS, folder=networks["vector"], cores=1))
+
+
+@pytest.mark.parametrize("workers", [PROCESSES], indirect=True, ids=[""])
+def test_what_does_not_fit_into_memory_starts_no_worker(fitted, networks, workers, monkeypatch):
+    monkeypatch.setattr(parts.executor, "run", lambda *_, **__: pytest.fail("started"))
+    each = 2 * 5 * 25 * 2 * 4 + 2 * 5 * 8  # two mixtures of five trajectories
+    monkeypatch.setattr(memory, "available", lambda: memory.RESERVE + 40 * each + 1)
+    with pytest.raises(ShiftbenchError, match=rf"41 records of {each:,} bytes: expected .* found .* \(at most 40 fit"):
+        predicted(networks["vector"], REQUESTS, methods.method("vector"))
+    monkeypatch.setattr(memory, "available", lambda: memory.RESERVE + 499 * 32)
+    with pytest.raises(ShiftbenchError, match=r"500 records of 32 bytes: expected .* \(at most 499 fit"):
+        predicted(fitted)

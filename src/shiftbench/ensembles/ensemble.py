@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ class Ensemble:
 
     AXES: ClassVar[Mapping[str, str]] = {}
     combinable: ClassVar[bool] = True  # whether members of several ensembles can be combined
+    by_record: ClassVar[bool] = False  # whether arrays are best stored one record after the other
 
     @classmethod
     def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
@@ -177,20 +178,44 @@ def combine(*ensembles: Kind) -> Kind:
     return _joined(ensembles, members=True)
 
 
-def concatenated(parts: Sequence[Kind]) -> Kind:
+def concatenated(parts: Iterable[Kind], *, records: int | None = None) -> Kind:
     """The concatenated records of several ensembles with the same members.
 
+    With `records`, the number of all of them, each part is copied as it comes into arrays laid out like those of the
+    first, so that only one part is in memory beside the whole; not if values of records are of different length.
+
     Raises:
-        ArrayError: for no ensembles, or ensembles that differ in kind, members, or other axes than the records.
+        ArrayError: for no ensembles, or ensembles that differ in kind, members, or other axes than the records; for
+            another number of records.
     """
-    if not parts:
+    rest = iter(parts)
+    if (first := next(rest, None)) is None:
         raise ArrayError("concatenated: expected at least one ensemble, found none.")
-    if len(parts) == 1:
-        return parts[0]
-    if len({(type(part), part._form(members=False)) for part in parts}) > 1:
-        found = " and ".join(sorted({f"{type(part).__name__} {_shapes(part)}" for part in parts}))
+    if first.records == records:
+        return first
+    alike = (part for part in chain([first], rest) if _require_alike(first, part))
+    if records is None or first.AXES:
+        found = list(alike)
+        return first if len(found) == 1 else _joined(found, members=False)
+    whole = {
+        name: np.empty_like(array, shape=(array.shape[0], records, *array.shape[2:]))
+        for name, array in first._arrays.items()
+    }
+    done = 0
+    for part in alike:
+        for name, array in part._arrays.items():
+            whole[name][:, done : done + part.records] = array
+        done += part.records
+    if done != records:
+        raise ArrayError(f"concatenated: expected {records:,} records, found {done:,}.")
+    return first._with(whole)
+
+
+def _require_alike(first: Ensemble, part: Ensemble) -> bool:
+    if (type(part), part._form(members=False)) != (type(first), first._form(members=False)):
+        found = " and ".join(sorted({f"{type(each).__name__} {_shapes(each)}" for each in (first, part)}))
         raise ArrayError(f"concatenated: expected ensembles that differ in their records alone, found {found}.")
-    return _joined(parts, members=False)
+    return True
 
 
 def _joined(parts: Sequence[Kind], *, members: bool) -> Kind:

@@ -39,6 +39,7 @@ class Trajectories(Ensemble):
     """
 
     combinable = False
+    by_record = True
 
     trajectories: Singles
     scores: Array
@@ -93,6 +94,8 @@ class Mixture(Ensemble):
         ArrayError: naming every problem: other axes, unequal numbers, NaN, infinity, weights that are negative or do
             not sum to 1 within 0.001 (within that they are divided by their sum).
     """
+
+    by_record = True
 
     trajectories: Singles
     weights: Array

@@ -1,8 +1,8 @@
 """Methods by name: baselines that learn from a train partition and then predict any record.
 
-Each is a `contract.Method`, imported only when used, so that its libraries are needed only by those who use it. Other
-packages register theirs by entry points in the group `shiftbench.methods`; any other is named `package.module:NAME`, or
-`package.module` if it is called METHOD there.
+Each is a `contract.Method` for the tasks that it names, imported only when used, so that its libraries are needed only
+by those who use it. Other packages register theirs by entry points in the group `shiftbench.methods`; any other is
+named `package.module:NAME`, or `package.module` if it is called METHOD there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.errors import SettingsError, UnknownNameError
@@ -39,21 +40,44 @@ METHODS = Registry(
         "mean": "shiftbench.methods.constant:MEAN",
         "majority": "shiftbench.methods.constant:MAJORITY",
         "column": "shiftbench.methods.column:METHOD",
+        "cloning": "shiftbench.methods.trajectories.fitting:CLONING",
+        "imitative": "shiftbench.methods.trajectories.fitting:IMITATIVE",
+        "vector": "shiftbench.methods.trajectories.fitting:VECTOR",
     },
 )
 """All methods by name; tracks register their own."""
 
 
-def method(name: str) -> Method:
+def method(name: str, *tasks: str) -> Method:
     """The method of this name, or the one at `package.module:NAME`, which then is its name; imported now.
 
+    Args:
+        name: of the method.
+        tasks: it must be for one of these, if any are given.
+
     Raises:
-        UnknownNameError: for an unknown name; the message suggests the closest one.
-        SettingsError: if the module has no such method, or cannot be imported.
+        UnknownNameError: for an unknown name; the message suggests the closest one of the tasks.
+        SettingsError: if the module has no such method, or cannot be imported; if the method is for other tasks.
     """
     if name in METHODS or not {".", ":"} & set(name):
-        return METHODS[name]
-    return _elsewhere(name)
+        if name not in METHODS:
+            raise UnknownNameError("method", name, names(*tasks))
+        return _required(METHODS[name], tasks)
+    return _required(_elsewhere(name), tasks)
+
+
+def names(*tasks: str) -> tuple[str, ...]:
+    """The names of all methods, or of those for these tasks."""
+    return tuple(name for name in METHODS if set(tasks) & set(METHODS[name].tasks)) if tasks else METHODS.names()
+
+
+def _required(found: Method, tasks: Sequence[str]) -> Method:
+    if tasks and not set(tasks) & set(found.tasks):
+        raise SettingsError(
+            f"method {found.name}: expected one for {' or '.join(tasks)}, found one for {' or '.join(found.tasks)}. "
+            f"Choose another: {', '.join(names(*tasks))}."
+        )
+    return found
 
 
 def _elsewhere(name: str) -> Method:
@@ -75,19 +99,23 @@ def _elsewhere(name: str) -> Method:
     return dataclasses.replace(found, name=f"{module}:{attribute}")
 
 
-def fitted(folder: str | os.PathLike[str]) -> Method:
+def fitted(folder: str | os.PathLike[str], *tasks: str) -> Method:
     """The method that was fitted into this folder. One that is not registered is imported from its recorded location.
 
+    Args:
+        folder: of the fit.
+        tasks: it must be for one of these, if any are given.
+
     Raises:
-        SettingsError: if there is none, or it cannot be imported.
+        SettingsError: if there is none, it is for other tasks, or it cannot be imported.
     """
     from shiftbench.methods import fitted_folder
 
     name = fitted_folder.read(folder).get("method")
     try:
-        return method(str(name))
+        return method(str(name), *tasks)
     except UnknownNameError:
-        wanted = " or ".join(METHODS.names())
+        wanted = " or ".join(names(*tasks))
         raise SettingsError(f"{folder}: expected the method {wanted}, found {name!r}. Name its own folder.") from None
 
 

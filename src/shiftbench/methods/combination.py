@@ -21,7 +21,7 @@ from shiftbench.errors import SettingsError
 from shiftbench.io.output import final, folder_of
 from shiftbench.methods import fitted_folder, targets
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared, require_same_fit
-from shiftbench.methods.settings import MethodSettings, is_folder_name, whole_number
+from shiftbench.methods.settings import TASKS, MethodSettings, is_folder_name, whole_number
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _part(job: Job, name: str) -> dict[str, Any]:
         raise SettingsError(
             f"{job.folder}: expected other fitted methods to combine, found itself. Take it out of `of`."
         )
-    method, record = methods.fitted(folder), fitted_folder.read(folder)
+    method, record = methods.fitted(folder, *TASKS), fitted_folder.read(folder)
     found = {"target": record["target"], "task": record["settings"]["task"]}
     wanted = {"target": job.target, "task": job.settings.task}
     require_same_fit(folder, found, wanted, "Take it out of `of`, or fit it again.")

@@ -1,5 +1,6 @@
 """The contract of a method: one frozen value, and what all methods share of fitting and predicting.
 
+Its data are a table, or for the task "trajectories" a `trajectories.dataset.TrajectoryDataset`: N records either way.
 A method of your own is such a value in any module that can be imported, named `package.module:NAME` wherever a method's
 name is allowed, or registered by your package's entry points in the group `shiftbench.methods`.
 """
@@ -10,7 +11,7 @@ import importlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,17 +19,14 @@ from shiftbench.errors import MissingExtraError, SettingsError, TableError
 from shiftbench.methods.settings import MethodSettings
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shiftbench.check import Flags
-    from shiftbench.ensembles import Categorical, Gaussian
     from shiftbench.methods.member_files import Arrays
     from shiftbench.methods.progress import Progress
     from shiftbench.partition.features import Features
 
-    Ensemble = Gaussian | Categorical
-
 Folder = str | os.PathLike[str]
+Data = Any  # a table or a TrajectoryDataset
+DEEP = "deep"  # the ensemble of models that were trained apart
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,7 @@ class Job:
 
     Attributes:
         train, dev: records [N] to learn from, and records like those (dev_in), for early stopping and calibration.
-        features: the columns that a model may see.
-        target: the column to predict.
+        features, target: of tables, the columns that a model may see, and the one to predict.
         settings: of the method.
         folder: of the fit.
         cores: that may be used.
@@ -46,8 +43,8 @@ class Job:
         libraries: the versions of those that the method needs.
     """
 
-    train: pl.DataFrame
-    dev: pl.DataFrame
+    train: Data
+    dev: Data
     features: Features
     target: str
     settings: Any
@@ -70,11 +67,13 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted method: its folder, the record in it, and the cores that it may predict with."""
+    """A fitted method: its folder, the record in it, the cores to predict with, and with which of its ensembles."""
 
     folder: Path
     record: dict[str, Any]
     cores: int = 1
+    ensemble: str = DEEP
+    progress: Progress | None = None
 
 
 Role = Literal["ensemble", "model", "baseline"]
@@ -88,7 +87,7 @@ class Method:
         name: unique among the registered methods.
         title: what it is, for people.
         Settings: its settings; their `tasks` are those that the method is for.
-        prepare: checks the tables and encodes them.
+        prepare: checks the data and encodes them.
         answer: the prediction for records [N >= 1] as an ensemble.
         describe: a sentence on what was learnt, and on anything that was done to these records.
         role: "ensemble" where each member is a model that could stand alone, "model" where only all members together
@@ -99,21 +98,23 @@ class Method:
             `answer` may say anything.
         doubt: a sentence if training ended in a way that makes scores doubtful, or "".
         combine: the prediction from those of the parts that the settings name in `of`, where it is made of these.
+        ensembles: the names of those that a fit can predict with, the usual one first.
     """
 
     name: str
     title: str
     Settings: type[MethodSettings]
     prepare: Callable[[Job], Prepared]
-    answer: Callable[[pl.DataFrame, Fitted], Ensemble]
-    describe: Callable[[pl.DataFrame, Fitted], str]
+    answer: Callable[[Data, Fitted], Any]
+    describe: Callable[[Data, Fitted], str]
     role: Role = "ensemble"
     train: Callable[[Job, Arrays], None] | None = None
     libraries: tuple[str, ...] = ()
     extra: str = ""
-    has_answer: Callable[[pl.DataFrame, Fitted], Flags] | None = None
+    has_answer: Callable[[Data, Fitted], Flags] | None = None
     doubt: Callable[[Fitted], str] | None = None
-    combine: Callable[[Sequence[Ensemble], Any], Ensemble] | None = None
+    combine: Callable[[Sequence[Any], Any], Any] | None = None
+    ensembles: tuple[str, ...] = (DEEP,)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -122,11 +123,11 @@ class Method:
 
     def fit(
         self,
-        train: pl.DataFrame,
-        dev: pl.DataFrame,
+        train: Data,
+        dev: Data,
         *,
         features: Features | None = None,
-        target: str,
+        target: str = "",
         settings: MethodSettings,
         folder: Folder,
         cores: int | None = None,
@@ -141,8 +142,7 @@ class Method:
         Args:
             train: records [N] to learn from.
             dev: records like those of train (dev_in), for early stopping and calibration.
-            features: the columns that the models see.
-            target: the column to predict.
+            features, target: of tables, the columns that the models see, and the one to predict.
             settings: see `Settings`.
             folder: a fresh folder, or that of the same fit begun earlier.
             cores: the most members to train at a time; all cores if None.
@@ -150,7 +150,7 @@ class Method:
             overwrite: delete another fit in `folder` instead of refusing it.
 
         Raises:
-            TableError: naming what is wrong with the targets, the features or other columns.
+            TableError, ArrayError: naming what is wrong with the targets, the features or other inputs.
             SettingsError: if the folder is another fit's, or cannot be written to, or the settings do not suit.
             MissingExtraError: if a library is not installed.
             ShiftbenchError: if a loss is not finite, or a member's process dies; members that are done stay, so call
@@ -165,9 +165,10 @@ class Method:
         cores = workers.available(cores)
         job = Job(train, dev, features or Features(), target, settings, place, cores, progress, versions)
         prepared = self.prepare(job)
-        record = {"method": self.name, "settings": settings.to_dict(), "target": target, **prepared.record}
+        of = {"target": target} if target else {}
+        record = {"method": self.name, "settings": settings.to_dict(), **of, **prepared.record}
         if prepared.data is not None:
-            sizes = {"train": train.height, "dev_in": dev.height}
+            sizes = {"train": len(train), "dev_in": len(dev)}
             record["data"] = {**sizes, "sha256": fitted_folder.digest(prepared.data)}
         fitted_folder.claim(place, record, overwrite=overwrite)
         if self.train is not None:
@@ -176,43 +177,57 @@ class Method:
             progress(1, 1, self.name)
         return place
 
-    def predict(self, frame: pl.DataFrame, *, folder: Folder, cores: int | None = None) -> Ensemble:
-        """What the M members in `folder` predict for the N rows of `frame`: [M, N] or [M, N, C].
+    def predict(
+        self, data: Data, *, folder: Folder, cores: int | None = None, ensemble: str = DEEP,
+        progress: Progress | None = None,
+    ) -> Any:  # fmt: skip
+        """What the M members in `folder` predict for the N records of `data`, as an ensemble.
 
         Variances are at least 1e-12 times that of the training targets. On a GPU the last digits may differ.
 
+        Args:
+            data: the records [N].
+            folder: of the fit.
+            cores: to predict with; all cores if None.
+            ensemble: one of `ensembles`.
+            progress: called by methods that take long, with records done, all records, and a sentence.
+
         Raises:
-            TableError: if `frame` has no rows, or a feature is missing, or of another type than it was trained with.
-            SettingsError: if `folder` holds no fit of this method, or one that is incomplete or damaged.
+            TableError, ArrayError: if there are no records, or inputs are missing, invalid, or of another type.
+            SettingsError: if `folder` holds no fit of this method, or one that is incomplete or damaged, or of data of
+                another form; for an unknown ensemble.
             MissingExtraError: if a library is not installed.
+            ShiftbenchError: if the result will not fit into memory.
         """
         from shiftbench.methods import workers
 
-        fitted = self._fitted(folder, workers.available(cores))
+        if ensemble not in self.ensembles:
+            raise SettingsError(f"ensemble: expected {' or '.join(self.ensembles)}, found {ensemble!r}.")
+        fitted = replace(self._fitted(folder), cores=workers.available(cores), ensemble=ensemble, progress=progress)
         require_libraries(self.name, self.libraries, self.extra)
-        if not frame.height:
+        if not len(data):
             raise TableError("expected at least one record to predict, found none.")
-        return self.answer(frame, fitted)
+        return self.answer(data, fitted)
 
-    def about(self, frame: pl.DataFrame, *, folder: Folder) -> str:
-        """A sentence on what was learnt, and on anything that was done to the rows of `frame`."""
-        return self.describe(frame, self._fitted(folder))
+    def about(self, data: Data, *, folder: Folder) -> str:
+        """A sentence on what was learnt, and on anything that was done to the records of `data`."""
+        return self.describe(data, self._fitted(folder))
 
-    def answered(self, frame: pl.DataFrame, *, folder: Folder) -> Flags | None:
-        """Which rows of `frame` [N] it has an answer for; None where it has one for all.
+    def answered(self, data: Data, *, folder: Folder) -> Flags | None:
+        """Which records of `data` [N] it has an answer for; None where it has one for all.
 
         `predict` fills the gaps so that every array is whole; these values count for nothing.
         """
-        return None if self.has_answer is None else self.has_answer(frame, self._fitted(folder))
+        return None if self.has_answer is None else self.has_answer(data, self._fitted(folder))
 
     def caution(self, *, folder: Folder) -> str:
         """A sentence if training ended in a way that makes scores doubtful, or ""."""
         return "" if self.doubt is None else self.doubt(self._fitted(folder))
 
-    def _fitted(self, folder: Folder, cores: int = 1) -> Fitted:
+    def _fitted(self, folder: Folder) -> Fitted:
         from shiftbench.methods import fitted_folder
 
-        return Fitted(Path(folder), fitted_folder.read(folder, self.name), cores)
+        return Fitted(Path(folder), fitted_folder.read(folder, self.name))
 
 
 def require_libraries(method: str, libraries: Sequence[str], extra: str) -> None:

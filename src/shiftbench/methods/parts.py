@@ -10,69 +10,92 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from shiftbench import ensembles, methods
-from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench import methods
+from shiftbench.ensembles import concatenated
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import executor, files
-from shiftbench.io.executor import Job
-from shiftbench.methods import fitted_folder
+from shiftbench.io.executor import Job, memory
+from shiftbench.methods import ensemble_files, fitted_folder
+from shiftbench.methods.contract import DEEP
 
 if TYPE_CHECKING:
-    import polars as pl
+    from shiftbench.methods.contract import Data, Method
+    from shiftbench.methods.progress import Progress
 
-    from shiftbench.methods.contract import Method
-
-RECORDS = 1 << 14  # of a part, about; with fewer, loading models costs more than predicting
+RECORDS = 1 << 14  # of a part of a table; with fewer, loading models costs more than predicting
+# Of a part of a data set of trajectories, whose records take far longer. A whole number of the blocks that networks
+# predict: in other blocks sums would be in another order.
+REQUESTS = 1 << 11
 MOST_PARTS = 1000  # an array of Slurm has no more tasks
 GIVEN, FOUND = ".{}.recorded.part", ".{}.answered.part"
-PLAIN = "plain"
 
 
-def predictions(
-    method: Method, frame: pl.DataFrame, *, folder: Path, cores: int, place: Path, most: int | None = None
-) -> Iterator[Gaussian | Categorical]:
-    """What the method fitted into `folder` predicts for the records of a table, part by part in their order.
+def predicted(
+    method: Method, data: Data, *, folder: Path, cores: int, place: Path, most: int | None = None, ensemble: str = DEEP,
+    kept: Callable[[Any], Any] | None = None, progress: Progress | None = None,
+) -> Any:  # fmt: skip
+    """What the method fitted into `folder` predicts for all records of `data`, as one ensemble.
 
     Args:
         method: of the fit.
-        frame: the records [N].
+        data: the records [N].
         folder: of the fit.
         cores: to predict with here.
         place: a folder to write to, which workers of the executor in use see.
         most: records to predict here at a time; all if None.
+        ensemble: one of the method's.
+        kept: what is to be kept of each part's ensemble; all of it if None.
+        progress: called as by `Method.predict`, or by the executor in use with parts.
 
     Raises:
-        TableError, SettingsError, MissingExtraError: as `Method.predict`.
-        ShiftbenchError: if a worker dies; called again, it goes on with the parts that are missing.
+        TableError, ArrayError, SettingsError, MissingExtraError: as `Method.predict`; SettingsError also if files of
+            the fit cannot be used.
+        ShiftbenchError: if the result will not fit into memory; if a worker dies: called again, it goes on with the
+            parts that are missing.
     """
-    where = executor.current()
-    if not where.spreads or method.role == "baseline":
-        yield from (method.predict(part, folder=folder, cores=cores) for part in _cut(frame, most or frame.height))
-        return
-    method.predict(frame[:1], folder=folder, cores=cores)  # refuses what no worker could do
-    digests = [_given(part, folder, place) for part in _cut(frame, max(RECORDS, -(-frame.height // MOST_PARTS)))]
+    where, records = executor.current(), len(data)
+    ask = partial(method.predict, folder=folder, cores=cores, ensemble=ensemble)
+    keep = kept or (lambda part: part)
+    with fitted_folder.using(folder):
+        if not where.spreads or method.role == "baseline":
+            found = (keep(ask(part, progress=progress)) for part in _cut(data, most or records))
+            return concatenated(found, records=records)
+        first = keep(ask(_rows(data, 0, 1)))  # refuses what no worker could do
+        each = sum(array.nbytes for array in vars(first).values() if isinstance(array, np.ndarray))
+        memory.require_records(records, each)
+    usual = RECORDS if isinstance(data, pl.DataFrame) else REQUESTS
+    size = usual * max(1, -(-records // (usual * MOST_PARTS)))
+    digests = [_given(part, folder, place, ensemble) for part in _cut(data, size)]
     told = json.dumps({"folder": str(folder.absolute()), "place": str(place.absolute()), "parts": digests})
     shared = tuple(str(each.absolute()) for each in (place, folder.parent))  # some methods are made of those beside
-    executor.run(Job(f"{__name__}:predict_part", told, len(digests), shared), where)
-    for digest in digests:
-        yield _read(place / FOUND.format(digest))
+    jobs = Job(f"{__name__}:predict_part", told, len(digests), shared)
+
+    def tell(done: int, items: int) -> None:
+        if progress:
+            progress(done, items, f"{done:,} of {items:,} parts")
+
+    executor.run(jobs, where, progress=tell)
+    answers = (keep(ensemble_files.read(place / FOUND.format(digest))) for digest in digests)
+    whole = concatenated(answers, records=records)
     for digest in digests:
         for name in (GIVEN, FOUND):
             (place / name.format(digest)).unlink(missing_ok=True)
+    return whole
 
 
 def predict_part(argument: str, number: int) -> None:
     """Predict one of the parts that a job lists, unless that was done.
 
     Raises:
-        ShiftbenchError: if its file is not as it was written: only what `predictions` wrote is unpickled.
+        ShiftbenchError: if its file is not as it was written: only what `predicted` wrote is unpickled.
     """
     told = json.loads(argument)
     folder, place, digest = Path(told["folder"]), Path(told["place"]), told["parts"][number]
@@ -81,44 +104,31 @@ def predict_part(argument: str, number: int) -> None:
     written = files.read_bytes(place / GIVEN.format(digest))
     if hashlib.sha256(written).hexdigest() != digest:
         raise ShiftbenchError(f"{place}: expected the records as they were written, found others. Run again.")
-    _, part = pickle.loads(written)
+    _, part, ensemble = pickle.loads(written)
     try:
         with fitted_folder.using(folder):
-            found = methods.fitted(folder).predict(part, folder=folder, cores=1)
+            found = methods.fitted(folder).predict(part, folder=folder, cores=1, ensemble=ensemble)
     except TableError as error:
         where = f"part {number + 1:,} of {len(told['parts']):,}"
         raise TableError(*(f"{where}: {problem}" for problem in error.problems)) from None
-    _write(found, place / FOUND.format(digest))
+    ensemble_files.write(found, place / FOUND.format(digest))
 
 
-def _cut(frame: pl.DataFrame, most: int) -> Iterator[pl.DataFrame]:
-    """Parts of at most so many records, of nearly the same size."""
-    count = max(1, -(-frame.height // max(1, most)))
-    for start, stop in pairwise(frame.height * number // count for number in range(count + 1)):
-        yield frame[start:stop]
+def _cut(data: Data, size: int) -> Iterator[Data]:
+    """Parts of so many records; of those that are left, the last."""
+    size = max(1, size)
+    return (_rows(data, start, start + size) for start in range(0, max(1, len(data)), size))
 
 
-def _given(part: pl.DataFrame, folder: Path, place: Path) -> str:
-    """Write the records of a part, and what tells the fit from others; the hash of both."""
-    written = pickle.dumps((fitted_folder.identity(folder), part))
+def _rows(data: Data, start: int, stop: int) -> Data:
+    if isinstance(data, pl.DataFrame):
+        return data[start:stop]
+    return data.select(np.arange(start, min(stop, len(data))))
+
+
+def _given(part: Data, folder: Path, place: Path, ensemble: str) -> str:
+    """Write the records of a part, and what tells the fit and its ensembles from others; the hash of all."""
+    written = pickle.dumps((fitted_folder.identity(folder), part, ensemble))
     digest = hashlib.sha256(written).hexdigest()
     (place / GIVEN.format(digest)).write_bytes(written)
     return digest
-
-
-def _write(ensemble: Gaussian | Categorical, path: Path) -> None:
-    values = vars(ensemble)
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    plain = {name: value for name, value in values.items() if name not in arrays}
-    arrays[PLAIN] = np.array(json.dumps([type(ensemble).__name__, plain]))
-    with files.replacing(path) as temporary, temporary.open("wb") as opened:
-        np.savez(opened, allow_pickle=False, **arrays)
-
-
-def _read(path: Path) -> Gaussian | Categorical:
-    with np.load(path, allow_pickle=False) as opened:
-        arrays = dict(opened)
-    name, plain = json.loads(str(arrays.pop(PLAIN)))
-    kind: Any = getattr(ensembles, name)
-    found: Gaussian | Categorical = kind(**arrays, **plain)
-    return found

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from shiftbench.errors import SettingsError
 
-TASKS = ("regression", "classification")
+TASKS = ("regression", "classification")  # of tables
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class MethodSettings:
     become tuples. `tasks` are those that the method is for.
 
     Attributes:
-        task: "regression" or "classification".
+        task: one of `tasks`.
         classes: the classes, as text, in the order of the probabilities. If None, those of the train partition in
             sorted order, and a class that train lacks is an error. A class that is named here and missing in
             train gets probability 0.
@@ -46,13 +46,11 @@ class MethodSettings:
     def problems(self) -> list[str]:
         """Everything that is wrong with these values."""
         found = []
-        if self.task not in TASKS:
-            found.append(f"task: expected {' or '.join(TASKS)}, found {self.task!r}.")
-        elif self.task not in self.tasks:
+        if self.task not in self.tasks:
             found.append(f"task: expected {' or '.join(self.tasks)}, found {self.task!r}. Choose another method.")
         if self.classes is not None:
-            if self.task == "regression":
-                found.append(f"classes: expected none for a regression, found {self.classes!r}. Leave them out.")
+            if self.task != "classification":
+                found.append(f"classes: expected none for {self.task}, found {self.classes!r}. Leave them out.")
             named = isinstance(self.classes, tuple) and all(isinstance(name, str) for name in self.classes)
             if not named or len(set(self.classes)) < max(2, len(self.classes)):
                 found.append(f"classes: expected two or more different names as text, found {self.classes!r}.")

@@ -16,11 +16,12 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.scored_table import cluster_codes, meet
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.check import Flags
-from shiftbench.ensembles import Categorical, Gaussian, concatenated
+from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.io import tables
 from shiftbench.methods.contract import Method
-from shiftbench.methods.parts import predictions
+from shiftbench.methods.parts import predicted
+from shiftbench.methods.progress import Progress
 from shiftbench.partition import Partition, features
 from shiftbench.partition.features import Features
 from shiftbench.partition.settings import SPLITS
@@ -92,16 +93,18 @@ class TableRecords(EvaluationSet[TableSystem]):
         found = {split: names for split, names in SPLITS.items() if there.intersection(names)}
         object.__setattr__(self, "splits", {self.name: (self.name,)} if self.name else found)
 
-    def predicted(self, module: Method, place: Path, *, cores: int) -> Gaussian | Categorical:
+    def predicted(
+        self, module: Method, place: Path, *, cores: int, progress: Progress | None = None
+    ) -> Gaussian | Categorical:
         """The predictions of the method fitted into `place` for all records.
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
         """
-        most = BLOCK if self.name else None
-        found = predictions(module, self.frame, folder=place, cores=cores, place=place, most=most)
-        if self.name and self.frame.height > MOST_DRAWN:
-            found = (part.merged() if isinstance(part, Gaussian) else part for part in found)
-        return concatenated(list(found))
+        found: Gaussian | Categorical = predicted(
+            module, self.frame, folder=place, cores=cores, place=place, most=BLOCK if self.name else None,
+            kept=_merged if self.name and self.frame.height > MOST_DRAWN else None, progress=progress,
+        )  # fmt: skip
+        return found
 
     def score(
         self, systems: Sequence[TableSystem], split: str, tasks: Sequence[str]
@@ -145,6 +148,10 @@ class TableRecords(EvaluationSet[TableSystem]):
 
     def _within(self, split: str) -> pl.Series:
         return self.partition.is_in(list(self.splits[split]))
+
+
+def _merged(part: Gaussian | Categorical) -> Gaussian | Categorical:
+    return part.merged() if isinstance(part, Gaussian) else part
 
 
 def test_sets(

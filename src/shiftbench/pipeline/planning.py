@@ -10,6 +10,8 @@ from shiftbench import methods
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.methods import presets
+from shiftbench.methods.contract import Method
+from shiftbench.methods.settings import TASKS
 from shiftbench.pipeline.settings import DEFAULT_METHOD, Settings, title
 from shiftbench.pipeline.study import Planned
 
@@ -39,7 +41,7 @@ def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
         entries = presets.preset(settings.preset, task=settings.task or "regression")
     if settings.members is None:
         return entries
-    known = [methods.method(str(entry.get("name", DEFAULT_METHOD))) for entry in entries]
+    known = [_method(entry, settings) for entry in entries]
     # Without an ensemble of single models, `members` means whatever each method calls members.
     counted = any(method.role == "ensemble" for method in known)
     return tuple(
@@ -48,8 +50,13 @@ def chosen_methods(settings: Settings) -> tuple[Mapping[str, Any], ...]:
     )
 
 
+def _method(entry: Mapping[str, Any], settings: Settings) -> Method:
+    """The method of an entry, which must be for the task, or for one of those of tables if it is not known yet."""
+    return methods.method(str(entry.get("name", DEFAULT_METHOD)), *([settings.task] if settings.task else TASKS))
+
+
 def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]) -> Planned:
-    name, method = title(entry), methods.method(str(entry.get("name", DEFAULT_METHOD)))
+    name, method = title(entry), _method(entry, settings)
     own = {key: value for key, value in entry.items() if key not in ("name", "title")}
     known = {place.name for place in fields(method.Settings)}
     if "seed" in known:

@@ -14,13 +14,13 @@ from typing import Any
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.io.output import final
+from shiftbench.methods.settings import TASKS
 from shiftbench.partition import Rules
 from shiftbench.partition.settings import value_problems
 from shiftbench.scores import intervals
 from shiftbench.scores.retention import checked_rule
 
 HEADER = "# Settings of a shiftbench run; `shiftbench run --config THIS --out FOLDER` repeats it.\n"
-TASKS = ("regression", "classification")
 KINDS = {int: "a whole number", float: "a number such as 0.95", str: "text"}
 PLAIN = {
     "table": str,

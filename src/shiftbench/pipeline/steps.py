@@ -13,19 +13,19 @@ import polars as pl
 from shiftbench import methods
 from shiftbench.assessment import fingerprints
 from shiftbench.assessment.predictions import Predictions
-from shiftbench.ensembles import Gaussian, concatenated
+from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import single_file
-from shiftbench.methods import fitted_folder
-from shiftbench.methods.parts import predictions
+from shiftbench.methods.parts import predicted
+from shiftbench.methods.settings import TASKS
 from shiftbench.partition import read_manifest
 from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
 from shiftbench.pipeline.settings import Settings
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
-from shiftbench.progress import Progress, silent
+from shiftbench.progress import Progress, of_stage, silent
 
 PREDICT = "predict"  # the command, as recorded in the marks of its files
 
@@ -76,7 +76,7 @@ def fit_parts(
     own = own_settings(planned, settings, _kept_whole(train, folder, settings.clusters))
     methods.method(planned.method).fit(
         train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
-        progress=lambda done, total, _message: say(f"fit {planned.name}", done, total),
+        progress=of_stage(say, f"fit {planned.name}"),
     )  # fmt: skip
 
 
@@ -112,16 +112,16 @@ def predict_table(
     """
     with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
         place = files.staging_of(path.parent)
-        predicted = _predicted(model, table, place, id_column=id_column, cores=cores, progress=progress)
-        predicted.save(path)
-    return predicted
+        found = _predictions(model, table, place, id_column=id_column, cores=cores, progress=progress)
+        found.save(path)
+    return found
 
 
-def _predicted(
+def _predictions(
     model: Path, table: Path, place: Path, *, id_column: str | None, cores: int, progress: Progress | None
 ) -> Predictions:
     say = progress or silent
-    method = methods.fitted(model)
+    method = methods.fitted(model, *TASKS)
     frame = tables.read_table(table)
     if why := tables.unusable_id(frame, id_column):
         warnings.warn(ShiftbenchWarning(f"{why} Name a column of unique ids with --id"), stacklevel=3)
@@ -134,9 +134,12 @@ def _predicted(
             raise TableError(f"{told}, so there is nothing to predict. Name another table.")
         warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=3)
         frame, ids = frame.filter(known), ids.filter(known)
-    say(f"predict {method.name}", 0, 1)
-    with fitted_folder.using(model):
-        ensemble = concatenated([*predictions(method, frame, folder=model, cores=cores, place=place)])
+    stage = f"predict {method.name}"
+    say(stage, 0, 1)
+    ensemble = predicted(
+        method, frame, folder=model, cores=cores, place=place,
+        progress=of_stage(say, stage),
+    )  # fmt: skip
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
     return Predictions(

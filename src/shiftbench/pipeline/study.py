@@ -14,11 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from shiftbench import methods
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
-from shiftbench.progress import Progress, silent
+from shiftbench.methods.contract import Data
+from shiftbench.methods.settings import MethodSettings
+from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scores.score import Role
@@ -54,6 +57,23 @@ class Fitted:
     folder: Path
     about: str = ""
     caution: str = ""
+
+
+def fitted(
+    planned: Planned, settings: MethodSettings, train: Data, dev: Data, folder: Path, *, evaluated: Data, cores: int,
+    progress: Progress, **columns: Any,
+) -> Fitted:  # fmt: skip
+    """Fit a registered method to train, with dev_in for early stopping, or find it fitted in `folder`.
+
+    evaluated: records that the sentence for the report is about. columns: features and target of tables.
+    """
+    method = methods.method(planned.method)
+    method.fit(
+        train, dev, settings=settings, folder=folder, cores=cores, **columns,
+        progress=of_stage(progress, f"fit {planned.name}"),
+    )  # fmt: skip
+    about = method.about(evaluated, folder=folder)
+    return Fitted(planned, settings.to_dict(), folder, about, methods.caution(folder))
 
 
 class System(Protocol):

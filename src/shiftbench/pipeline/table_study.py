@@ -13,7 +13,6 @@ from shiftbench.assessment.assess import Options, squared
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.io import tables
-from shiftbench.methods import fitted_folder
 from shiftbench.partition import PARTITIONS, Partition
 from shiftbench.partition.features import Features
 from shiftbench.pipeline import existing_partition, study
@@ -25,7 +24,7 @@ from shiftbench.pipeline.planning import own_settings, plan, written_out
 from shiftbench.pipeline.settings import Settings
 from shiftbench.pipeline.study import Fitted, Planned, Selection, Study
 from shiftbench.pipeline.table_data import Data, Opened, prepare
-from shiftbench.progress import Progress, silent
+from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
 
 RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
@@ -116,21 +115,13 @@ class TableStudy(Study[TableSystem, TableRecords]):
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a method to train, with early stopping on dev_in."""
-        module, parts = methods.method(planned.method), self.divided.parts
+        parts, target = self.divided.parts, self.settings.target
         train = parts.frame("train")
         own = own_settings(planned, self.settings, kept_whole(train, parts.frame("eval_in"), self.settings.clusters))
-        module.fit(
-            train,
-            parts.frame("dev_in"),
-            features=self.features,
-            target=self.settings.target,
-            settings=own,
-            folder=folder,
-            cores=cores,
-            progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
-        )
-        about = module.about(self.evaluation_sets[0].frame, folder=folder)
-        return Fitted(planned, own.to_dict(), folder, about, methods.caution(folder))
+        return study.fitted(
+            planned, own, train, parts.frame("dev_in"), folder, evaluated=self.evaluation_sets[0].frame, cores=cores,
+            progress=progress, features=self.features, target=target,
+        )  # fmt: skip
 
     def systems(
         self, fitted: Sequence[Fitted], records: TableRecords, _selection: Selection, *, folder: Path, cores: int,
@@ -139,14 +130,14 @@ class TableStudy(Study[TableSystem, TableRecords]):
         """One system per method; a method composed of others uses their predictions."""
         known: dict[str, Any] = {}
         for each in fitted:
-            progress(f"predict {each.planned.name}", 0, 1)
+            stage = f"predict {each.planned.name}"
+            progress(stage, 0, 1)
             module = methods.method(each.planned.method)
             if combined := module.combine:
                 own = own_settings(each.planned, self.settings)
                 ensemble = combined([known[name] for name in own.of], own)
             else:
-                with fitted_folder.using(each.folder):
-                    ensemble = records.predicted(module, each.folder, cores=cores)
+                ensemble = records.predicted(module, each.folder, cores=cores, progress=of_stage(progress, stage))
             known[each.planned.place] = ensemble
             yield TableSystem(each, ensemble, methods.answered(records.frame, folder=each.folder))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import signal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +34,24 @@ class MadeUp:
         return {name: values[rows] for name, values in self.features.items()}
 
     def select(self, rows: Any) -> Self:
-        return type(self)(self.targets[rows], self.pictures[rows], self.vectors(rows))
+        features = {name: values[rows] for name, values in self.features.items()}
+        return replace(self, targets=self.targets[rows], pictures=self.pictures[rows], features=features)
+
+
+@dataclass(frozen=True, eq=False)
+class Dying(MadeUp):
+    """Requests whose third sixteen, once, kill the process that reads them, unless it is the one that made them."""
+
+    marks: Path | None = None
+    maker: int = field(default_factory=os.getpid)
+
+    def vectors(self, rows: Any) -> dict[str, npt.NDArray[Any]]:
+        if self.marks and os.getpid() != self.maker:
+            if len(self) < 16 and not (self.marks / "killed").exists():
+                (self.marks / "killed").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            (self.marks / f"read-{self.targets[0, 0, 0]:.6f}").touch()
+        return super().vectors(rows)
 
 
 def made_up(count: int, *, seed: int) -> MadeUp:

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from shiftbench.ensembles import Mixture
-from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError
+from shiftbench.errors import ArrayError, SettingsError, ShiftbenchError, TableError
 from shiftbench.io.executor import memory
-from shiftbench.methods import checkpoint
-from shiftbench.methods.trajectories import answers, fitting, member
+from shiftbench.methods import checkpoint, fitted_folder, method
+from shiftbench.methods.trajectories import answers, member
 from shiftbench.methods.trajectories.settings import CloningSettings, PlannerSettings, VectorSettings
 from tests.methods.trajectories.made_up import made_up
 
@@ -48,14 +48,14 @@ def fitted(tmp_path_factory):
     folders = {}
     for name in NAMES:
         folders[name] = tmp_path_factory.mktemp(name) / "fit"
-        fitting.fit(name, TRAIN, DEV, settings=SETTINGS[name], folder=folders[name], cores=1)
+        method(name).fit(TRAIN, DEV, settings=SETTINGS[name], folder=folders[name], cores=1)
     return folders
 
 
 @pytest.fixture(scope="module")
 def deep(fitted):
     """What each method predicts for TEST, by name."""
-    return {name: fitting.predict(name, TEST, folder=fitted[name], cores=1) for name in NAMES}
+    return {name: method(name).predict(TEST, folder=fitted[name], cores=1) for name in NAMES}
 
 
 def weights(folder, number=0):
@@ -65,7 +65,7 @@ def weights(folder, number=0):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_where_vehicles_go(name, fitted):
-    found = fitting.predict(name, DEV, folder=fitted[name], cores=1)
+    found = method(name).predict(DEV, folder=fitted[name], cores=1)
     trajectories = found.merged().trajectories[0] if isinstance(found, Mixture) else found.plans
     errors = np.linalg.norm(trajectories - DEV.targets[:, None], axis=-1).mean(axis=-1).min(axis=1)
     nobody = np.linalg.norm(TRAIN.targets.mean(axis=0) - DEV.targets, axis=-1).mean(axis=-1)
@@ -74,8 +74,7 @@ def test_it_learns_where_vehicles_go(name, fitted):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_members_differ_and_seeds_give_other_members(name, fitted, tmp_path):
-    other = fitting.fit(
-        name,
+    other = method(name).fit(
         TRAIN,
         DEV,
         settings=short(name, seed=1, epochs=1, members=1, batch=80),
@@ -91,7 +90,7 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
     settings = short(name, epochs=3, members=1, batch=80)
     if name == "cloning":
         settings = replace(settings, generation="sampling")  # random numbers in every step
-    whole = fitting.fit(name, TRAIN, DEV, settings=settings, folder=tmp_path / "whole", cores=1)
+    whole = method(name).fit(TRAIN, DEV, settings=settings, folder=tmp_path / "whole", cores=1)
     monkeypatch.setattr(checkpoint.Checkpoint, "due", True)
     looks = itertools.count(1)
 
@@ -101,11 +100,11 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
 
     folder = tmp_path / "cut"
     with pytest.raises(OSError, match="the power is gone"):
-        fitting.fit(name, TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=broken)
+        method(name).fit(TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=broken)
     assert list(folder.glob("*.ckpt"))
     steps = []
-    fitting.fit(
-        name, TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=lambda done, *_: steps.append(done)
+    method(name).fit(
+        TRAIN, DEV, settings=settings, folder=folder, cores=1, progress=lambda done, *_: steps.append(done)
     )
     np.testing.assert_array_equal(weights(folder), weights(whole))
     assert steps[0] > 1, "only what is missing is done again"
@@ -115,7 +114,7 @@ def test_a_training_that_was_cut_off_ends_with_the_same_weights(name, tmp_path, 
 def test_processes_train_the_same_members(tmp_path):
     settings = short("vector", epochs=1)
     folders = [
-        fitting.fit("vector", TRAIN, DEV, settings=settings, folder=tmp_path / str(cores), cores=cores)
+        method("vector").fit(TRAIN, DEV, settings=settings, folder=tmp_path / str(cores), cores=cores)
         for cores in (1, 2)
     ]
     for number in range(2):
@@ -127,10 +126,10 @@ def test_processes_train_the_same_members(tmp_path):
 def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep):
     found = deep[name]
     if ensemble != "deep":
-        found = fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1)
+        found = method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
     order = np.random.default_rng(5).permutation(len(TEST))
-    mixed = fitting.predict(name, TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
-    alone = fitting.predict(name, TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
+    mixed = method(name).predict(TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
+    alone = method(name).predict(TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
     for key in ("trajectories", "weights" if name == "vector" else "scores"):
         np.testing.assert_allclose(getattr(mixed, key), getattr(found, key)[:, order], rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(getattr(alone, key)[:, 0], getattr(found, key)[:, order[0]], rtol=1e-4, atol=1e-3)
@@ -138,7 +137,7 @@ def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep)
 
 def contexts(folder, row):
     """The members of a fit with what their decoders start from for a request of TEST; what its noise follows from."""
-    record = answers.fitted_folder.read(folder)
+    record = fitted_folder.read(folder)
     maps = member.reader(record)(TEST, np.array([row]))["maps"]
     nets = [member.load(folder, record, k) for k in range(2)]
     with torch.inference_mode():
@@ -174,8 +173,8 @@ def masked(net, *seed):
 @pytest.mark.parametrize("ensemble", MASKED)
 @pytest.mark.parametrize("name", PLANNERS)
 def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_set(name, ensemble, fitted):
-    found, row = fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1), 17
-    record = answers.fitted_folder.read(fitted[name])
+    found, row = method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1), 17
+    record = fitted_folder.read(fitted[name])
     maps = member.reader(record)(TEST, np.array([row]))["maps"]
     for k, number in enumerate(MASKED[ensemble]):
         net = member.load(fitted[name], record, number).eval()
@@ -193,8 +192,8 @@ def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_se
 
 @pytest.mark.parametrize("ensemble", MASKED)
 def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble, fitted):
-    found = fitting.predict("vector", TEST, folder=fitted["vector"], ensemble=ensemble, cores=1)
-    record = answers.fitted_folder.read(fitted["vector"])
+    found = method("vector").predict(TEST, folder=fitted["vector"], ensemble=ensemble, cores=1)
+    record = fitted_folder.read(fitted["vector"])
     inputs = {key: torch.from_numpy(values) for key, values in member.reader(record)(TEST, np.array([17])).items()}
     for k, number in enumerate(MASKED[ensemble]):
         with torch.inference_mode():
@@ -205,7 +204,7 @@ def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble,
 
 @pytest.mark.parametrize("name", PLANNERS)
 def test_with_one_member_both_kinds_of_dropout_are_the_same(name, fitted):
-    one, other = (fitting.predict(name, TEST, folder=fitted[name], ensemble=kind, cores=1) for kind in MASKED)
+    one, other = (method(name).predict(TEST, folder=fitted[name], ensemble=kind, cores=1) for kind in MASKED)
     np.testing.assert_array_equal(one.trajectories[0], other.trajectories[0])
     np.testing.assert_array_equal(one.scores[0, :, :3], other.scores[0, :, :3])
 
@@ -213,15 +212,15 @@ def test_with_one_member_both_kinds_of_dropout_are_the_same(name, fitted):
 def test_masks_of_one_network_need_no_other(fitted, tmp_path):
     folder = shutil.copytree(fitted["cloning"], tmp_path / "fit")
     (folder / "member_01.pt").unlink()
-    assert fitting.predict("cloning", TEST, folder=folder, ensemble="mc_dropout", cores=1).members == 2
+    assert method("cloning").predict(TEST, folder=folder, ensemble="mc_dropout", cores=1).members == 2
     with pytest.raises(SettingsError, match=r"member_01\.pt"):
-        fitting.predict("cloning", TEST, folder=folder, ensemble="dropout", cores=1)
+        method("cloning").predict(TEST, folder=folder, ensemble="dropout", cores=1)
 
 
 @pytest.mark.parametrize("ensemble", MASKED)
 @pytest.mark.parametrize("name", KINDS)
 def test_masked_members_differ_and_are_drawn_from_the_seed(name, ensemble, fitted, deep):
-    found = [fitting.predict(name, TEST, folder=fitted[name], ensemble=ensemble, cores=1) for _ in range(2)]
+    found = [method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1) for _ in range(2)]
     np.testing.assert_array_equal(found[0].trajectories, found[1].trajectories)
     assert found[0].members == deep[name].members == 2
     key = "weights" if name == "vector" else "scores"
@@ -233,8 +232,7 @@ def test_masked_members_differ_and_are_drawn_from_the_seed(name, ensemble, fitte
 def test_sampling_learns_too(tmp_path):
     settings = replace(SETTINGS["cloning"], generation="sampling", members=1, epochs=3)
     looks = []
-    fitting.fit(
-        "cloning",
+    method("cloning").fit(
         TRAIN,
         DEV,
         settings=settings,
@@ -253,8 +251,7 @@ def test_inputs_that_are_not_finite_are_named_with_their_request(tmp_path):
     pictures = TRAIN.pictures.copy()
     pictures[7, 1, 3, 3] = np.nan
     with pytest.raises(ArrayError, match=r"maps: expected finite numbers, found NaN or infinity in request 7\."):
-        fitting.fit(
-            "imitative",
+        method("imitative").fit(
             replace(TRAIN, pictures=pictures),
             DEV,
             settings=short("imitative"),
@@ -267,13 +264,13 @@ def test_targets_that_are_not_known_are_counted(tmp_path):
     targets = TRAIN.targets.copy()
     targets[[3, 9], 2] = np.nan
     with pytest.raises(ArrayError, match=r"train: expected targets .* in 2 of 120 requests, first in request 3"):
-        fitting.fit("vector", replace(TRAIN, targets=targets), DEV, settings=short("vector"), folder=tmp_path / "a")
+        method("vector").fit(replace(TRAIN, targets=targets), DEV, settings=short("vector"), folder=tmp_path / "a")
 
 
 def test_too_few_requests_of_both_parts_are_told_at_once(tmp_path):
     none = np.arange(0)
     with pytest.raises(ArrayError, match=r"(?s)train: expected at least 2 .* found 0.*dev_in: expected at least 1"):
-        fitting.fit("vector", TRAIN.select(none), DEV.select(none), settings=short("vector"), folder=tmp_path / "a")
+        method("vector").fit(TRAIN.select(none), DEV.select(none), settings=short("vector"), folder=tmp_path / "a")
 
 
 def test_a_loss_that_is_not_finite_names_the_request():
@@ -285,24 +282,24 @@ def test_a_loss_that_is_not_finite_names_the_request():
 def test_other_inputs_than_those_of_the_training_are_refused(fitted):
     larger = replace(TEST, pictures=np.zeros((21, 4, 32, 32), np.float32))
     with pytest.raises(SettingsError, match=r"maps: \[4, 16, 16\] here, \[3, 16, 16\] there"):
-        fitting.predict("imitative", larger, folder=fitted["imitative"])
+        method("imitative").predict(larger, folder=fitted["imitative"])
 
 
 def test_no_request_and_unknown_ensembles_are_refused(fitted):
-    with pytest.raises(ArrayError, match="expected at least one request to predict, found none"):
-        fitting.predict("vector", TEST.select(np.arange(0)), folder=fitted["vector"])
-    with pytest.raises(SettingsError, match="ensemble: expected deep, dropout or mc_dropout, found 'deap'"):
-        fitting.predict("vector", TEST, folder=fitted["vector"], ensemble="deap")
+    with pytest.raises(TableError, match="expected at least one record to predict, found none"):
+        method("vector").predict(TEST.select(np.arange(0)), folder=fitted["vector"])
+    with pytest.raises(SettingsError, match="ensemble: expected deep or dropout or mc_dropout, found 'deap'"):
+        method("vector").predict(TEST, folder=fitted["vector"], ensemble="deap")
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_answers_that_do_not_fit_into_memory_are_refused_before_they_are_computed(name, fitted, monkeypatch):
     shapes = {"cloning": ((2, 3, 25, 2), (2, 6)), "vector": ((2, 3, 25, 2), (2, 3))}[name]
-    there = answers.RESERVE + 20 * answers.needed(*shapes)
+    there = memory.RESERVE + 20 * answers.needed(*shapes)
     monkeypatch.setattr(memory, "available", lambda: there)
-    with pytest.raises(ShiftbenchError, match=r"21 requests of .* bytes: expected .* Predict fewer .* at most 20 fit"):
-        fitting.predict(name, TEST, folder=fitted[name])
-    assert fitting.predict(name, TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
+    with pytest.raises(ShiftbenchError, match=r"21 records of .* bytes: expected .* Predict fewer .*at most 20 fit"):
+        method(name).predict(TEST, folder=fitted[name])
+    assert method(name).predict(TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
 
 
 def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypatch):
@@ -321,8 +318,7 @@ def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypa
 
     threads = torch.get_num_threads()
     with pytest.raises(KeyboardInterrupt):
-        fitting.predict(
-            "vector",
+        method("vector").predict(
             Counted(TEST.targets, TEST.pictures, TEST.features),
             folder=fitted["vector"],
             cores=1,
@@ -336,23 +332,23 @@ def test_predictions_that_are_interrupted_leave_nothing_at_work(fitted, monkeypa
 
 @pytest.mark.parametrize("ensemble", MASKED)
 def test_dropout_of_a_network_without_any_is_refused(ensemble, tmp_path):
-    folder = fitting.fit(
-        "vector", TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a"
+    folder = method("vector").fit(
+        TRAIN, DEV, settings=short("vector", dropout=0.0, epochs=1, members=1), folder=tmp_path / "a"
     )
     with pytest.raises(SettingsError, match="expected networks trained with dropout, found a rate of 0"):
-        fitting.predict("vector", TEST, folder=folder, ensemble=ensemble)
+        method("vector").predict(TEST, folder=folder, ensemble=ensemble)
 
 
 def test_another_fit_in_the_folder_is_refused(fitted):
     with pytest.raises(SettingsError, match=r"found another fit \(settings.epochs: 6 there, 2 here\)"):
-        fitting.fit("vector", TRAIN, DEV, settings=short("vector"), folder=fitted["vector"])
+        method("vector").fit(TRAIN, DEV, settings=short("vector"), folder=fitted["vector"])
 
 
 def test_a_damaged_member_is_named(tmp_path):
-    folder = fitting.fit("vector", TRAIN, DEV, settings=short("vector", epochs=1), folder=tmp_path / "a", cores=1)
+    folder = method("vector").fit(TRAIN, DEV, settings=short("vector", epochs=1), folder=tmp_path / "a", cores=1)
     (folder / "member_01.pt").write_bytes(b"nothing")
     with pytest.raises(SettingsError, match=r"member_01\.pt: expected the weights as they were written"):
-        fitting.predict("vector", TEST, folder=folder)
+        method("vector").predict(TEST, folder=folder)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, ShiftbenchError
 
+RESERVE = 500 * 2**20  # bytes for models, what is being computed, and libraries
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -28,6 +29,23 @@ def require(size: int, *, what: str) -> None:
             f"{what}: expected about {-(-size // 2**30):,} GiB of memory for them, found {free // 2**30:,} GiB free. "
             "Ask for fewer."
         )
+
+
+def require_records(records: int, each: int) -> None:
+    """Check that predictions of so many bytes for each record fit into memory; passes if that is unknown.
+
+    Raises:
+        ShiftbenchError: if they do not, naming how many records do.
+    """
+    there = available()
+    if there is None or records * each + RESERVE <= there:
+        return
+    most = max(0, there - RESERVE) // each
+    raise ShiftbenchError(
+        f"{records:,} records of {each:,} bytes: expected to need about {(records * each + RESERVE) / 2**30:.1f} GiB "
+        f"of memory, found {there / 2**30:.1f} GiB available. Predict fewer at a time (at most {most:,} fit), or with "
+        "fewer members, draws, plans or modes."
+    )
 
 
 def _meminfo() -> int | None:

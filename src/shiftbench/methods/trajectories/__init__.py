@@ -1,7 +1,7 @@
 """Methods that predict where a vehicle will drive: networks that learn from recorded requests and predict trajectories.
 
 They take a `dataset.TrajectoryDataset`; positions are in metres in the agent's frame at T = 0, x forward; T steps of
-0.2 s. `settings.SETTINGS` names them, `fitting` has `fit` and `predict` for all:
+0.2 s. `fitting` has them as values of `methods.contract.Method`:
 
 - `cloning`, behavioural cloning: MobileNetV2 sees a feature map, and a GRU predicts, step by step, where the vehicle
   goes next (Shifts 1.0, Malinin et al. 2021, appendix E.4).

@@ -7,93 +7,31 @@ seed of the fit, the member, and the request's inputs.
 from __future__ import annotations
 
 import math
-import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from shiftbench.ensembles import Mixture, Trajectories
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.ensembles import Mixture, Trajectories, concatenated
+from shiftbench.errors import SettingsError
 from shiftbench.io.executor import memory
-from shiftbench.methods import fitted_folder, member_files, training, workers
+from shiftbench.methods import member_files, training
+from shiftbench.methods.contract import DEEP, Fitted
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.trajectories import dropout, likelihood, member
 from shiftbench.methods.trajectories.batch_reader import BatchReader
 from shiftbench.methods.trajectories.dataset import Rows, TrajectoryDataset
 from shiftbench.methods.trajectories.planner_net import PlannerNet
 
-if TYPE_CHECKING:
-    from shiftbench.methods.progress import Progress
-
-
-RESERVE = 500 * 2**20  # bytes for networks, the blocks being computed, and libraries
-CHECKED = 1  # byte for each number, while all are checked together
-
-Singles = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
-
-
-class OutputBuffer:
-    """Two arrays of N requests, filled block by block: a second copy might not fit.
-
-    Both lie in memory request by request, and are read with the members first.
-
-    Args:
-        records: N.
-        trajectories: the shape of one request's trajectories, members first, float32.
-        numbers: the shape of its scores or weights, members first, float64.
-
-    Raises:
-        ShiftbenchError: if there is not enough memory, saying how many requests fit.
-    """
-
-    def __init__(self, records: int, trajectories: tuple[int, ...], numbers: tuple[int, ...]) -> None:
-        _require_memory(records, each=needed(trajectories, numbers))
-        self._trajectories: Singles = np.empty((records, *trajectories), np.float32)
-        self._numbers: Doubles = np.empty((records, *numbers), np.float64)
-        self.done = 0
-
-    def put(self, trajectories: Singles, numbers: Doubles) -> None:
-        """Write the next block: trajectories [B, M, …] and numbers [B, M, …]."""
-        rows = slice(self.done, self.done + len(trajectories))
-        self._trajectories[rows], self._numbers[rows] = trajectories, numbers
-        self.done = rows.stop
-
-    @property
-    def members_first(self) -> tuple[Singles, Doubles]:
-        """Trajectories [M, N, …] and numbers [M, N, …], without a copy."""
-        return np.moveaxis(self._trajectories, 1, 0), np.moveaxis(self._numbers, 1, 0)
-
-
-def needed(trajectories: tuple[int, ...], numbers: tuple[int, ...]) -> int:
-    """Bytes that one request takes."""
-    return math.prod(trajectories) * (4 + CHECKED) + math.prod(numbers) * (8 + CHECKED)
-
-
-def _require_memory(records: int, *, each: int) -> None:
-    there = memory.available()
-    if there is None or records * each + RESERVE <= there:
-        return
-    most = max(0, there - RESERVE) // each
-    raise ShiftbenchError(
-        f"{records:,} requests of {each:,} bytes: expected to need about {(records * each + RESERVE) / 2**30:.1f} GiB "
-        f"of memory, found {there / 2**30:.1f} GiB available. Predict fewer at a time (`dataset.select(rows)`; at "
-        f"most {most:,} fit), or make fewer plans or modes."
-    )
-
-
-ENSEMBLES = ("deep", "dropout", "mc_dropout")
 # Keeps random numbers of different uses apart.
 NOISE, MASKS, PASSES = 1, 2, 3
 
@@ -114,23 +52,21 @@ class Member:
     planners: Sequence[PlannerNet]
 
 
-def predict(
-    method: str,
-    dataset: TrajectoryDataset,
-    *,
-    folder: str | os.PathLike[str],
-    cores: int | None,
-    progress: Progress | None,
-    ensemble: str,
-) -> Trajectories | Mixture:
-    """What a fit predicts for each request; see `fitting.predict`."""
-    record, nets = _fitted(method, dataset, folder, ensemble)
-    kind, output = (Mixture, _mixtures) if method == "vector" else (Trajectories, _plans)
+def predict(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixture:
+    """What a fit predicts for each request; see `fitting.answer`."""
+    record, ensemble = fitted.record, fitted.ensemble
+    nets = _networks(dataset, fitted)
+    kind, output = (Mixture, _mixtures) if record["method"] == "vector" else (Trajectories, _plans)
     shapes, block = output(record, nets, ensemble)
-    buffer = OutputBuffer(len(dataset), *shapes)
-    for part in _over_blocks(dataset, record, block, cores=cores, progress=progress):
-        buffer.put(*part)
-    return kind(*buffer.members_first)
+    memory.require_records(len(dataset), needed(*shapes))
+    # Blocks lie in memory request by request, and so does the whole; both are read with the members first.
+    blocks = (kind(*(np.moveaxis(array, 1, 0) for array in arrays)) for arrays in _over_blocks(dataset, fitted, block))
+    return concatenated(blocks, records=len(dataset))
+
+
+def needed(trajectories: tuple[int, ...], numbers: tuple[int, ...]) -> int:
+    """Bytes that one request takes: of its trajectories in float32, and of their scores or weights in float64."""
+    return math.prod(trajectories) * 4 + math.prod(numbers) * 8
 
 
 def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
@@ -168,21 +104,16 @@ def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> n
     return np.stack(drawn)
 
 
-def _fitted(
-    method: str, dataset: TrajectoryDataset, folder: str | os.PathLike[str], ensemble: str
-) -> tuple[dict[str, Any], list[Any]]:
-    """The record of the fit and the network of each member on the device: "mc_dropout" has the first in every place."""
-    if ensemble not in ENSEMBLES:
-        raise SettingsError(f"ensemble: expected {', '.join(ENSEMBLES[:-1])} or {ENSEMBLES[-1]}, found {ensemble!r}.")
-    record, place = fitted_folder.read(folder, method), Path(folder)
-    settings = record["settings"]
-    if ensemble != "deep" and not (settings["dropout"] or settings.get("context_dropout")):
+def _networks(dataset: TrajectoryDataset, fitted: Fitted) -> list[Any]:
+    """The network of each member of a fit on the device: "mc_dropout" has the first in every place."""
+    settings, place = fitted.record["settings"], fitted.folder
+    if fitted.ensemble != DEEP and not (settings["dropout"] or settings.get("context_dropout")):
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
-    count = 1 if ensemble == "mc_dropout" else settings["members"]
+    count = 1 if fitted.ensemble == "mc_dropout" else settings["members"]
     member_files.weights(place).require(count)
-    member.require_inputs(record, dataset)
-    nets = [member.load(place, record, k).to(training.device()) for k in range(count)]
-    return record, nets * (settings["members"] // count)
+    member.require_inputs(fitted.record, dataset)
+    nets = [member.load(place, fitted.record, k).to(training.device()) for k in range(count)]
+    return nets * int(settings["members"] // count)
 
 
 def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
@@ -222,20 +153,14 @@ def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
     return likelihood.gaussian(standardised.double(), log_scales.double()).reshape(plans.shape[:2])
 
 
-def _over_blocks(
-    dataset: TrajectoryDataset,
-    record: Mapping[str, Any],
-    block: Block,
-    *,
-    cores: int | None,
-    progress: Progress | None,
-) -> Iterator[Output]:
+def _over_blocks(dataset: TrajectoryDataset, fitted: Fitted, block: Block) -> Iterator[Output]:
     """The output of each block, in order; several at a time on a CPU, the next being read while others compute.
 
     Whatever ends it early, blocks that have not begun are not computed.
     """
-    place, read, reading = training.device(), BatchReader(dataset, member.reader(record), cache_bytes=0), Lock()
-    count = 1 if place.type == "cuda" else workers.available(cores)
+    place, progress, reading = training.device(), fitted.progress, Lock()
+    read = BatchReader(dataset, member.reader(fitted.record), cache_bytes=0)
+    count = 1 if place.type == "cuda" else fitted.cores
 
     def work(rows: Rows) -> Output:
         with reading:  # a data set need not be thread-safe

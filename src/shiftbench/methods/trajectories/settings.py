@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,7 +32,7 @@ class TrajectorySettings(MethodSettings):
     """Settings of all networks; the defaults are those of the paper (Shifts 1.0, appendix E.4) where it has any.
 
     Attributes:
-        task: always "regression".
+        task: always "trajectories".
         members: K or M, the number of networks.
         batch: requests in a step.
         learning_rate: the highest; it rises over the first `warmup_epochs` and falls to 0 along a cosine. Published
@@ -50,9 +49,9 @@ class TrajectorySettings(MethodSettings):
         seed: the members' own seeds follow from it; ensembles with different seeds share no member.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("regression",)
+    tasks: ClassVar[tuple[str, ...]] = ("trajectories",)
 
-    task: str = "regression"
+    task: str = "trajectories"
     members: int = whole_number(5, 1, 1000)
     batch: int = whole_number(650, 2, 1_000_000)
     learning_rate: float = positive(1e-4, 1)
@@ -142,9 +141,3 @@ class VectorSettings(TrajectorySettings):
         if not found and self.width % self.heads:
             found.append(f"heads: expected a divisor of the width {self.width}, found {self.heads}.")
         return found
-
-
-SETTINGS: Mapping[str, type[TrajectorySettings]] = {
-    "cloning": CloningSettings, "imitative": PlannerSettings, "vector": VectorSettings,
-}  # fmt: skip
-"""The methods that predict trajectories, with the class of their settings."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -12,26 +12,24 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from shiftbench import measures
+from shiftbench import measures, methods
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Mixture, Trajectories
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
-from shiftbench.methods import fitted_folder
-from shiftbench.methods.trajectories import fitting
-from shiftbench.methods.trajectories.settings import SETTINGS
+from shiftbench.methods import ensemble_files, fitted_folder, parts
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
 from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
-from shiftbench.progress import Progress
+from shiftbench.progress import Progress, of_stage
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 from shiftbench.scores.score import Role
 from shiftbench.track import Prepared, RunOptions, Task
 from shiftbench.tracks.motion import schema
-from shiftbench.tracks.motion.baselines import plan_files, presets
+from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.answers import Prediction, constant_velocity, planned
 from shiftbench.tracks.motion.baselines.presets import VECTOR, Ensemble, Planner, every_planner, planners
 from shiftbench.tracks.motion.picture.gallery import galleries
@@ -41,6 +39,7 @@ from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
 
+TRAJECTORIES = "trajectories"  # the task of the methods
 MAIN = Selection()
 PLANNING = Selection("planning", compared=False)
 PLANNING_TITLE = "every number of members and aggregation"
@@ -132,12 +131,9 @@ class MotionStudy(Study[Prediction, Requests]):
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a network's members to train, stopped by dev_in."""
-        settings = SETTINGS[planned.method].from_dict({"task": "regression", **planned.settings})
-        fitting.fit(
-            planned.method, *self.parts, settings=settings, folder=folder, cores=cores,
-            progress=lambda done, total, _message: progress(f"fit {planned.name}", done, total),
-        )  # fmt: skip
-        return Fitted(planned, settings.to_dict(), folder)
+        settings = methods.method(planned.method, TRAJECTORIES).Settings.from_dict(planned.settings)
+        evaluated = self.evaluation_sets[0].requests
+        return study.fitted(planned, settings, *self.parts, folder, evaluated=evaluated, cores=cores, progress=progress)
 
     def systems(
         self, fitted: Sequence[Fitted], records: Requests, selection: Selection, *, folder: Path, cores: int,
@@ -266,11 +262,12 @@ def _predicted(
     known = {"fit": fitted_folder.read(fitted.folder), "requests": records.key, "ensemble": ensemble}
     key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
     stage = f"predict {fitted.planned.name}, {ensemble}, {records.name}"
-    make: Callable[[], Trajectories | Mixture] = partial(
-        fitting.predict, method, records.requests, folder=fitted.folder, cores=cores, ensemble=ensemble,
-        progress=lambda done, total, _message: progress(stage, done, total),
+    make = partial(
+        parts.predicted, methods.method(method), records.requests, folder=fitted.folder, cores=cores,
+        place=fitted.folder, ensemble=ensemble, progress=of_stage(progress, stage),
     )  # fmt: skip
-    return plan_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)
+    found: Trajectories | Mixture = ensemble_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)
+    return found
 
 
 def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Prediction:

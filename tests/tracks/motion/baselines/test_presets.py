@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from shiftbench import methods
 from shiftbench.errors import UnknownNameError
-from shiftbench.methods.trajectories.settings import SETTINGS
 from shiftbench.tracks.motion.baselines import presets
 from shiftbench.tracks.motion.baselines.planning import AGGREGATIONS, MOST_PLANS
 
@@ -18,7 +18,7 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset):
     assert [entry["name"] for entry in entries] == list(presets.METHODS)
     for entry in entries:
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        settings = SETTINGS[entry["name"]].from_dict({"task": "regression", **own})
+        settings = methods.method(entry["name"]).Settings.from_dict(own)
         assert type(settings).from_dict(settings.to_dict()) == settings
         assert (settings.members, settings.seed) == (3, 7)
 
@@ -27,7 +27,7 @@ def test_the_settings_of_a_preset_are_settings_of_its_methods(preset):
 def test_a_preset_has_five_members_as_the_paper_if_nobody_says(preset):
     for entry in presets.methods(preset):
         own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-        assert SETTINGS[entry["name"]].from_dict({"task": "regression", **own}).members == 5
+        assert methods.method(entry["name"]).Settings.from_dict(own).members == 5
 
 
 PUBLISHED = {
@@ -41,7 +41,7 @@ PUBLISHED = {
 def test_the_paper_preset_has_the_published_values(method, further):
     (entry,) = presets.methods("paper", chosen=(method,))
     own = {key: value for key, value in entry.items() if key not in ("name", "title")}
-    found = SETTINGS[method].from_dict({"task": "regression", **own}).to_dict()
+    found = methods.method(method).Settings.from_dict(own).to_dict()
     free = {"task", "seed", "mixed_precision", "patience"}  # without influence, or named in docs/motion.md
     assert {key: value for key, value in found.items() if key not in free} == PUBLISHED | further
     assert found["patience"] >= found["epochs"], "published trainings never stop early"

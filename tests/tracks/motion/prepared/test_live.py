@@ -8,8 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
+from shiftbench import methods
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
-from shiftbench.methods.trajectories import fitting
 from shiftbench.methods.trajectories.settings import VectorSettings
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import live, preparation
@@ -190,6 +190,6 @@ def test_networks_learn_the_same_from_scenes_drawn_live(folder, store, alive, tm
     )
     answers = []
     for name, requests in (("packed", store), ("live", alive)):
-        fitting.fit("vector", requests, requests, settings=settings, folder=tmp_path / name, cores=1)
-        answers.append(fitting.predict("vector", store, folder=tmp_path / name, cores=1).trajectories)
+        methods.method("vector").fit(requests, requests, settings=settings, folder=tmp_path / name, cores=1)
+        answers.append(methods.method("vector").predict(store, folder=tmp_path / name, cores=1).trajectories)
     assert np.array_equal(*answers)

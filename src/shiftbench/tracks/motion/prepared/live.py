@@ -98,7 +98,8 @@ class LiveStore:
         return cls(paths, frame.drop("target"), targets, settings, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LiveStore, (self._files, self.requests, self.targets, self.map_settings, self.key)
+        files = tuple(path.absolute() for path in self._files)  # workers may be in other folders
+        return LiveStore, (files, self.requests, self.targets, self.map_settings, self.key)
 
     def __len__(self) -> int:
         return self.requests.height

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shiftbench.ensembles import Mixture, Trajectories
-from shiftbench.tracks.motion.baselines import plan_files
+from shiftbench.methods import ensemble_files
 
 
 def plans(rng):
@@ -40,16 +40,16 @@ def assert_same(found, said):
 def test_what_is_kept_is_not_made_again(kind, rng, tmp_path):
     make, path = Maker(kind(rng)), tmp_path / "plans" / "a.npz"
     for _ in range(3):
-        assert_same(plan_files.kept(path, "key", make), make.said)
+        assert_same(ensemble_files.kept(path, "key", make), make.said)
     assert make.calls == 1
     assert [entry.name for entry in path.parent.iterdir()] == ["a.npz"]
 
 
 def test_another_key_makes_and_keeps_another(rng, tmp_path):
     path, first, second = tmp_path / "a.npz", Maker(plans(rng)), Maker(plans(rng))
-    plan_files.kept(path, "one", first)
-    assert_same(plan_files.kept(path, "two", second), second.said)
-    assert_same(plan_files.kept(path, "two", first), second.said)
+    ensemble_files.kept(path, "one", first)
+    assert_same(ensemble_files.kept(path, "two", second), second.said)
+    assert_same(ensemble_files.kept(path, "two", first), second.said)
     assert (first.calls, second.calls) == (1, 1)
 
 
@@ -57,7 +57,7 @@ def test_equal_predictions_are_equal_files(rng, tmp_path):
     said = plans(rng)
     paths = [tmp_path / "a.npz", tmp_path / "b.npz"]
     for path in paths:
-        plan_files.kept(path, "key", Maker(said))
+        ensemble_files.kept(path, "key", Maker(said))
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -72,7 +72,7 @@ def spoilt(path, how):
     elif how == "flipped":
         path.write_bytes(data[:400] + bytes([data[400] ^ 255]) + data[401:])
     elif how == "other arrays":
-        np.savez(path, key=np.array("key"), trajectories=np.zeros(3))
+        np.savez(path, told=np.array('["Trajectories", {}, "key"]'), trajectories=np.zeros(3))
     else:  # one array, not an archive of them
         with path.open("wb") as opened:
             np.save(opened, np.zeros(3))
@@ -81,11 +81,11 @@ def spoilt(path, how):
 @pytest.mark.parametrize("how", ["cut", "empty", "foreign", "flipped", "other arrays", "one array"])
 def test_a_damaged_file_is_made_again(rng, tmp_path, how):
     make, path = Maker(plans(rng)), tmp_path / "a.npz"
-    plan_files.kept(path, "key", make)
+    ensemble_files.kept(path, "key", make)
     spoilt(path, how)
-    assert_same(plan_files.kept(path, "key", make), make.said)
+    assert_same(ensemble_files.kept(path, "key", make), make.said)
     assert make.calls == 2
-    plan_files.kept(path, "key", make)
+    ensemble_files.kept(path, "key", make)
     assert make.calls == 2
 
 
@@ -94,5 +94,5 @@ def test_what_fails_leaves_no_file(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        plan_files.kept(tmp_path / "a.npz", "key", fail)
+        ensemble_files.kept(tmp_path / "a.npz", "key", fail)
     assert list(tmp_path.iterdir()) == []
