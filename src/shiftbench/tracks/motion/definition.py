@@ -30,6 +30,8 @@ SHOW = (
     Option("feature_map", bool, "Draw the feature map of the request as well", default="no"),
 )
 
+IMPORT = (Option("skip_damaged", bool, "Leave out damaged recordings and name them", default="no"),)
+
 
 def prepare(
     source: Path,
@@ -64,13 +66,21 @@ def import_argoverse2(
     *,
     executor: str = "processes",
     workers: int | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Import recordings as scenes, see `argoverse2.importing`; what it brought, in lines."""
-    imported = argoverse2.import_scenes(source, folder, executor=executor, workers=workers, progress=progress)
+    """Import recordings as scenes, see `argoverse2.importing`; what it brought and left out, in lines."""
+    imported = argoverse2.import_scenes(
+        source, folder, executor=executor, workers=workers, skip_damaged=skip_damaged, progress=progress
+    )
     counts = {"recordings": imported.recordings, "scenes": imported.scenes, "requests": imported.requests}
     left_out = (f"left out   {count:>10,}  {reason}" for reason, count in imported.left_out.items())
-    return [*(f"{name:10} {count:>10,}" for name, count in counts.items()), *left_out]
+    damaged = [f"left out: {problem}" for each in imported.damaged for problem in each.problems]
+    if damaged:
+        damaged.insert(
+            0, f"left out   {len(imported.damaged):>10,}  damaged recordings, listed in {argoverse2.DAMAGED}"
+        )
+    return [*(f"{name:10} {count:>10,}" for name, count in counts.items()), *left_out, *damaged]
 
 
 TRACK = Track(
@@ -82,7 +92,7 @@ TRACK = Track(
     open_prepared=preparation.open_prepared,
     run=study.run,
     score_files=assessing.score_files,
-    options={"prepare": (SETTINGS,), "show": SHOW},
+    options={"prepare": (SETTINGS,), "import": IMPORT, "show": SHOW},
     spreads=("prepare", "run", "import"),
     gpus=True,
     test_sets="folder of scenes",

@@ -6,8 +6,10 @@ weather, no season and none of our cities: such scenes are a test set, in no par
 
 from __future__ import annotations
 
-from shiftbench.tracks.motion.argoverse2.importing import Imported, import_scenes
+from shiftbench.tracks.motion.argoverse2.importing import DAMAGED, Imported, import_scenes
 from shiftbench.tracks.motion.argoverse2.reading import Settings, read, scenes_of
-from shiftbench.tracks.motion.argoverse2.sources import Source, sources
+from shiftbench.tracks.motion.argoverse2.sources import Damaged, Source, sources
 
-__all__ = ["Imported", "Settings", "Source", "import_scenes", "read", "scenes_of", "sources"]
+__all__ = [
+    "DAMAGED", "Damaged", "Imported", "Settings", "Source", "import_scenes", "read", "scenes_of", "sources",
+]  # fmt: skip

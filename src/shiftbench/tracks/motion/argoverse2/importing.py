@@ -1,19 +1,20 @@
 """Writing the scenes of many recordings as official files, side by side; goes on where it was stopped.
 
 A folder holds `eval/ID.pb`, `origin.toml` (where the scenes come from and how they were made) and `imported.jsonl`: a
-line for each recording that is done, by id, with the hashes of its files and its scenes. Its bytes are the same whoever
-did the work.
+line for each recording that is done, by id, with the hashes of its files and its scenes. If damaged recordings were
+left out on request, `damaged.jsonl` has a line for each of them. The bytes are the same whoever did the work.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from shiftbench.errors import SettingsError, ShiftbenchError
@@ -22,21 +23,26 @@ from shiftbench.io import files
 from shiftbench.io.executor import Executor, Job
 from shiftbench.io.output import alone
 from shiftbench.progress import Progress, silent
+from shiftbench.tracks.motion.argoverse2 import scene_making
 from shiftbench.tracks.motion.argoverse2.reading import Settings
 from shiftbench.tracks.motion.argoverse2.scene_making import BEGUN, PART, Note, job_of, notes, parsed
-from shiftbench.tracks.motion.argoverse2.sources import Source, sources
+from shiftbench.tracks.motion.argoverse2.sources import Damaged, Source, search
 from shiftbench.tracks.motion.prepared.sources import IMPORTED, ORIGIN
+
+DAMAGED = "damaged.jsonl"
+REMEDY = "Mend or remove the others and run this again, or leave them out (--skip-damaged)."
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has brought, now and earlier: numbers, and what was left out by reason."""
+    """What an import has brought, now and earlier: numbers, what was left out by reason, and damaged recordings."""
 
     folder: Path
     recordings: int
     scenes: int
     requests: int
     left_out: dict[str, int]
+    damaged: tuple[Damaged, ...] = ()
 
 
 def import_scenes(
@@ -47,11 +53,13 @@ def import_scenes(
     progress: Progress | None = None,
     executor: str = "processes",
     workers: int | None = None,
+    skip_damaged: bool = False,
 ) -> Imported:
     """Write the scenes of all recordings in `source` into a folder; recordings that are done there are skipped.
 
     One that was changed since, or whose scenes are not as they were written, is imported anew.
-    A recording that is damaged does not keep the others from being written. If none could be imported, nothing stays.
+    A recording with damaged files does not keep the others from being written. If none could be imported, nothing
+    stays.
 
     Args:
         source: see `sources`.
@@ -59,15 +67,24 @@ def import_scenes(
         settings: how recordings become scenes.
         progress: told how many recordings are done.
         executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.io.executor.Executor`.
+        skip_damaged: whether damaged recordings, those that lack a file included, are left out and named in the result
+            and in `damaged.jsonl`, instead of being an error. What an earlier import brought of them stays.
 
     Raises:
         SettingsError: if the folder holds scenes that were made with other settings.
-        ShiftbenchError: as `sources`; at the end, for all that is wrong with recordings.
+        ShiftbenchError: if there are no recordings, or none that could be imported. Without `skip_damaged` at once if
+            any lack a file, and at the end for all that are damaged.
         TableError: if another process is at work in the folder, or it is a file.
         UnknownNameError: for an unknown executor.
         MissingExtraError: if protobuf or Ray is needed and not installed.
     """
-    chosen, target, found = settings or Settings(), Path(folder), sources(source)
+    chosen, target, (found, damaged) = settings or Settings(), Path(folder), search(source)
+    every = len(found) + len(damaged)
+    if damaged and not (skip_damaged and found):
+        outcome = (
+            f"{source}: expected {every:,} whole recordings, found {len(damaged):,} that lack files or come twice."
+        )
+        raise ShiftbenchError(*_told(damaged), f"{outcome} {REMEDY}" if found else outcome)
     say = progress or silent
     with alone(target), _claimed(target, chosen):
         done = _done(_gathered(target), found, target)
@@ -78,11 +95,27 @@ def import_scenes(
             Executor.of(executor, workers=workers),
             progress=lambda now, _: say("import", earlier + now, len(found)),
         )
+        spoilt = tuple(scene_making.damaged(target))
         done |= _by_recording(notes(target), target)
-    lines = [done[each.id] for each in found if each.id in done]
-    if problems:
-        raise ShiftbenchError(*problems, _outcome(len(lines), len(found), target))
-    return _sum(target, lines)
+        lines = [done[each.id] for each in found if each.id in done]
+        damaged = tuple(sorted((*damaged, *spoilt), key=lambda each: each.recording))
+        left = skip_damaged and lines and len(lines) + len(spoilt) == len(found)  # else more is wrong than damage
+        _write_damaged(target, damaged if left else ())
+    if problems and not left:
+        raise ShiftbenchError(*problems, _outcome(len(lines), every, target))
+    return _sum(target, lines, damaged)
+
+
+def _told(damaged: Iterable[Damaged]) -> tuple[str, ...]:
+    return tuple(problem for each in damaged for problem in each.problems)
+
+
+def _write_damaged(folder: Path, damaged: Sequence[Damaged]) -> None:
+    """Write what was left out of a folder, or remove what an earlier import said of it."""
+    if damaged:
+        files.write_text(folder / DAMAGED, "".join(json.dumps(asdict(each)) + "\n" for each in damaged))
+    else:
+        (folder / DAMAGED).unlink(missing_ok=True)
 
 
 def _problems(job: Job, executor: Executor, *, progress: Callable[[int, int], None]) -> tuple[str, ...]:
@@ -97,8 +130,10 @@ def _problems(job: Job, executor: Executor, *, progress: Callable[[int, int], No
 
 
 def _outcome(done: int, every: int, target: Path) -> str:
-    brought = f"{done:,} that could be imported; their scenes are there" if done else "none that could be imported"
-    return f"{target}: expected {every:,} recordings, found {brought}. Mend or remove the others and run this again."
+    if not done:
+        return f"{target}: expected {every:,} recordings, found none that could be imported. Mend them."
+    brought = f"{done:,} that could be imported; their scenes are there"
+    return f"{target}: expected {every:,} recordings, found {brought}. {REMEDY}"
 
 
 @contextmanager
@@ -175,9 +210,9 @@ def _done(noted: Mapping[str, Note], found: Iterable[Source], folder: Path) -> d
     return done
 
 
-def _sum(folder: Path, lines: Sequence[Note]) -> Imported:
+def _sum(folder: Path, lines: Sequence[Note], damaged: tuple[Damaged, ...]) -> Imported:
     left_out = Counter[str]()
     for line in lines:
         left_out.update(line.left_out)
     scenes, requests = sum(len(line.scenes) for line in lines), sum(line.requests for line in lines)
-    return Imported(folder, len(lines), scenes, requests, dict(left_out.most_common()))
+    return Imported(folder, len(lines), scenes, requests, dict(left_out.most_common()), damaged)

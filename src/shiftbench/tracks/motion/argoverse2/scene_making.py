@@ -13,10 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from shiftbench.errors import ShiftbenchError
 from shiftbench.io import files
 from shiftbench.io.executor import Job
-from shiftbench.tracks.motion.argoverse2.reading import Settings, scenes_of
-from shiftbench.tracks.motion.argoverse2.sources import Source
+from shiftbench.tracks.motion.argoverse2.reading import Cut, Settings, scenes_of
+from shiftbench.tracks.motion.argoverse2.sources import Damaged, Source
 from shiftbench.tracks.motion.scenes.scene import Scene, write_scene
 
 
@@ -102,7 +103,7 @@ def _is_file(path: Path) -> bool:
 
 WORK = f"{__name__}:make"
 PART = "eval"
-BEGUN = ".importing"  # holds the plan and the notes, as long as an import is at work
+BEGUN = ".importing"  # holds the plan, the notes and what is damaged, as long as an import is at work
 PLAN = "plan.json"
 
 
@@ -118,7 +119,7 @@ def job_of(folder: Path, recordings: Sequence[Source], settings: Settings) -> Jo
 
 
 def make(argument: str, number: int) -> None:
-    """Write the scenes of a recording of the plan, and then its note.
+    """Write the scenes of a recording of the plan, and then its note; or, if it is damaged, what is wrong with it.
 
     Raises:
         ShiftbenchError: with all that is wrong with the recording; none of its scenes is written then.
@@ -126,8 +127,13 @@ def make(argument: str, number: int) -> None:
     """
     folder, settings, recordings = _plan(argument)
     source = recordings[number]
-    inputs = source.hashes()  # first: of a file that changes meanwhile, the note will not hold
-    cut = scenes_of(source, settings=settings)
+    try:
+        inputs = source.hashes()  # first: of a file that changes meanwhile, the note will not hold
+        cut: Cut = scenes_of(source, settings=settings)
+    except ShiftbenchError as error:
+        if not isinstance(error, ImportError):
+            files.write_json(folder / BEGUN / f"{source.id}.damaged.json", [source.id, error.problems])
+        raise
     note = Note(
         source.id,
         _written(cut.scenes, folder / PART),
@@ -142,6 +148,13 @@ def notes(folder: Path) -> Iterator[str]:
     """The lines of the notes in a folder, in no order."""
     for path in (folder / BEGUN).glob("*.jsonl"):
         yield path.read_text("utf-8", errors="replace")
+
+
+def damaged(folder: Path) -> Iterator[Damaged]:
+    """The recordings whose files were found damaged, by id."""
+    for path in sorted((folder / BEGUN).glob("*.damaged.json")):
+        recording, problems = json.loads(path.read_text("utf-8"))
+        yield Damaged(recording, tuple(problems))
 
 
 @lru_cache(maxsize=1)

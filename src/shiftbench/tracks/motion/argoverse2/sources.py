@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from shiftbench.errors import ShiftbenchError
@@ -51,12 +50,34 @@ class Source:
         return found
 
 
+@dataclass(frozen=True)
+class Damaged:
+    """A recording that cannot be imported: its id, and all that is wrong with it."""
+
+    recording: str
+    problems: tuple[str, ...]
+
+
 def sources(folder: str | os.PathLike[str]) -> tuple[Source, ...]:
     """The recordings in a folder, sorted by id.
 
     Raises:
-        ShiftbenchError: if there are none; naming every recording that lacks its map, its poses or its annotations,
-            or has several tables, and ids that come twice.
+        ShiftbenchError: as `search`; naming every recording that lacks its map, its poses or its annotations, or has
+            several tables, and ids that come twice.
+    """
+    found, damaged = search(folder)
+    if damaged:
+        raise ShiftbenchError(*(problem for each in damaged for problem in each.problems))
+    return found
+
+
+def search(folder: str | os.PathLike[str]) -> tuple[tuple[Source, ...], tuple[Damaged, ...]]:
+    """The recordings in a folder whose files are there, and the others, sorted by id.
+
+    Of recordings with the same id, the first is the one that is there.
+
+    Raises:
+        ShiftbenchError: if there are none at all.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -64,38 +85,37 @@ def sources(folder: str | os.PathLike[str]) -> tuple[Source, ...]:
             f"{root}: expected a folder of Argoverse 2 scenarios or sensor logs, found "
             f"{'a file' if root.exists() else 'nothing'}. Check the path; unpack archives first."
         )
-    problems: list[str] = []
-    found = sorted(_found(root, problems), key=lambda source: source.id)
-    for before, after in pairwise(found):
-        if before.id == after.id:
-            problems.append(f"{after.folder}: expected each recording once, found {after.id} in {before.folder} too.")
-    if not found and not problems:
-        problems.append(
+    whole: dict[str, Source] = {}
+    damaged = []
+    for each in _found(root):
+        if isinstance(each, Damaged):
+            damaged.append(each)
+        elif before := whole.get(each.id):
+            problem = f"{each.folder}: expected each recording once, found {each.id} in {before.folder} too."
+            damaged.append(Damaged(each.id, (problem,)))
+        else:
+            whole[each.id] = each
+    if not whole and not damaged:
+        raise ShiftbenchError(
             f"{root}: expected {SCENARIO}, or {POSES} with {ANNOTATIONS}, found neither. "
             "Is this a folder of Argoverse 2's forecasting or sensor data?"
         )
-    if problems:
-        raise ShiftbenchError(*problems)
-    return tuple(found)
+    return tuple(whole[name] for name in sorted(whole)), tuple(sorted(damaged, key=lambda each: each.recording))
 
 
-def _found(root: Path, problems: list[str]) -> Iterator[Source]:
+def _found(root: Path) -> Iterator[Source | Damaged]:
     for place, below, _ in os.walk(root):
         below.sort()
         folder = Path(place)
         scenarios, poses = sorted(folder.glob(SCENARIO)), folder / POSES
         annotations = sorted(folder.glob(ANNOTATIONS))
         if scenarios:
-            source = _source(folder, scenarios, None, problems)
+            yield _source(folder, scenarios, None)
         elif poses.exists() or annotations:
-            source = _source(folder, annotations, poses, problems)
-        else:
-            continue
-        if source:
-            yield source
+            yield _source(folder, annotations, poses)
 
 
-def _source(folder: Path, tables: Sequence[Path], poses: Path | None, problems: list[str]) -> Source | None:
+def _source(folder: Path, tables: Sequence[Path], poses: Path | None) -> Source | Damaged:
     maps = sorted([*folder.glob(MAP), *folder.glob(f"map/{MAP}")])
     wanted = SCENARIO if poses is None else ANNOTATIONS
     wrong = [
@@ -112,5 +132,4 @@ def _source(folder: Path, tables: Sequence[Path], poses: Path | None, problems: 
     ]
     if poses and not poses.is_file():
         wrong.append(f"{folder}: expected {POSES}, found none. Annotations are in the frame of the ego vehicle.")
-    problems += wrong
-    return None if wrong else Source(folder, tables[0], maps[0], poses)
+    return Damaged(folder.resolve().name, tuple(wrong)) if wrong else Source(folder, tables[0], maps[0], poses)
