@@ -374,7 +374,7 @@ def test_a_network_that_was_fitted_anew_is_noticed(parts, tmp_path):
         parts.train, parts.dev, features=parts.features, target="y", settings=settings, folder=network, cores=1,
         overwrite=True,
     )  # fmt: skip
-    with pytest.raises(SettingsError, match="expected the network that was to be sampled, found another fit"):
+    with pytest.raises(SettingsError, match="expected the network that this method was fitted with, found another fit"):
         MC_DROPOUT.predict(parts.rows, folder=folder)
 
 

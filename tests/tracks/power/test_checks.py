@@ -170,7 +170,7 @@ def test_a_clock_with_another_start_is_counted(frame):
 
 
 def test_an_empty_table_is_refused(read, frame):
-    assert "expected rows, found none below the names" in problems(read, frame.head(0))[0]
+    assert "expected rows, found none below the header" in problems(read, frame.head(0))[0]
 
 
 @pytest.mark.needs_shared

@@ -597,7 +597,7 @@ def test_other_folders_are_left_alone(tmp_path):
     with pytest.raises(SettingsError, match=r"found another, with 'thesis\.tex' in it"):
         example.write(tmp_path, 1_000)
     blocked = tmp_path / "thesis.tex" / "power"
-    with pytest.raises(TableError, match="expected to write an example of 2,250 rows"):
+    with pytest.raises(SettingsError, match=r"thesis\.tex: expected a folder, found a file"):
         example.write(blocked, 1_000)
     assert [path.name for path in Path(tmp_path).iterdir()] == ["thesis.tex"]
 

@@ -129,7 +129,7 @@ def test_ships_that_are_none_or_cannot_sail_are_refused(tmp_path: Path) -> None:
     ):
         example.write(tmp_path / "x", 1_000, ship="tankr")
     weak = str(file_of(tmp_path / "weak.toml", mcr_kw=200.0))
-    with pytest.raises(SettingsError, match=r"75% of her rating of 200 kW at a speed between 5 and 40 kn, found"):
+    with pytest.raises(SettingsError, match=r"75% of its rating of 200 kW at a speed between 5 and 40 kn, found"):
         example.write(tmp_path / "x", 1_000, ship=weak)
     low = str(file_of(tmp_path / "low.toml", depth_m=14.5))
     with pytest.raises(SettingsError, match=r"floats at drafts from 6\.\d+ to 14\.\d+ m, .* found 4\.90 to 14\.50 m"):
@@ -142,7 +142,8 @@ def test_ships_that_are_none_or_cannot_sail_are_refused(tmp_path: Path) -> None:
 def test_more_minutes_than_a_ship_can_sail_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(example, "_candidates", lambda *_: np.arange(1_500))
     with pytest.raises(
-        SettingsError, match=r"rows: expected 2,000 minutes that 'container' can sail, found 1,\d{3}: in"
+        SettingsError,
+        match=r"rows: expected 2,000 minutes that 'container' can sail, found 1,\d{3}: the others need no thrust",
     ):
         example.table(2_000)
 
@@ -198,5 +199,5 @@ def test_a_name_cannot_be_taken_for_what_stands_beside_it() -> None:
 def test_names_that_cannot_be_printed_are_refused(tmp_path: Path, name: str) -> None:
     file = file_of(tmp_path / "x.toml")
     file.write_text(re.sub("(?m)^name = .*$", lambda _: f'name = "{name}"', file.read_text("utf-8")), "utf-8")
-    with pytest.raises(SettingsError, match=r"x\.toml: name: expected one line of signs that can be printed, found '"):
+    with pytest.raises(SettingsError, match=r"x\.toml: name: expected one line of printable characters, found '"):
         vessel_of(str(file))

@@ -226,7 +226,7 @@ def test_files_that_are_not_the_known_ones_are_said(divided, tmp_path, as_publis
     as_published("synthetic")
     notes = " ".join(prepare(divided, tmp_path / "prepared").notes)
     assert "train: SHA-256 " in notes
-    assert "that of the copy we know of is c445eb9560fa…" in notes
+    assert "that of the known copy is c445eb9560fa…" in notes
 
 
 def test_the_known_file_is_known_wherever_it_lies(divided, tmp_path, monkeypatch):

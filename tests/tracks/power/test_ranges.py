@@ -68,7 +68,7 @@ def test_a_column_in_another_unit_is_named_with_what_it_is_in(frame, column, fac
 def test_the_other_columns_of_a_mistaken_unit_are_named_beside_it(frame):
     _, said = ranges.check_units(metres_per_second(frame, "stw"), label="x").columns
     assert said.startswith("x: columns 'diff_speed_overground', 'awind_vcomp_provider', 'awind_ucomp_provider'")
-    assert "Where one column is in m/s, others often are: look before you convert 'stw' alone." in said
+    assert "If one column is in m/s, others often are: check them before you convert 'stw' alone." in said
     *_, said = ranges.check_units(frame.with_columns(pl.col("^draft.*$") / 0.3048), label="x").columns
     assert said.startswith("x: column 'comb_wind_swell_wave_height': expected m as well")
 

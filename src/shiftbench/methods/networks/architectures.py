@@ -1,7 +1,7 @@
-"""The networks themselves: those of their authors' libraries, given flags of missing values, and made faster where the
-result is the same. Each maps numbers and flags [B, P + Q] and codes [B, C] to outputs [B, K, O].
+"""The networks: those of their authors' libraries, extended by flags of missing values, and made faster where results
+are equal. Each maps numbers and flags [B, P + Q] and codes [B, C] to outputs [B, K, O].
 
-A library is imported when its network is made: one of them takes as long to import as PyTorch.
+A library is imported only when its network is made, since one of them takes as long to import as PyTorch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from shiftbench.methods.networks.encoding import UNKNOWN, Encoding
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a network's inputs and outputs.
+    """The sizes of a network's inputs and outputs.
 
     Attributes:
         numbers: P, the numeric columns.
-        flagged: those among them with a flag, Q in number.
-        cardinalities: the codes of each of the C categorical columns.
-        outputs: O.
+        flagged: those of them with a flag, Q in number.
+        cardinalities: the number of codes of each of the C categorical columns.
+        outputs: O, their number.
     """
 
     numbers: int
@@ -36,15 +36,15 @@ class Shape:
 
     @classmethod
     def of(cls, encoding: Encoding, outputs: int) -> Shape:
-        """The shape that an encoding leads to."""
+        """The shape for an encoding."""
         return cls(len(encoding.center), tuple(encoding.flagged), tuple(encoding.cardinalities), outputs)
 
 
 class Transformer(nn.Module):
     """FT-Transformer (Gorishniy et al., NeurIPS 2021) by its authors' library; K = 1.
 
-    A missing value adds a learnt vector to the token of its column: no more tokens, so no more time. Attention goes
-    through torch's fused kernels, and the last block, of which only the [CLS] token is used, computes only that one.
+    A missing value adds a learnt vector to the token of its column, so there are no additional tokens. Attention uses
+    torch's fused kernels, and the last block computes only the [CLS] token, since only that is used.
     """
 
     def __init__(self, shape: Shape, settings: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ class Transformer(nn.Module):
         return outputs[:, None]
 
     def groups(self) -> list[dict[str, Any]]:
-        """Parameter groups: embeddings, normalisations and biases without weight decay, as its authors have it."""
+        """Parameter groups: embeddings, normalisations and biases without weight decay, as in its authors' code."""
         groups: list[dict[str, Any]] = self.net.make_parameter_groups()
         # The library collects them in a set, whose order changes from process to process.
         place = {parameter: number for number, parameter in enumerate(self.parameters())}
@@ -80,13 +80,13 @@ class Transformer(nn.Module):
 
 
 class SharedNetwork(nn.Module):
-    """TabM (Gorishniy, Kotelnikov and Babenko, ICLR 2025) by its authors' library: K submodels, one network."""
+    """TabM (Gorishniy, Kotelnikov and Babenko, ICLR 2025) by its authors' library: K submodels in one network."""
 
     def __init__(self, shape: Shape, settings: dict[str, Any]) -> None:
         super().__init__()
         import tabm
 
-        with warnings.catch_warnings():  # of a default that is meant
+        with warnings.catch_warnings():  # about a default that is intended
             warnings.simplefilter("ignore", UserWarning)
             self.net = tabm.TabM.make(
                 n_num_features=shape.numbers + len(shape.flagged),
@@ -109,7 +109,7 @@ class SharedNetwork(nn.Module):
         return outputs
 
     def groups(self) -> list[dict[str, Any]]:
-        """Parameter groups: all alike."""
+        """Parameter groups: one for all."""
         return [{"params": list(self.parameters())}]
 
 
@@ -120,7 +120,7 @@ NETWORKS: dict[str, Callable[[Shape, dict[str, Any]], Transformer | SharedNetwor
 
 
 def transformer_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """The library's options: its defaults for that many blocks, and what the settings say otherwise."""
+    """The library's options: its defaults for this number of blocks, overridden by the settings."""
     from rtdl_revisiting_models import FTTransformer
 
     options: dict[str, Any] = FTTransformer.get_default_kwargs(settings["blocks"])
@@ -133,7 +133,7 @@ def transformer_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Tokens(nn.Module):
-    """A token for each number [B, P, D], with a vector of its own added where the number is missing."""
+    """A token for each number [B, P, D], plus a vector of the column's own if the number is missing."""
 
     def __init__(self, present: nn.Module, shape: Shape, *, width: int) -> None:
         super().__init__()
@@ -181,8 +181,8 @@ class _Attention(nn.Module):
 class _Output(nn.Module):
     """The last layer of K submodels with the weights [K, D, O] of the library's.
 
-    In evaluation mode it has zeros for more outputs, to the next multiple of 8, and drops them: with 5, 6, 7, 9, 10 or
-    11 the CPU libraries sum the last rows of a batch in another order than the first; see `settings.layer_width`.
+    In evaluation mode outputs are padded with zeros to the next multiple of 8 and cut again: with 5, 6, 7, 9, 10 or 11
+    the CPU libraries sum the last rows of a batch in another order than the first; see `settings.layer_width`.
     """
 
     def __init__(self, layer: Any) -> None:
@@ -199,9 +199,9 @@ class _Output(nn.Module):
 
 
 class FixedDropout(nn.Module):
-    """Dropout with one mask for all records: a network drawn once, and not another one for each record.
+    """Dropout with one mask for all records: one random network instead of another for each record.
 
-    For each record alone it is distributed like dropout; the prediction for one depends on no other.
+    For each record alone it is distributed like dropout; predictions of records are independent of one another.
     """
 
     def __init__(self, rate: float, generator: torch.Generator) -> None:
@@ -218,7 +218,7 @@ class FixedDropout(nn.Module):
 
 
 def fix_dropout(net: nn.Module, generator: torch.Generator) -> list[FixedDropout]:
-    """Put a `FixedDropout` in the place of every dropout of a rate above 0; where there is none, nothing changes."""
+    """Replace every dropout of a rate above 0 by a `FixedDropout`."""
     fixed = []
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):
@@ -229,7 +229,7 @@ def fix_dropout(net: nn.Module, generator: torch.Generator) -> list[FixedDropout
 
 
 def _nothing_for_unknown(tables: Sequence[Tensor]) -> None:
-    """Zero the rows of the unknown code: a category never met in training then has no effect, not a random one."""
+    """Zero the rows of the unknown code, so that a category unseen in training has no effect."""
     with torch.no_grad():
         for table in tables:
             table[UNKNOWN] = 0.0

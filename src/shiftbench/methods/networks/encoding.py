@@ -1,4 +1,6 @@
-"""Tables as networks take them, learnt from train: numbers of like size, missing ones marked, categories as codes."""
+"""Inputs of networks from tables, by an encoding learnt from train: scaled numbers, flags of missing ones, categories
+as codes.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +17,26 @@ from shiftbench.partition.features import Inputs
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
 
-UNKNOWN = 0  # the code of categories that train has never or hardly seen
-FEWEST = 5  # records that a category needs in train to have a code of its own
-FARTHEST = 10.0  # 11,000 standard deviations: beyond are no measurements
-# Pairs of quantiles, the narrowest first, and how far apart they are for a normal distribution of deviation 1.
+UNKNOWN = 0  # the code of categories that are rare or missing in train
+FEWEST = 5  # records in train for a category to have a code of its own
+FARTHEST = 10.0  # 11,000 standard deviations: larger values cannot be measurements
+# Pairs of quantiles, the narrowest first, and their distance in a standard normal distribution.
 SPREADS = ((0.25, 0.75, 1.349), (0.1, 0.9, 2.563), (0.01, 0.99, 4.653), (0.001, 0.999, 6.180), (0.0, 1.0, 10.0))
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How P numeric and C categorical columns become numbers.
+    """The encoding of P numeric and C categorical columns.
 
     A number x becomes arsinh((x - center)·factor): linear near the median, logarithmic far from it, so that outliers
-    neither squeeze the rest together nor dominate, and values beyond those of train still differ. A missing one
-    becomes 0, that of the median, with a flag 1 of its own in columns where train lacks some.
+    neither compress the rest nor dominate, and values beyond those of train still differ. A missing one becomes 0, the
+    value of the median, with a flag of 1 in columns with missing values in train.
 
     Attributes:
         center: the medians [P].
         factor: one over the spread [P], from the narrowest pair of quantiles that differ; 0 for constant columns.
         flagged: the Q numeric columns that have a flag.
-        categories: for each categorical column the text of the codes 1, 2, …; 0 is for all others.
+        categories: for each categorical column the texts with the codes 1, 2, …; all others have 0.
     """
 
     center: list[float]
@@ -59,7 +61,9 @@ class Encoding:
         """The numbers, then the flags [N, P + Q], and the codes [N, C]."""
         columns = len(self.center)
         numbers = np.empty((len(inputs), columns + len(self.flagged)), np.float32)
-        for place, column in enumerate(inputs.numeric.T):  # one by one: float64 of all would be twice the memory
+        for place, column in enumerate(
+            inputs.numeric.T
+        ):  # column by column: all of them in float64 would need twice the memory
             scaled = np.arcsinh((column.astype(np.float64) - self.center[place]) * self.factor[place])
             numbers[:, place] = np.nan_to_num(np.clip(scaled, -FARTHEST, FARTHEST))
         numbers[:, columns:] = np.isnan(inputs.numeric[:, self.flagged])
@@ -72,7 +76,7 @@ class Encoding:
 
     @property
     def cardinalities(self) -> list[int]:
-        """How many codes each categorical column has."""
+        """The number of codes of each categorical column."""
         return [1 + len(known) for known in self.categories]
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +90,7 @@ class Encoding:
 
 
 def _scale(column: Floats) -> tuple[float, float]:
-    """Median and one over the spread of the values that are there."""
+    """Median and one over the spread of the values that are not missing."""
     present = column[~np.isnan(column)].astype(np.float64)
     if not present.size:
         return 0.0, 0.0

@@ -1,4 +1,4 @@
-"""What the methods of networks share: their settings, from tables to a folder of trained networks, and to an ensemble.
+"""Shared by the methods of networks: settings, training from tables into a folder, and prediction of an ensemble.
 
 PyTorch is imported only when something is trained or predicted.
 """
@@ -25,7 +25,7 @@ from shiftbench.partition import features as columns
 if TYPE_CHECKING:
     from shiftbench.methods.networks.member import Rows
 
-MOST_DEV = 10_000  # records of dev_in that tell when to stop; more would tell the same, and take longer
+MOST_DEV = 10_000  # records of dev_in for early stopping; more would only take longer
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class NetworkSettings(MethodSettings):
         batch: records in a step.
         learning_rate: the highest; it rises over the first 5 % of all steps (at most 500) and falls along a cosine.
         weight_decay: of AdamW.
-        epochs: the most times that a record is seen.
-        most_steps: the most steps, so that the cost has a bound however many records there are.
-        patience: validations on dev_in (at least once an epoch, and about 50 in all if epochs are long) without gain
-            after which a network stops; the best weights are kept.
-        mixed_precision: on a GPU, train in 16 bits where that is safe. Makes no difference on a CPU.
-        seed: the members' own seeds follow from it; ensembles with different seeds share no member.
+        epochs: the largest number of passes over the records.
+        most_steps: the largest number of steps, which bounds the cost for any number of records.
+        patience: validations on dev_in (at least once an epoch, and about 50 in all if epochs are long) without
+            improvement after which a network stops; the best weights are kept.
+        mixed_precision: on a GPU, train in 16 bits where that is safe. No effect on a CPU.
+        seed: the members' own seeds follow from it; ensembles with different seeds have no common member.
     """
 
     members: int = whole_number(10, 1, 1000)
@@ -64,7 +64,7 @@ def of_networks(
     libraries: tuple[str, ...],
     role: Role = "ensemble",
 ) -> Method:
-    """A method that trains networks of its name in `architectures.NETWORKS`."""
+    """A method that trains the networks of its name in `architectures.NETWORKS`."""
     return Method(
         name, title, settings, prepare, answer, describe, role, train=train_missing,
         libraries=libraries, extra="neural",
@@ -75,7 +75,7 @@ def prepare(job: Job) -> Prepared:
     """Encode both partitions.
 
     Raises:
-        TableError: naming what is wrong with the targets or the features.
+        TableError: naming the problems of targets and features.
     """
     targets = encoded_targets(job)
     chosen = np.sort(np.random.default_rng(0).permutation(len(targets.dev))[:MOST_DEV])
@@ -94,7 +94,7 @@ def prepare(job: Job) -> Prepared:
 
 
 def train_missing(job: Job, data: Arrays) -> None:
-    """Train the networks that are not whole in the folder of the fit."""
+    """Train the networks that are missing or incomplete in the folder of the fit."""
     from shiftbench.methods import member_training
     from shiftbench.methods.networks import member
 
@@ -126,7 +126,7 @@ def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
 
 
 def encoded_rows(frame: pl.DataFrame, record: Mapping[str, Any]) -> Rows:
-    """The rows of `frame` [N] as the networks of `record` take them."""
+    """The rows of `frame` [N] as inputs of the networks of `record`."""
     inputs = columns.matrix(frame, columns.Features.from_json(record["features"]))
     return Encoding.from_json(record["encoding"]).encode(inputs)
 

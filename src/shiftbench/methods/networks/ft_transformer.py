@@ -4,9 +4,9 @@ Every column becomes a token, and a transformer reads the tokens (Gorishniy, Rub
 Deep Learning Models for Tabular Data", NeurIPS 2021, section 3.3). Regression: each member predicts a mean and a
 variance, by the likelihood weighted as in Seitzer et al., ICLR 2022. Classification: cross-entropy.
 
-On CPUs every member is trained on one core, so that no result depends on the number of cores; members train side by
-side, each in a process, unless only one at a time is trained. With GPUs the members take turns on them. A folder holds
-`settings.json`, and for each member its weights and, written last, a file with their hash.
+On CPUs every member is trained on one core, so that results do not depend on the number of cores; members train in
+parallel, each in a process, unless only one at a time is trained. With GPUs the members are distributed over them. A
+folder holds `settings.json`, and for each member its weights and, written last, a file with their hash.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ WIDTHS = (96, 128, 192, 256, 320, 384)  # of the library, for 1 to 6 blocks
 class Settings(NetworkSettings):
     """Settings of `ft_transformer` beside those of all networks; the defaults are those of the authors' library.
 
-    On two cores without a GPU take a small network (blocks 2, width 32, attention_heads 2, attention_dropout 0) and a
+    On two cores without a GPU choose a small network (blocks 2, width 32, attention_heads 2, attention_dropout 0) and a
     higher learning rate (0.001). The cost of a step grows with the square of the number of columns.
 
     Attributes:
         blocks: of attention and feed-forward layers.
-        width: numbers in a token; a multiple of 8 and of `attention_heads`. If None, the library's for so many blocks.
+        width: numbers in a token; a multiple of 8 and of `attention_heads`. If None, the library's for this number of
+            blocks.
         attention_heads: of each block.
-        attention_dropout: of the weights of attention. If None, the library's for so many blocks.
-        dropout: in the feed-forward layers. If None, the library's for so many blocks.
-        residual_dropout: of what each layer adds.
+        attention_dropout: of the weights of attention. If None, the library's for this number of blocks.
+        dropout: in the feed-forward layers. If None, the library's for this number of blocks.
+        residual_dropout: of the output of each layer.
     """
 
     blocks: int = whole_number(3, 1, 6)
@@ -47,7 +48,7 @@ class Settings(NetworkSettings):
     residual_dropout: float = non_negative(0.0, 0.9)
 
     def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
+        """The problems of these values."""
         found = super().problems()
         if not found and (width := self.width or WIDTHS[self.blocks - 1]) % self.attention_heads:
             found.append(f"width: expected a multiple of {self.attention_heads} (attention_heads), found {width}.")
@@ -55,7 +56,7 @@ class Settings(NetworkSettings):
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """How many networks of which size."""
+    """The number and size of the networks."""
     settings = Settings.from_dict(fitted.record["settings"])
     size = f"{settings.blocks} blocks of {settings.width or WIDTHS[settings.blocks - 1]}"
     steps = best_steps(fitted.folder, settings.members)

@@ -1,6 +1,6 @@
-"""What the outputs of a network mean: a normal distribution or class probabilities, their losses and their scores.
+"""The meaning of a network's outputs: a normal distribution or class probabilities, with losses and scores.
 
-Outputs are [B, K, O]: K submodels that share a network (1 where there is no sharing), O numbers each.
+Outputs are [B, K, O]: K submodels that share a network (else K = 1), O numbers each.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Of the standardised target: deviations from 1/3,000 to 55 times that of train, softly.
+# Soft bounds for the standardised target: standard deviations from 1/3,000 to 55 times that of train.
 LEAST_LOG_VARIANCE, MOST_LOG_VARIANCE = -16.0, 8.0
 # Seitzer, Tavakoli, Antic and Martius, "On the Pitfalls of Heteroscedastic Uncertainty Estimation with Probabilistic
-# Neural Networks", ICLR 2022: weighting by variance^β (0.5 recommended) keeps the likelihood from giving up on means
+# Neural Networks", ICLR 2022: weighting by variance^β (0.5 recommended) prevents the likelihood from neglecting means
 # where the variance is large at first.
 BETA = 0.5
 
 
 @dataclass(frozen=True)
 class Head:
-    """Of a task: `loss` of outputs [B, K, O] and targets [B], the mean over the submodels, each for itself, as a
-    scalar; `score` of the mixture of all K for each record [B], a negative log-likelihood; `predicted`: the
-    parameters of the distribution that outputs stand for."""
+    """The functions of a task. loss: of outputs [B, K, O] and targets [B], the mean over the submodels' own losses, a
+    scalar. score: the negative log-likelihood [B] of the mixture of all K. predicted: the parameters of the predicted
+    distribution.
+    """
 
     loss: Callable[[Tensor, Tensor], Tensor]
     score: Callable[[Tensor, Tensor], Tensor]
@@ -35,7 +36,7 @@ class Head:
 def moments(outputs: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and log variance [B, K] of the standardised target, in float32."""
     mean, raw = outputs.float().unbind(-1)
-    # Clamped by softplus, as in Chua et al., NeurIPS 2018, appendix A.1: gradients never vanish altogether.
+    # Clamped by softplus, as in Chua et al., NeurIPS 2018, appendix A.1: gradients never vanish.
     log_variance = MOST_LOG_VARIANCE - functional.softplus(MOST_LOG_VARIANCE - raw)
     return mean, LEAST_LOG_VARIANCE + functional.softplus(log_variance - LEAST_LOG_VARIANCE)
 

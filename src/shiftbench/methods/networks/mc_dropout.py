@@ -1,9 +1,9 @@
-"""One fitted FT-Transformer as an ensemble, by leaving dropout on when it predicts (Gal and Ghahramani, "Dropout as a
+"""One fitted FT-Transformer as an ensemble, with dropout active in prediction (Gal and Ghahramani, "Dropout as a
 Bayesian Approximation", ICML 2016).
 
-Each sample is one draw of the network: its masks are the same for all records, as a draw of weights would be. So its
-prediction for a record depends on no other; for each record alone the samples are distributed like those of dropout
-drawn anew for each record.
+Each sample is one draw of the network: its masks are the same for all records, as a draw of weights would be. So
+predictions of records are independent of one another; for each record alone the samples are distributed like those of
+dropout drawn anew for each record.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Settings(MethodSettings):
     """Settings of `mc_dropout`.
 
     Attributes:
-        of: the folder of a fitted `ft_transformer`, by its name beside that of this method; its first member is used.
-        samples: M, how many times dropout is drawn.
+        of: the name of the folder of a fitted `ft_transformer` beside that of this method; its first member is used.
+        samples: M, the number of draws of dropout.
         seed: of the draws.
     """
 
@@ -42,7 +42,7 @@ class Settings(MethodSettings):
     seed: int = seed_number()
 
     def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
+        """The problems of these values."""
         found = super().problems()
         if not is_folder_name(self.of):
             found.append(f"of: expected the name of a fitted {NETWORK} beside this method, found {self.of!r}.")
@@ -50,11 +50,11 @@ class Settings(MethodSettings):
 
 
 def prepare(job: Job) -> Prepared:
-    """Check the network that is to be sampled, and note which it is: nothing is learnt.
+    """Check the network to be sampled, and record which it is; nothing is trained.
 
     Raises:
-        TableError: naming what is wrong with the targets.
-        SettingsError: if the network is not fitted, or to another target, task or classes, or has no dropout.
+        TableError: naming the problems of the targets.
+        SettingsError: if the network is not fitted, was fitted to another target, task or classes, or has no dropout.
     """
     from shiftbench.methods.networks import architectures
 
@@ -76,7 +76,7 @@ def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
     """The predictions of M draws of the network; see `Method.predict`.
 
     Raises:
-        SettingsError: if the network is gone, damaged, or was fitted anew.
+        SettingsError: if the network is missing, damaged, or was fitted again.
     """
     settings, network = _noted(fitted)
     record = _whole(network)
@@ -85,7 +85,7 @@ def answer(frame: pl.DataFrame, fitted: Fitted) -> Gaussian | Categorical:
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """How many draws of which network."""
+    """The number of draws, and the network."""
     settings, _ = _noted(fitted)
     return f"{settings.samples} draws of the dropout of one network, the first of {settings.of}"
 
@@ -111,20 +111,21 @@ def _samples(
 
 
 def _whole(network: Path) -> dict[str, Any]:
-    """The record of the network, whose first member must be whole."""
+    """The record of the network, whose first member must be complete."""
     record = fitted_folder.read(network, NETWORK)
     member_files.weights(network).require(1)
     return record
 
 
 def _noted(fitted: Fitted) -> tuple[Settings, Path]:
-    """The settings and the folder of the network, which must be the one that was noted."""
+    """The settings and the folder of the network, which must be the recorded one."""
     settings = Settings.from_dict(fitted.record["settings"])
     network = fitted.folder.parent / settings.of
     fitted_folder.read(network, NETWORK)
     if fitted_folder.identity(network) != fitted.record["network"]:
         raise SettingsError(
-            f"{network}: expected the network that was to be sampled, found another fit. Fit this method again."
+            f"{network}: expected the network that this method was fitted with, found another fit. Fit "
+            "this method again."
         )
     return settings, network
 

@@ -1,4 +1,4 @@
-"""One network of an ensemble: how it is trained, here or in a process of its own, and its outputs."""
+"""One network of an ensemble: training, here or in a process of its own, and its outputs."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from shiftbench.methods.workers import Report, Train
 
 Rows = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
-CLIP = 1.0  # the largest norm of a gradient: likelihoods have rare huge ones
-VALIDATIONS = 50  # at least so many, if there are enough steps
-# Records in a batch of a prediction. On a CPU always as many (the last is filled up): with other shapes the library
-# would sum in another order.
+CLIP = 1.0  # the largest norm of a gradient: likelihoods have rare, very large ones
+VALIDATIONS = 50  # at least, if there are enough steps
+# Records in a batch of a prediction. On a CPU always this number (the last batch is padded): with other shapes the
+# library would sum in another order.
 CPU_BATCH, GPU_BATCH = 128, 2048
 
 
 def head(record: Mapping[str, Any]) -> Head:
-    """What the outputs of the fit's networks mean."""
+    """The head of the fit's networks."""
     return heads.GAUSSIAN if record["classes"] is None else heads.CATEGORICAL
 
 
 def network(record: Mapping[str, Any], *, seed: int) -> Any:
-    """A network of the fit on the CPU, with the weights that the seed leads to."""
+    """A network of the fit on the CPU, with initial weights drawn from the seed."""
     outputs = 2 if record["classes"] is None else len(record["trained_classes"])
     shape = Shape.of(Encoding.from_json(record["encoding"]), outputs)
     with member_training.seeded(seed):
@@ -46,7 +46,7 @@ def network(record: Mapping[str, Any], *, seed: int) -> Any:
 
 
 def schedule(settings: Mapping[str, Any], arrays: Mapping[str, Any], *, seed: int) -> Schedule:
-    """How long to train on arrays as `objective` takes them, and how often to validate."""
+    """The numbers of steps and validations for arrays of `objective`."""
     records, dev = len(arrays["train_targets"]), len(arrays["dev_targets"])
     batch = min(settings["batch"], records)
     per_epoch = math.ceil(records / batch)
@@ -92,9 +92,9 @@ def objective(net: Any, tensors: Mapping[str, Tensor], head: Head) -> Objective[
 
 
 def train(folder: Path, arrays: Arrays, member: int, *, report: Report, number: int = 0) -> None:
-    """Train one member on arrays as `objective` takes them, from where it was cut off, and write its two files.
+    """Train one member on arrays of `objective`, resuming if it was interrupted, and write its two files.
 
-    `number` is that of the process: with several GPUs each process has one of its own.
+    `number` is that of the process: each process uses its own GPU if there are several.
     """
     record, kept = fitted_folder.read(folder), member_files.weights(folder)
     seed, place = member_training.member_seed(record, member), member_training.device(number)
@@ -107,7 +107,7 @@ def train(folder: Path, arrays: Arrays, member: int, *, report: Report, number: 
 
 
 def load(folder: Path, record: Mapping[str, Any], member: int) -> nn.Module:
-    """The network of a member whose files were found whole; see `member_training.load`."""
+    """The network of a member with complete files; see `member_training.load`."""
     net: nn.Module = network(record, seed=0)
     return member_training.load(net, member_files.weights(folder), member)
 
@@ -115,7 +115,7 @@ def load(folder: Path, record: Mapping[str, Any], member: int) -> nn.Module:
 def outputs(net: nn.Module, head: Head, rows: Rows, *, cores: int) -> npt.NDArray[np.float64]:
     """The outputs [K, N, O] of a network for rows: numbers [N, P + Q] and codes [N, C].
 
-    Neither the number of cores nor, on a CPU, the other rows make a difference.
+    Results depend neither on the number of cores nor, on a CPU, on the other rows.
     """
     place = training.device()
     size = GPU_BATCH if place.type == "cuda" else CPU_BATCH
@@ -134,7 +134,7 @@ def outputs(net: nn.Module, head: Head, rows: Rows, *, cores: int) -> npt.NDArra
 
 
 def trainer(argument: str, number: int) -> Train:
-    """What trains the members of the fit in a folder; see `workers.train`."""
+    """The function that trains the members of the fit in a folder; see `workers.train`."""
     folder = Path(argument)
     arrays = member_files.read_inputs(folder)
     return lambda member, report: train(folder, arrays, member, report=report, number=number)

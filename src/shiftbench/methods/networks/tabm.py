@@ -1,11 +1,11 @@
 """TabM: an ensemble inside one network (Gorishniy, Kotelnikov and Babenko, "TabM: Advancing Tabular Deep Learning with
 Parameter-Efficient Ensembling", ICLR 2025).
 
-K submodels share the weights of one network of plain layers but for a few scales of their own, and are trained
-together, each by its own loss. It is the modern choice because one training gives what a deep ensemble takes ten for: K
-predictions that disagree where data are few. In its authors' comparison over 46 tables it came before the
-transformers, FT-Transformer among them; and without attention its time grows with the number of columns and not with
-its square. It came years after Shifts, whose paper could not have it.
+K submodels share the weights of one network of plain layers except for a few scales of their own, and are trained
+together, each with its own loss. One training gives what a deep ensemble needs ten for: K predictions that disagree
+where data are scarce. In its authors' comparison over 46 tables it ranked above the transformers, FT-Transformer
+included; and without attention its time grows with the number of columns, not with its square. It was published years
+after Shifts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shiftbench.methods.settings import layer_width, non_negative, positive, who
 class Settings(NetworkSettings):
     """Settings of `tabm` beside those of all networks; the defaults are those of the authors' library.
 
-    Each network is stopped early by what its submodels predict together for dev_in.
+    Each network is stopped early by the joint prediction of its submodels for dev_in.
 
     Attributes:
         submodels: K, the submodels in each network; the ensemble has members·K.
@@ -43,7 +43,7 @@ class Settings(NetworkSettings):
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """How many networks with how many submodels."""
+    """The numbers of networks and submodels."""
     settings = Settings.from_dict(fitted.record["settings"])
     networks = "one network" if settings.members == 1 else f"each of {settings.members} networks"
     size = f"{settings.blocks} blocks of {settings.width}"

@@ -1,6 +1,6 @@
 """The official archive of the vessel's data: where it is, and on what terms it may be used.
 
-Neither size to the byte nor hash is printed, so both are recorded on first use.
+The paper gives neither the exact size nor a hash, so both are recorded on first use.
 """
 
 from __future__ import annotations
@@ -18,4 +18,4 @@ ARCHIVES: tuple[Archive, ...] = (
         then="shiftbench prepare power {path} --experiment synthetic",
     ),
 )
-"""What can be fetched, the usual choice first."""
+"""The archives that can be fetched, the default first."""

@@ -1,4 +1,4 @@
-"""What is wrong with the values of the vessel's records: one by one, and as a clock."""
+"""Checks of the vessel's records: single values, and whether the two columns of time agree."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SIGNED = "Kept; it is unsigned in the official data: take its absolute value."
 
 
 def check_rows(frame: pl.DataFrame, *, problems: Tally, warnings: Tally, line: int) -> None:
-    """Look at the single values of a batch whose first row stands in `line`."""
+    """Check the values of a batch whose first row is on line `line` of the file."""
 
     def note(tally: Tally, column: str, expected: str, wrong: pl.Series, advice: str) -> None:
         tally.add(column, expected, advice, values=frame[column], bad=wrong.fill_null(False), line=line)
 
     for column in (name for name in schema.NAMES if name in frame.columns):
-        if not problems.has(column, "numbers"):  # words, which were told of already, are read as missing
+        if not problems.has(column, "numbers"):  # text is read as missing and was reported already
             note(problems, column, "a number in each row", frame[column].is_null(), DROP)
     for column in (DRAFT_AFT, DRAFT_FORE):
         advice = "A draft of 0 is a missing telegram: drop these rows."
@@ -63,15 +63,16 @@ def check_clock(frame: pl.DataFrame, *, label: str) -> Doubts:
         values=(
             f"{label}: expected {SINCE_DRY_DOCK} - {TIME_ID} = {FIRST_MINUTE:,} in every record as in the official "
             f"data, found it otherwise in {len(off):,} of {len(since):,} (first {first:,g}). "
-            "Partitions go by timeSinceDryDock.",
+            "Partitions are made by timeSinceDryDock.",
         )
     )
 
 
 def in_minutes(frame: pl.DataFrame) -> bool:
-    """Whether the index of time shows that the time since dry dock of a table [N] is in minutes, as it should be.
+    """Whether `time_id` confirms that the time since dry dock of a table [N] is in minutes.
 
-    It does where both are 10,776 minutes apart, or run alike and no index occurs twice, as it would in whole days.
+    It does if the two differ by 10,776 minutes, or if they advance equally and no `time_id` is repeated (in whole days
+    it would be).
     """
     since, index = _times(frame)
     slope = _slope(since, index)
@@ -80,7 +81,7 @@ def in_minutes(frame: pl.DataFrame) -> bool:
 
 
 def check_index(frame: pl.DataFrame, *, label: str) -> list[str]:
-    """A sentence if an index of time stands for more than one record of a table [N]."""
+    """A problem if a `time_id` belongs to more than one record of a table [N]."""
     index = frame[TIME_ID].drop_nulls()
     if index.n_unique() == len(index):
         return []
@@ -92,12 +93,12 @@ def check_index(frame: pl.DataFrame, *, label: str) -> list[str]:
 
 
 def _times(frame: pl.DataFrame) -> tuple[Vector, Vector]:
-    """Time since dry dock and index of time, [N] each, where both are there."""
+    """Time since dry dock and `time_id`, [K] each, of the records that have both."""
     both = frame.select(SINCE_DRY_DOCK, TIME_ID).drop_nulls()
     return both[SINCE_DRY_DOCK].to_numpy(), both[TIME_ID].cast(pl.Float64).to_numpy()
 
 
 def _slope(since: Vector, index: Vector) -> float | None:
-    """How much the one grows for each of the other; None where that stands still."""
+    """The increase of `since` per unit of `index`; None if the index is constant."""
     span = float(np.ptp(index)) if len(index) else 0.0
     return float(np.ptp(since)) / span if span else None

@@ -1,4 +1,4 @@
-"""What the vessel's columns tell about each other's units where the values of one alone do not."""
+"""Units of the vessel's columns that only a comparison of several columns can reveal."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ BOUNDS_KN = {**dict.fromkeys(IN_DOMAIN, (0.0, 19.0)), "dev_out": (19.0, 26.0), "
 # in m/s make it 7.3 times as large, in km/h 6.4 times as small; MW and W move it by a thousand.
 SPEED_RATES = (0.8, 12.0)
 POWER_RATES = (0.1, 100.0)
-FEWEST = 20  # records that a median is taken of
-CALM_SEA_M, CALM_WIND_KN, STEADY, SLOWEST_KN = 2.5, 19.0, 0.5, 4.0  # where little but the speed asks for power
-CLEARLY_KN = 2.0  # of wind from ahead; less may be the current's doing
-DAYS, MANY_DAYS = 20, 100  # at sea, over which winds come from ahead and astern; over which from everywhere
+FEWEST = 20  # records, for a median to be meaningful
+CALM_SEA_M, CALM_WIND_KN, STEADY, SLOWEST_KN = 2.5, 19.0, 0.5, 4.0  # within them power depends on little but speed
+CLEARLY_KN = 2.0  # of head wind; less may be due to the current
+DAYS, MANY_DAYS = 20, 100  # at sea, enough for both head and following winds; enough for all directions
 LIGHT_WIND_KN, LIGHT_SHARE = 9.0, 0.1
-FEET_MEDIAN, FEET_HIGH, FEET_LIGHT = 3.5, 8.0, 2.5  # of heights in m, all, their 95 % quantile, those in light wind
+FEET_MEDIAN, FEET_HIGH, FEET_LIGHT = 3.5, 8.0, 2.5  # wave heights in m: median, 95 % quantile, median in light wind
 CLEAR = 5  # times fewer records out of bounds
 
 
 def rate(frame: pl.DataFrame) -> float | None:
-    """The median power over the cube of the speed, of the steady records [K of N] that no wind or sea holds back.
+    """The median of power over speed cubed, among steady records that neither wind nor sea slows down.
 
-    None where these are too few to tell.
+    None if there are too few of them.
     """
     speed, ground = pl.col(SPEED), pl.col(SPEED) + pl.col(CURRENT_ALONG)
     ahead = pl.col(WIND_ALONG) - ground
@@ -53,21 +53,21 @@ def rate(frame: pl.DataFrame) -> float | None:
 
 
 def speed_unit(rate_kw: float | None) -> Mistake | None:
-    """The unit of a speed that makes such a rate, if it is not knots."""
+    """The unit of speed that explains this rate, if it is not knots."""
     least, most = SPEED_RATES
     known = MISTAKES["kn"] if rate_kw is not None and not least <= rate_kw <= most else ()
     return next((entry for entry in known if least <= (rate_kw or 0.0) / entry.factor**3 <= most), None)
 
 
 def days(frame: pl.DataFrame) -> int:
-    """How many whole days since dry dock the records [N] are of."""
+    """The number of different days since dry dock among the records [N]."""
     return int((frame[SINCE_DRY_DOCK] / 1440).floor().n_unique())
 
 
 def wind_along_in_m_s(frame: pl.DataFrame) -> bool:
-    """Whether winds from ahead and astern balance over weeks, but only with the wind along multiplied into knots.
+    """Whether head and following winds balance over weeks only if wind along is converted from m/s to knots.
 
-    Records of following winds alone are off balance, too, but none of them has the wind from ahead.
+    Records with following winds alone do not balance either, but they have no head wind at all.
     """
     if days(frame) < DAYS:
         return False
@@ -77,7 +77,7 @@ def wind_along_in_m_s(frame: pl.DataFrame) -> bool:
 
 
 def wind_like_speed(frame: pl.DataFrame) -> bool:
-    """Whether wind along is in m/s as the speed is: winds from ahead and astern balance better so than with knots."""
+    """Whether wind along is in m/s as the speed is: head and following winds then balance better than with knots."""
     along, ground = _along(frame)
     if len(along) < FEWEST:
         return False
@@ -86,7 +86,9 @@ def wind_like_speed(frame: pl.DataFrame) -> bool:
 
 
 def wind_across_is_weak(frame: pl.DataFrame) -> bool:
-    """Whether wind across is far weaker than wind along, less the ship's own, over months: as in m/s beside knots."""
+    """Whether wind across is far weaker over months than wind along without the ship's own speed, as m/s beside knots
+    would be.
+    """
     if days(frame) < MANY_DAYS:
         return False
     ahead = pl.col(WIND_ALONG) - pl.col(SPEED) - pl.col(CURRENT_ALONG)
@@ -95,13 +97,13 @@ def wind_across_is_weak(frame: pl.DataFrame) -> bool:
 
 
 def currents_are_weak(frame: pl.DataFrame) -> bool:
-    """Whether both currents vary far less than the known ones (`schema.STATISTICS`): as in m/s beside knots."""
+    """Whether both currents vary far less than the published ones (`schema.STATISTICS`), as m/s beside knots would."""
     found = ((frame[name].std(), STATISTICS[name][1]) for name in (CURRENT_ALONG, CURRENT_ACROSS))
     return all(isinstance(own, float) and own < 0.62 * known for own, known in found)
 
 
 def waves_in_feet(frame: pl.DataFrame) -> bool:
-    """Whether seas are high over weeks, and so even where there is hardly any wind."""
+    """Whether waves are high for weeks, even in light wind."""
     height, ground = pl.col(WAVE_HEIGHT), pl.col(SPEED) + pl.col(CURRENT_ALONG)
     wind = ((pl.col(WIND_ALONG) - ground) ** 2 + pl.col(WIND_ACROSS) ** 2).sqrt()
     light = wind < LIGHT_WIND_KN
@@ -114,9 +116,8 @@ def waves_in_feet(frame: pl.DataFrame) -> bool:
 
 
 def columns_of_true_wind(frame: pl.DataFrame, partition: str) -> tuple[str, ...]:
-    """The columns that, taken to be in m/s, bring the true winds of a partition into its bounds.
-
-    None of them where the winds lie there as they are, or not even so.
+    """The columns that, if they are in m/s, explain why true winds of a partition are outside its bounds. Empty if the
+    winds are inside the bounds, or remain outside after the conversion.
     """
     if partition not in BOUNDS_KN:
         return ()
@@ -137,7 +138,7 @@ def _in_knots(others: list[Vector], places: tuple[int, ...]) -> list[Vector]:
 
 
 def _outside(speed: Vector, others: list[Vector], bounds_kn: tuple[float, float]) -> int:
-    """How many of the true winds are out of bounds; others: wind along, wind across, current along, [N] each."""
+    """The number of true winds out of bounds; others: wind along, wind across, current along, [N] each."""
     if not len(speed):
         return 0
     along, across, current = others
@@ -146,13 +147,13 @@ def _outside(speed: Vector, others: list[Vector], bounds_kn: tuple[float, float]
 
 
 def _along(frame: pl.DataFrame) -> tuple[Vector, Vector]:
-    """Wind along and speed over ground, [N] each, of the records that have both."""
+    """Wind along and speed over ground, [K] each, of the records that have both."""
     known = frame.select(WIND_ALONG, ground=pl.col(SPEED) + pl.col(CURRENT_ALONG)).drop_nulls()
     return known[WIND_ALONG].to_numpy(), known["ground"].to_numpy()
 
 
 def _balance(along: Vector, ground: Vector) -> float:
-    """Mean over standard deviation of the wind from ahead [N]: 0 where no direction prevails."""
+    """Mean over standard deviation of the head wind [N]: 0 if head and following winds balance."""
     ahead = along - ground
     spread = float(np.std(ahead))
     return float(np.mean(ahead)) / spread if spread else float("inf")

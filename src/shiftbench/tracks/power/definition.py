@@ -50,9 +50,9 @@ TRUTH = TableTruth(
 
 
 def notes(path: Path) -> list[str]:
-    """Where the records of example data lie outside the ranges that their labels rest on, a table of shares."""
+    """Shares of example records outside the ranges in which the formulas behind their labels are valid."""
     lines = outside.lines(outside.told(path))
-    heading = "records outside the ranges that the formulas of their labels rest on, where these extrapolate:"
+    heading = "records outside the ranges of the formulas behind their labels, where these extrapolate:"
     return [heading, *(f"  {line}" for line in lines)] if lines else []
 
 

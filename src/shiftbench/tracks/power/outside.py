@@ -1,4 +1,6 @@
-"""How many example records lie outside the ranges that their labels rest on, told in the metadata of Parquet files."""
+"""Shares of example records outside the ranges of the formulas behind their labels, kept in the metadata of Parquet
+files.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,24 @@ class RangeTally:
         self.counts: dict[str, int] = {}
 
     def add(self, flags: Mapping[str, Any]) -> None:
-        """Count a block: range → flags [N]."""
+        """Count a block. outside: range → flags [N]."""
         for name, outside in flags.items():
             self.counts[name] = self.counts.get(name, 0) + int(np.count_nonzero(outside))
         self.records += max((len(outside) for outside in flags.values()), default=0)
 
     @property
     def shares(self) -> dict[str, float]:
-        """Range → share of the records outside of it, to six digits."""
+        """Range → share of records outside it, to six digits."""
         return {name: round(count / self.records, 6) for name, count in self.counts.items()}
 
 
 def metadata(shares: Mapping[str, float]) -> dict[str, str]:
-    """What a Parquet file says of its records in its metadata."""
+    """The metadata of a Parquet file with these shares."""
     return {KEY: json.dumps(shares, ensure_ascii=False)}
 
 
 def told(path: Path) -> dict[str, dict[str, float]]:
-    """Name of each Parquet file that says something, without ending → range → share; `path` is such a file or a folder.
+    """The shares in Parquet files: name without extension → range → share. path: a file or a folder.
 
     Raises:
         TableError: if a file cannot be read.
@@ -51,7 +53,7 @@ def told(path: Path) -> dict[str, dict[str, float]]:
 
 
 def _shares(text: str) -> dict[str, float]:
-    """What metadata say; nothing, where they were not written by us."""
+    """The shares in metadata; empty if they are not ours."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,9 +64,9 @@ def _shares(text: str) -> dict[str, float]:
 
 
 def notes(path: Path, *, whole: str) -> list[str]:
-    """A sentence for each Parquet file that says something: the share of its records outside of some range of a method.
+    """A note for each Parquet file with such shares: those of each method.
 
-    whole: what ends the name of what holds for a method as a whole; only these are told of a method that has one.
+    whole: suffix of the name of a range that stands for all of a method's; if a method has one, only that is reported.
 
     Raises:
         TableError: as `told`.
@@ -83,9 +85,10 @@ def notes(path: Path, *, whole: str) -> list[str]:
 
 
 def lines(shares: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A table for a terminal, a column a file; ranges that no record leaves are left out. Empty where nothing is told.
+    """A table for a terminal with a column for each file; ranges that no record leaves are omitted. Empty if there are
+    no shares.
 
-    shares: as `told` gives them.
+    shares: from `told`.
     """
     every = dict.fromkeys(name for each in shares.values() for name in each)
     ranges = [name for name in every if any(each.get(name) for each in shares.values())]

@@ -1,8 +1,8 @@
 """The canonical partition of the vessel's data by time since dry dock and true wind speed (Shifts 2.0, Appendix D.1).
 
-Time runs from the first record, 10,776 minutes after the dry dock: 39.4 months of train, dev_in and eval_in, 6.6 of
-dev_out, 18 of eval_out, a month being a twelfth of 365.25 days, 43,830 minutes. (Counted from the dry dock itself, 39.4
-months would end before the last published record of train, 1,735,544 minutes after it.)
+Time is counted from the first record, 10,776 minutes after the dry dock: 39.4 months for train, dev_in and eval_in, 6.6
+for dev_out, 18 for eval_out. A month is a twelfth of 365.25 days, 43,830 minutes. (Counted from the dry dock itself,
+39.4 months would end before the last published record of train, 1,735,544 minutes after it.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from shiftbench.tracks.power.schema import (
 
 MONTH, WIND, INTERVAL, HALF_YEAR, DAY = "month", "wind_kn", "wind_interval", "half_year", "day"
 DERIVED = (MONTH, WIND, INTERVAL, HALF_YEAR, DAY)
-"""Columns of a prepared record that no model sees, see `described`."""
+"""Columns of a prepared record that models do not see, see `described`."""
 WINDOWS = {"in_domain": (None, 39.4), "dev_out": (39.4, 46.0), "eval_out": (46.0, 64.0)}
 WHERE = {
     "in_domain": f"{WIND} < 19",
@@ -46,15 +46,15 @@ SHARES = {
     name: schema.total("synthetic", name) / sum(schema.total("synthetic", own) for own in IN_DOMAIN)
     for name in IN_DOMAIN
 }
-DIGITS = 6  # of the wind in knots: the last bits of a root are not the same everywhere
+DIGITS = 6  # decimals of the wind in knots: the last bits of a root differ between machines
 FEW = 30
 
 
 @dataclass(frozen=True)
 class CanonicalRules(Rules):
-    """The canonical rules with what was drawn from each stratum, so that the manifest says so.
+    """The canonical rules with the numbers drawn from each stratum, for the manifest.
 
-    drawn: partition → records of each wind interval; the engine itself does not know this setting.
+    drawn: partition → records of each wind interval; not a setting of the engine.
     """
 
     drawn: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class Split:
 
 
 def described(frame: pl.DataFrame) -> pl.DataFrame:
-    """The records [N] with what they are divided, sliced and resampled by.
+    """The records [N] with the columns by which they are divided, sliced and resampled.
 
-    month: of 43,830 minutes, since the first record. half_year: six of these, in words. day: whole days since dry
-    dock. wind_kn: true wind speed, rebuilt from the apparent wind and the speed over ground, stw + rcurrent_vcomp.
+    month: of 43,830 minutes, since the first record. half_year: six of these, as text. day: whole days since dry
+    dock. wind_kn: true wind speed, computed from the apparent wind and the speed over ground, stw + rcurrent_vcomp.
     wind_interval: that of Table 16.
     """
-    # The formula holds in any one unit.
+    # The formula holds in any unit, as long as it is the same for all.
     along, across, speed, current = (frame[name].to_numpy() for name in (WIND_ALONG, WIND_ACROSS, SPEED, CURRENT_ALONG))
     wind = pl.Series(WIND, motion.true_wind_speed(along, across, motion.speed_over_ground(speed, current)))
     month = (pl.col(SINCE_DRY_DOCK) - FIRST_MINUTE) / MONTH_MINUTES
@@ -105,19 +105,20 @@ def canonical_rules(seed: int = 1) -> CanonicalRules:
 
 
 def split(frame: pl.DataFrame, *, counts: Mapping[str, tuple[int, ...]] = COUNTS["synthetic"], seed: int = 1) -> Split:
-    """Divide described records [N] with unique ids: the published number of each wind interval, drawn by hash of id.
+    """Divide described records [N] with unique ids: the published number of records for each wind interval, drawn by a
+    hash of the id.
 
     Where a stratum has too few records, every count is scaled by the same factor, rounded down (but at least 1).
-    Neither the order of rows nor any other column moves a record; a record that is added to a stratum may.
+    Neither the order of rows nor any other column changes the partition of a record; adding a record to a stratum may.
 
     Args:
         frame: the records, with id, month, wind_kn and wind_interval.
         counts: partition → records of each wind interval.
-        seed: key of the hash that draws.
+        seed: key of the hash.
 
     Raises:
         TableError: if ids are missing or used twice.
-        PartitionError: if a window or an interval has no record at all, naming all that are empty.
+        PartitionError: if a window or an interval has no records, naming all that are empty.
     """
     rules = canonical_rules(seed)
     divided = partition(frame, rules)
@@ -138,7 +139,7 @@ def split(frame: pl.DataFrame, *, counts: Mapping[str, tuple[int, ...]] = COUNTS
 
 
 def wind_counts(frame: pl.DataFrame) -> tuple[int, ...]:
-    """Described records [N] of each wind interval."""
+    """The number of described records [N] in each wind interval."""
     found = dict(frame[INTERVAL].value_counts().iter_rows())
     return tuple(found.get(entry.label, 0) for entry in INTERVALS)
 
@@ -148,7 +149,7 @@ Strata = Mapping[tuple[str, int], Positions]
 
 
 def _strata(divided: Partition) -> Strata:
-    """In-domain records by wind interval, and those of either shifted window, whose wind lies in the last one."""
+    """In-domain records by wind interval, and those of both shifted windows, all in the last interval."""
     inside = divided.assignment.is_in(IN_DOMAIN).fill_null(False)
     last = len(INTERVALS) - 1
     strata = {
@@ -163,12 +164,12 @@ def _positions(flags: pl.Series) -> Positions:
 
 
 def _names(population: str) -> tuple[str, ...]:
-    """The partitions that are drawn from a population; train last, it takes what the others leave."""
+    """The partitions drawn from a population; train is last and takes what the others leave."""
     return ("dev_in", "eval_in", "train") if population == "in_domain" else (population,)
 
 
 def _scale(strata: Strata, counts: Mapping[str, tuple[int, ...]]) -> tuple[Fraction, str]:
-    """The factor for all counts that every stratum can meet, at most 1, and what there is fewest of."""
+    """The largest factor, at most 1, that every stratum can meet, and the stratum that limits it."""
     scale, short, empty = Fraction(1), "", []
     for (population, place), rows in strata.items():
         asked = sum(counts[name][place] for name in _names(population))
@@ -196,7 +197,7 @@ def _drawn(sampler: Sampler, strata: Strata, drawn: Mapping[str, tuple[int, ...]
 
 
 def _left(strata: Strata, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Records that fit a population but were not drawn, by reason."""
+    """The number of records that belong to a population but were not drawn, by reason."""
     left = {}
     for population in dict.fromkeys(name for name, _ in strata):
         names = _names(population)

@@ -1,4 +1,4 @@
-"""From official files or made-up records to a prepared folder: checked, converted, divided, with a manifest."""
+"""From official files or made-up records to a prepared folder: check, convert, divide, write a manifest."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ open_prepared = partial(prepared_folder.open_prepared, track=TRACK)
 def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress | None = None) -> Prepared:
     """Read the official partition files, or any table of their columns, and write a prepared folder.
 
-    A generalisation set beside them (generalization.parquet or .csv) is taken along, unpartitioned.
+    A generalisation set beside them (generalization.parquet or .csv) is copied undivided.
 
     Args:
         source: a folder, an archive, or one table (.csv, .csv.gz, .parquet).
         folder: a new folder.
         experiment: "canonical"; "real" or "synthetic" where the source holds both official data sets.
-        progress: told how far each table is.
+        progress: called with the progress of each table.
 
     Raises:
-        TableError: with all that is wrong with the tables, or if partitions are missing.
-        PartitionError: if records for one of the partitions are missing.
+        TableError: listing all problems of the tables, or if partitions are missing.
+        PartitionError: if there are no records for one of the partitions.
         UnknownNameError: for another experiment.
     """
     if experiment not in EXPERIMENTS:
@@ -60,10 +60,10 @@ def prepare(source: Path, folder: Path, *, experiment: str, progress: Progress |
 
 
 def test_sets(folder: Path) -> dict[str, str]:
-    """The sets of a prepared folder that are only scored: name → path.
+    """The test sets of a prepared folder: name → path.
 
     Raises:
-        TableError: if there is one that the manifest does not name, which nobody has checked.
+        TableError: if there is one that the manifest does not name, which was not checked.
     """
     file = folder / GENERALIZATION_FILE
     if not file.is_file():
@@ -87,7 +87,7 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     say("divide", 0, 1)
     records = _completed(table.frame)
     split = partitions.split(records)
-    days = (partitions.HALF_YEAR, partitions.DAY)  # whole ones are shared on purpose
+    days = (partitions.HALF_YEAR, partitions.DAY)  # partitions share these on purpose
     known = records.drop(POWER, partitions.WIND, partitions.INTERVAL, *days)
     leaks = leakage(known, split.partition, split.rules)
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
@@ -107,7 +107,7 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
 def _published(found: Found, folder: Path, say: Progress) -> Prepared:
     read_tables, scored = _read(found, say)
     judged = published.compared(read_tables)
-    # The official data are what they are, and only warned of.
+    # The official data cannot be corrected: problems are only warnings.
     _refuse(scored if judged.data else [*read_tables, *scored])
     notes = [*found.notes, *_said(read_tables), *judged.notes, *found.absences, BY_DESIGN]
     frames = {table.partition: _completed(table.frame) for table in read_tables}
@@ -125,7 +125,7 @@ def _published(found: Found, folder: Path, say: Progress) -> Prepared:
 
 
 def _read(found: Found, say: Progress) -> tuple[list[Table], list[Table]]:
-    """All tables, and the generalisation set if there is one; or the problems and doubts of all of them."""
+    """All tables, and the generalisation set if there is one; raises the problems and doubts of all of them."""
     beside = [found.generalization] if found.generalization else []
     read_tables: list[Table] = []
     problems: list[str] = []
@@ -144,7 +144,7 @@ def _read(found: Found, say: Progress) -> tuple[list[Table], list[Table]]:
 
 
 def _repeated(read_tables: Sequence[Table]) -> list[str]:
-    """A sentence if an index of time stands in more than one partition."""
+    """A problem if a `time_id` occurs in more than one partition."""
     index = pl.concat([table.frame[TIME_ID] for table in read_tables]) if read_tables else pl.Series(dtype=pl.Int64)
     twice = index.filter(index.is_duplicated())
     if twice.is_empty():
@@ -157,7 +157,7 @@ def _repeated(read_tables: Sequence[Table]) -> list[str]:
 
 
 def _refuse(read_tables: Sequence[Table]) -> None:
-    """Raise if whole columns are in another unit."""
+    """Raise TableError if whole columns are in another unit."""
     if columns := _of_whole_columns(read_tables):
         raise TableError(*columns)
 
@@ -177,17 +177,17 @@ def _said(read_tables: Sequence[Table]) -> list[str]:
 
 
 def _outside(source: Source) -> list[str]:
-    """Where the ranges of the formulas of made-up labels end, see `outside`."""
+    """Notes on made-up labels outside the ranges of their formulas, see `outside`."""
     return outside.notes(source.path, whole=ANY) if source.is_parquet and source.member is None else []
 
 
 def _completed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Records in the columns of a prepared folder; the index of time is their id."""
+    """Records with the columns of a prepared folder; `time_id` is their id."""
     return partitions.described(frame.with_columns(pl.col(TIME_ID).alias("id"))).select(COLUMNS)
 
 
 def _written(table: Table, folder: Path, notes: list[str]) -> Path:
-    """Write the generalisation set, and note what is odd: its ids are row numbers, and its records are of no day."""
+    """Write the generalisation set and return notes on it: its ids are row numbers, its records belong to no day."""
     notes += _said([table])
     records = partitions.described(table.frame.with_row_index("id", offset=1).cast({"id": pl.Int64}))
     columns = ("id", *schema.NAMES, partitions.WIND, partitions.INTERVAL)

@@ -1,4 +1,4 @@
-"""How partition files compare with what is printed of the official ones: counts, statistics, and known hashes."""
+"""Comparison of partition files with the official ones: published counts, statistics and known hashes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SUMMED = ("train", "dev_in", "dev_out")  # the partitions whose statistics are k
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whose data these are.
+    """Whether data are the official ones.
 
-    data: "real" or "synthetic" if every partition that is there has the published number of records, and all columns
-        have the known means; else None.
+    data: "real" or "synthetic" if every existing partition has the published number of records, and all columns have
+    the known means; else None.
     notes: what differs.
     """
 
@@ -31,7 +31,7 @@ class Comparison:
 
     @property
     def origin(self) -> str:
-        """What a report calls the data."""
+        """The name of the data in reports."""
         return f"official, {self.data}" if self.data else "partition files"
 
 
@@ -50,7 +50,7 @@ def compared(read_tables: Sequence[Table]) -> Comparison:
 
 
 def _counts(table: Table, data: str) -> list[str]:
-    """How a partition's records compare with the printed ones; by wind interval only where they differ."""
+    """A partition's number of records beside the published one; by wind interval only if they differ."""
     name = table.partition
     printed = COUNTS[data][name]
     notes = [f"{name}: {table.frame.height:,} records, published ({data}) {sum(printed):,}"]
@@ -63,7 +63,7 @@ def _counts(table: Table, data: str) -> list[str]:
 
 
 def _statistics(read_tables: Sequence[Table], data: str) -> list[str]:
-    """Columns whose mean is not the known one, or (in the real data) the spread, where their partitions are there."""
+    """Columns whose mean or (in the real data) standard deviation is not the known one, if their partitions exist."""
     own = {table.partition: table.frame for table in read_tables}
     if not set(SUMMED) <= set(own):
         return []

@@ -1,7 +1,8 @@
-"""Whether the vessel's columns lie where their units say: each by itself, beside the others, and all of one unit.
+"""Whether the values of the vessel's columns fit their units: each column alone, beside the others, and all of one
+unit.
 
-A column is refused where it is certain that its unit is another: too many values that no ship has, or other columns
-that say so, too (`consistency`). A median that is only unusual, as in a harbour, is kept and told.
+A column is refused if its unit is certainly another: too many values that are impossible for a ship, or other columns
+that confirm it (`consistency`). A column with a merely unusual median, as in a harbour, is kept with a note.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from shiftbench.tracks.power.schema import (
 )
 from shiftbench.tracks.power.units import FEET, METRES_PER_SECOND, MISTAKES, base
 
-MOST_WIDTHS = 10  # of a range, that a slip lies off it: what is further off was never measured
-SLOWEST = -2.0  # kn through water, of a ship that still answers her engine
-ROUGH_M = 4.5  # median height that is worth a word
+MOST_WIDTHS = 10  # of a range, by which single wrong values may leave it; values further off cannot be measurements
+SLOWEST = -2.0  # kn through water, the lowest speed of a ship under way
+ROUGH_M = 4.5  # median height in m above which there is a note
 DROP = "Correct or drop these rows."
-KEPT = "Kept, as no other column says that its unit is wrong."
+KEPT = "Kept, since no other column shows that its unit is wrong."
 WINDS = (WIND_ALONG, WIND_ACROSS)
 WEAK = (WIND_ACROSS, CURRENT_ALONG, consistency.CURRENT_ACROSS)
 
 
 @dataclass(frozen=True)
 class _Doubt:
-    """What is odd about a column; whether it is certain that it is wrong, and which unit it is then in."""
+    """A doubt about a column: whether it is certainly wrong, and its presumed unit."""
 
     column: str
     said: str
@@ -59,11 +60,11 @@ def check_units(
 
     Args:
         frame: the inputs and the power.
-        label: what sentences call the table.
-        partition: the one that it is, if any: it says which true winds there are, and the shifted ones were chosen for
-            theirs, whose median then tells nothing.
-        voyage: whether its records are minutes at sea, rather than drawn or chosen by somebody.
-        but: columns that are left out.
+        label: of the table in messages.
+        partition: the name of the partition, if any: its bounds of the true wind are known, and the shifted ones were
+            selected by wind, so their median means nothing.
+        voyage: whether its records are minutes of a voyage rather than drawn or selected ones.
+        but: columns to ignore.
         settled: columns whose unit is known, so that their median does not matter.
     """
     silent = (*settled, *(WINDS if partition in SHIFTED else ()))
@@ -71,7 +72,7 @@ def check_units(
     doubts = list(_by_themselves(frame, names, silent))
     wrong = {doubt.column for doubt in doubts if doubt.certain}
     beside = list(_waves(frame, voyage=voyage))
-    if SPEED not in wrong:  # against which winds are held
+    if SPEED not in wrong:  # with which winds are compared
         beside += _winds(frame, partition, voyage=voyage)
     doubts += [doubt for doubt in beside if doubt.column not in wrong]
     doubts = list({(doubt.column, doubt.certain): doubt for doubt in doubts}.values())
@@ -82,7 +83,7 @@ def check_units(
 
 
 def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[str]) -> Iterator[_Doubt]:
-    """Doubts about columns that lie elsewhere, power and speed first, since others are judged by them."""
+    """Doubts about columns by themselves, power and speed first, since others are judged by them."""
     rate, speed_unit = consistency.rate(frame), None
     for name in sorted(names, key=(POWER, SPEED, *names).index):
         values, expected = frame[name], schema.RANGES[name]
@@ -101,7 +102,7 @@ def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[s
 
 
 def _by_itself(values: pl.Series, count: Count, *, misplaced: bool, certain: bool, found: Mistake | None) -> _Doubt:
-    """What is odd about a column: its unit, single values that no ship has, an unusual median, or slips."""
+    """A doubt about a column by itself: its unit, impossible values, an unusual median, or single wrong values."""
     name, expected = values.name, schema.RANGES[values.name]
     if certain:
         signed = name == WIND_ACROSS and found is None and units.quantiles(values.drop_nulls())[0] < expected.low
@@ -122,7 +123,7 @@ def _certain(
     rate: float | None,
     speed_unit: Mistake | None,
 ) -> bool:
-    """Whether a column that lies elsewhere is wrong for certain, and not of an unusual hour."""
+    """Whether a column outside its range is certainly wrong rather than unusual."""
     if name == SPEED:
         return _speed_is_wrong(frame[SPEED], count, rate)
     if count.outside_too_often:
@@ -132,11 +133,11 @@ def _certain(
         return found is not None if rate is None else not least <= rate <= most
     if name == WIND_ALONG and found:
         return consistency.wind_like_speed(frame) if speed_unit == found else consistency.wind_along_in_m_s(frame)
-    return name == SINCE_DRY_DOCK and found is not None and found.unit == "days"  # hours may be minutes of a new coat
+    return name == SINCE_DRY_DOCK and found is not None and found.unit == "days"  # not hours: soon after a dry dock
 
 
 def _speed_is_wrong(values: pl.Series, count: Count, rate: float | None) -> bool:
-    """Whether a speed is wrong, rather than that of a harbour; `rate` is `consistency.rate`, of a power in kW."""
+    """Whether a speed is wrong rather than that in a harbour. rate_kw: `consistency.rate` with power in kW."""
     low = 2 * count.under > count.all
     beyond = int(((values < SLOWEST) | (values > schema.RANGES[SPEED].high)).sum())
     if beyond >= units.FEWEST_OUTSIDE and beyond > units.MOST_OUTSIDE * count.all:
@@ -148,7 +149,7 @@ def _speed_is_wrong(values: pl.Series, count: Count, rate: float | None) -> bool
 
 
 def _winds(frame: pl.DataFrame, partition: str, *, voyage: bool) -> Iterator[_Doubt]:
-    """Doubts about winds and currents that lie in their own ranges, but not beside the others."""
+    """Doubts about winds and currents that are in their own ranges but do not fit the other columns."""
     for name in consistency.columns_of_true_wind(frame, partition):
         found = f"true winds that fall inside {partition} only if this column is converted to knots"
         yield _Doubt(name, _beside(name, "kn", found, units.looks(METRES_PER_SECOND)), unit=METRES_PER_SECOND)
@@ -157,31 +158,31 @@ def _winds(frame: pl.DataFrame, partition: str, *, voyage: bool) -> Iterator[_Do
 
 
 def _waves(frame: pl.DataFrame, *, voyage: bool) -> Iterator[_Doubt]:
-    """A doubt about seas that are high in any wind, or very high."""
+    """A doubt about waves that are high in any wind, or very high."""
     height = float(frame.select(pl.col(WAVE_HEIGHT).median()).item() or 0.0)
     found = f"a median of {height:.3g} m"
     if voyage and consistency.waves_in_feet(frame):
         found += ", and high seas in light winds"
         yield _Doubt(WAVE_HEIGHT, _beside(WAVE_HEIGHT, "m", found, units.looks(FEET)), unit=FEET)
     elif height > ROUGH_M:
-        end = ": it may be in feet. Kept, as there are such seas."
+        end = ": it may be in feet. Kept, since such waves exist."
         yield _Doubt(WAVE_HEIGHT, _beside(WAVE_HEIGHT, "m", found, end), certain=False)
 
 
 def _weak(*, sure: bool) -> Iterator[_Doubt]:
-    """Doubts about a weak wind across, and (if sure) about the currents, which are weak as well."""
-    found = "a wind far weaker than that along, less the ship's own speed"
+    """Doubts about a weak wind across, and (if certain) about currents that are weak as well."""
+    found = "a wind far weaker than the one along without the ship's own speed"
     if not sure:
-        end = ": it may be in m/s. Kept, as there are such routes."
+        end = ": it may be in m/s. Kept, since such routes exist."
         yield _Doubt(WIND_ACROSS, _beside(WIND_ACROSS, "kn", found, end), certain=False)
         return
     for name in WEAK:
-        weak = found if name == WIND_ACROSS else "a current that varies far less than the known one"
+        weak = found if name == WIND_ACROSS else "a current that varies far less than the published one"
         yield _Doubt(name, _beside(name, "kn", weak, units.looks(METRES_PER_SECOND)), unit=METRES_PER_SECOND)
 
 
 def _likewise(certain: Sequence[_Doubt]) -> Iterator[str]:
-    """A sentence for each unit that columns are in by mistake: the others of their unit, of which nothing is known."""
+    """A note for each wrong unit: other columns with the same expected unit, which could not be checked."""
     wrong = {doubt.column for doubt in certain}
     for unit in dict.fromkeys(doubt.unit for doubt in certain if doubt.unit):
         named = [doubt.column for doubt in certain if doubt.unit == unit]
@@ -190,13 +191,13 @@ def _likewise(certain: Sequence[_Doubt]) -> Iterator[str]:
         if others:
             columns = f"column{'s' * (len(others) > 1)} {', '.join(map(repr, others))}"
             yield (
-                f"{columns}: expected {known.pop()} as well, found nothing that tells. Where one column is in "
-                f"{unit.unit}, others often are: look before you convert {', '.join(map(repr, named))} alone."
+                f"{columns}: expected {known.pop()} as well, which could not be checked. If one column is in "
+                f"{unit.unit}, others often are: check them before you convert {', '.join(map(repr, named))} alone."
             )
 
 
 def _far(values: pl.Series, expected: Range) -> pl.Series:
-    """Where values [N] are too far off their range for slips."""
+    """Flags of values [N] that are too far from their range to be single slips."""
     reach = MOST_WIDTHS * (expected.high - expected.low)
     return ((values < expected.low - reach) | (values > expected.high + reach)).fill_null(False)
 
@@ -218,7 +219,7 @@ def _beside(name: str, unit: str, found: str, end: str) -> str:
 
 
 def _elsewhere(values: pl.Series, expected: Range, count: Count, misplaced: bool, end: str) -> str:
-    """What is odd about a column whose median or many values lie elsewhere."""
+    """A doubt about a column whose median or many values are outside the range."""
     unit = schema.UNITS[values.name]
     if misplaced:
         median = units.quantiles(values.drop_nulls())[1]

@@ -1,4 +1,4 @@
-"""One table of the vessel's records read and checked, and what the official one of its name would be."""
+"""Reads and checks a table of the vessel's records, and compares it with the official file of its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shiftbench.tracks.power.schema import DRAFT_AFT, DRAFT_FORE, POWER, SINCE_D
 class Table:
     """The records of a table [N] in the columns and types of the schema.
 
-    warnings: what is odd in file and values. doubts: about units. clock: about the two times.
+    warnings: on the file and its values. doubts: about units. clock: about the two columns of time.
     """
 
     source: Source
@@ -34,19 +34,19 @@ class Table:
 
     @property
     def partition(self) -> str:
-        """The partition that the table is; empty if it is not divided."""
+        """The name of the partition; empty if the data are not divided."""
         return self.source.partition or ""
 
 
 def read(source: Source, progress: Progress | None = None, *, voyage: bool = True) -> Table:
-    """Read a table (CSV, packed or in an archive, or Parquet), columns by name, and look at its values.
+    """Read a table (CSV, packed or in an archive, or Parquet), columns by name, and check its values.
 
-    voyage: whether its records are minutes of a voyage, each there once; those of a generalisation set are not.
+    voyage: whether its records are minutes of a voyage, each once; those of a generalisation set are not.
 
     Raises:
-        TableError: with all that is wrong: a damaged file or lines, columns missing or doubled, text among numbers,
-            missing or infinite numbers, drafts of 0, an index that stands for several records; then also columns in
-            another unit, which are otherwise left to `Table.doubts`.
+        TableError: listing all problems: a damaged file or lines, missing or duplicate columns, text among numbers,
+            missing or infinite numbers, drafts of 0, a repeated `time_id`; then also columns in another unit, which are
+            otherwise left to `Table.doubts`.
     """
     reader = Reader(source, schema.FORM, progress)
     batches = []
@@ -56,27 +56,26 @@ def read(source: Source, progress: Progress | None = None, *, voyage: bool = Tru
     frame = pl.concat(batches) if batches else pl.DataFrame(schema=schema.TYPES)
     problems = reader.problems()
     if frame.is_empty() and not problems:
-        problems.append(f"{source.label}: expected rows, found none below the names. Was its writing cut off?")
+        problems.append(f"{source.label}: expected rows, found none below the header. Is the file cut off?")
     doubts, clock = _doubts(frame, label=source.label, partition=source.partition or "", voyage=voyage)
     if voyage:
         problems += check_index(frame, label=source.label)
-    if problems:  # a wrong unit of time may be what repeats an index
+    if problems:  # a wrong unit of time may be the reason for repeated ids
         raise TableError(*problems, *doubts.columns, *clock.columns)
     warnings = (*reader.warnings, *reader.odd.told(source.label))
     return Table(source, frame, warnings, doubts, clock if voyage else Doubts(columns=clock.columns))
 
 
 def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
-    """Look at a table [N] that somebody wants to be scored on: the inputs and the power, `time_id` if it is there.
+    """Check a user's test set [N]: the inputs, the power, and `time_id` if it exists.
 
-    Its records need not be minutes of a voyage, and it may hold further columns. Records without a power are passed
-    over.
+    Its records need not be minutes of a voyage, and it may hold further columns. Records without a power are ignored.
 
     Returns:
-        What is odd about it.
+        Notes on it.
 
     Raises:
-        TableError: with all that is wrong: columns that are not there, text, missing or infinite numbers, drafts of 0,
+        TableError: listing all problems: missing columns, text, missing or infinite numbers, drafts of 0,
             columns in another unit.
     """
     types = {name: dtype for name, dtype in schema.TYPES.items() if name != TIME_ID or name in frame.columns}
@@ -101,7 +100,7 @@ def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
 
 
 def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: bool = True) -> tuple[Doubts, Doubts]:
-    """What is to be doubted of the units of a table [N], and of its clock; values that are wrong count as missing."""
+    """Doubts about the units of a table [N], and about its times; invalid values count as missing."""
     sound = frame.with_columns(
         pl.when(pl.col(pl.Float64).is_finite()).then(pl.col(pl.Float64)),
     ).with_columns(
@@ -111,7 +110,7 @@ def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: boo
     clock, settled = Doubts(), False
     if TIME_ID in sound.columns:
         clock, settled = check_clock(sound, label=label), in_minutes(sound)
-    known = (SINCE_DRY_DOCK,)  # the clock knows the unit, where a median can only guess it
+    known = (SINCE_DRY_DOCK,)  # the two times determine the unit, which a median only suggests
     doubts = check_units(
         sound,
         label=label,
@@ -124,7 +123,7 @@ def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: boo
 
 
 def presumed(source: Source, data: str) -> str | None:
-    """A sentence if a partition's CSV is not the known file byte by byte; None if it is, or nobody knows it."""
+    """A note if a partition's CSV is not the known file byte for byte; None if it is, or if the hash is unknown."""
     known = schema.FILES.get((data, source.partition or ""))
     if known is None or not source.name.lower().endswith(".csv"):
         return None
@@ -133,6 +132,6 @@ def presumed(source: Source, data: str) -> str | None:
     if found == known.sha256:
         return None
     return (
-        f"{source.partition}: SHA-256 {found[:12]}…, that of the copy we know of is {known.sha256[:12]}…: another "
+        f"{source.partition}: SHA-256 {found[:12]}…, that of the known copy is {known.sha256[:12]}…: another "
         "edition, or written anew"
     )

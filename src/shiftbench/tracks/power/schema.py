@@ -1,9 +1,9 @@
-"""What the vessel's tables hold: an index, ten inputs and the target, in five partitions, as Shifts 2.0 prints them.
+"""The vessel's tables: an index, ten inputs and the target, in five partitions, as published in Shifts 2.0.
 
 Columns and units are those of Tables 21 and 22, counts those of Tables 17 (synthetic) and 18 (real), wind intervals
-those of Table 16 (Malinin et al. 2022, Appendix D). Sizes and hashes of the files are those of a public copy, whose
-origin nobody vouches for; means and standard deviations are those of the real train, dev_in and dev_out together.
-Ranges are ours: wide enough for a merchant ship at sea, tight enough to tell a column in the wrong unit.
+those of Table 16 (Malinin et al. 2022, Appendix D). Sizes and hashes of the files are those of a public copy of
+unconfirmed origin; means and standard deviations are those of the real train, dev_in and dev_out together. Ranges are
+ours: wide enough for a merchant ship at sea, tight enough to detect a column in the wrong unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shiftbench.track.intake.units import Range
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `kind` is index, feature or target; `source` says what measured it."""
+    """A column: `kind` is index, feature or target; `source` is the instrument."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ class Interval:
 
     @property
     def label(self) -> str:
-        """Number and bounds, so that labels sort as the speeds do."""
+        """Number and bounds; labels sort like the speeds."""
         bounds = f"{self.low_kn:g} to {self.high_kn:g}" if math.isfinite(self.high_kn) else f"from {self.low_kn:g}"
         return f"{self.number}: {bounds} kn"
 
@@ -73,7 +73,7 @@ WAVE_HEIGHT, SINCE_DRY_DOCK, TIME_ID, POWER = "comb_wind_swell_wave_height", "ti
 FIRST_MINUTE = 10_776  # since dry dock, where time_id is 0
 MONTH_MINUTES = 365.25 * 24 * 60 / 12
 THRESHOLD_KW2 = 500.0**2  # the largest acceptable squared error
-RULE: Rule = "mixed"  # the published evaluation takes one rule for R-AUC and the other for F1
+RULE: Rule = "mixed"  # the published evaluation uses one rule for R-AUC and another for F1
 
 COLUMNS = tuple(Column(**line) for line in _facts("columns.csv"))
 NAMES = tuple(column.name for column in COLUMNS)
@@ -83,7 +83,7 @@ TYPES: dict[str, pl.DataType] = {**dict.fromkeys(NAMES, pl.Float64()), TIME_ID: 
 FORM = Form(
     TYPES,
     whole=(TIME_ID,),
-    other_names={"power_synth": POWER, "power_nhf": POWER},  # of the paper, and of older files
+    other_names={"power_synth": POWER, "power_nhf": POWER},  # in the paper, and in older files
     complete=True,
 )
 

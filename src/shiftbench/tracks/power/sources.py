@@ -1,4 +1,4 @@
-"""Where the vessel's tables lie: partition files of the real or the synthetic data, or one table of records.
+"""Finds the vessel's tables: partition files of the real or the synthetic data, or one table of records.
 
 The official archive holds both data sets in folders of their own; a generalisation set may lie beside either.
 """
@@ -15,7 +15,7 @@ from shiftbench.tracks.power.schema import COUNTS, PARTITIONS
 
 GENERALIZATION = "generalization"
 CANONICAL = "canonical"
-EXPERIMENTS = (CANONICAL, *COUNTS)  # whichever data there are, or those of this name where both are
+EXPERIMENTS = (CANONICAL, *COUNTS)  # canonical: whichever data set is there; the other names choose if both are
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Found(Sources):
 def sources(path: Path, experiment: str = CANONICAL) -> Found:
     """The tables in a folder (its subfolders and archives too), in an archive, or in a file.
 
-    experiment: "real" or "synthetic" takes the files in the folder of that name where there are others too.
+    experiment: "real" or "synthetic" takes only the files in the folder of that name.
 
     Raises:
-        TableError: if there is no table, both data sets are there and neither is named, the named one is not there, a
-            partition is there twice, or an archive is damaged or cut off.
+        TableError: if there is no table, both data sets are found and neither is named, the named one is missing, a
+            partition is found twice, or an archive is damaged or cut off.
     """
     expected = "train.csv, dev_in.csv and the like, an archive (.zip, .tar) that holds them"
     own = _chosen(path, tables_in(path, _partition, expected=expected), experiment)
@@ -54,7 +54,7 @@ def data_set(source: Source) -> str | None:
 
 
 def _chosen(path: Path, found: Sequence[Source], experiment: str) -> list[Source]:
-    """The tables of one data set, and what lies outside the folders of both."""
+    """The tables of one data set, and those outside the folders of both."""
     named = {name for source in found if (name := data_set(source))}
     if experiment != CANONICAL and not any(source.partition in PARTITIONS for source in found):
         raise TableError(

@@ -1,4 +1,4 @@
-"""Which other units the vessel's columns are written in by mistake."""
+"""Units that the vessel's columns may be in by mistake."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
     ),
     "minutes": (
         Mistake("seconds", 1 / 60, "Divide by 60"),
-        Mistake("days", 1440.0, "Multiply by 1,440"),  # first: of years at sea, hours in its place would be too many
+        Mistake("days", 1440.0, "Multiply by 1,440"),  # before hours: years at sea would be too many hours
         Mistake("hours", 60.0, "Multiply by 60"),
     ),
     "kW": (
@@ -27,9 +27,9 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
         Mistake("W", 0.001, "Divide by 1,000"),
     ),
 }
-"""The unit of a column → what it may be in instead."""
+"""Expected unit → units that are found instead."""
 
 
 def base(unit: str) -> str:
-    """The unit without what it is counted for: kn of kn/3min."""
+    """The unit without its denominator: kn of kn/3min."""
     return unit.split("/")[0]

@@ -86,7 +86,7 @@ def test_shards_that_change_places_are_noticed(folder):
     )  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
     store = Store.open(folder)
-    with pytest.raises(TableError, match=r"shard: expected \d requests, as the manifest has it, found \d"):
+    with pytest.raises(TableError, match=r"shard: expected \d requests, as in the manifest, found \d"):
         store.maps(range(len(store)))
 
 
@@ -96,5 +96,5 @@ def test_a_table_of_other_requests_is_noticed(folder):
     manifest["shards"][0]["requests"] += 1
     (folder / "manifest.json").write_text(json.dumps(manifest))
     store = Store.open(folder)
-    with pytest.raises(TableError, match=r"requests.parquet: expected 7 requests, as the shards hold, found 6"):
+    with pytest.raises(TableError, match=r"requests.parquet: expected 7 requests, as in the shards, found 6"):
         _ = store.requests

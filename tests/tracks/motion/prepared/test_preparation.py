@@ -162,7 +162,7 @@ def interrupted(source, folder, *, after):
 def test_an_interrupted_preparation_goes_on_where_it_ended(made, prepared, tmp_path, monkeypatch):
     folder = tmp_path / "prepared"
     interrupted(made, folder, after=3)
-    with pytest.raises(TableError, match="expected a prepared folder, found one that is begun"):
+    with pytest.raises(TableError, match="expected a prepared folder, found an unfinished one"):
         preparation.open_prepared(folder)
     drawn = []
     contents = shard_making._contents
@@ -214,7 +214,7 @@ def test_scenes_exchanged_for_others_of_their_names_and_sizes_are_noticed(source
     (source / "dev/a.pb").write_bytes(data.replace(b"dev-a.pb", b"dev-x.pb"))
     with pytest.raises(TableError, match=r"in 1 of its 5 shards \(the first: dev/a\.pb to dev/b\.pb\)"):
         prepare(source, folder, progress=lambda *progress: said.append(progress))
-    assert said[-1] == ("compare scenes with those that were prepared", 5, 5)
+    assert said[-1] == ("compare scenes with the prepared ones", 5, 5)
     assert tree(folder) == before
 
 
@@ -253,7 +253,7 @@ def test_nothing_else_is_written_over(source, prepared, tmp_path):
         prepare(source, tmp_path / "file")
     with pytest.raises(TableError, match="expected a new folder, found one with file, source"):
         prepare(source, tmp_path)
-    with pytest.raises(TableError, match="expected scenes to prepare, found a folder that is prepared already"):
+    with pytest.raises(TableError, match="expected scenes to prepare, found a folder that is already prepared"):
         prepare(prepared.folder, tmp_path / "again")
     with pytest.raises(UnknownNameError, match="Unknown experiment 'sleet'"):
         prepare(source, tmp_path / "new", experiment="sleet")
@@ -413,5 +413,5 @@ def test_where_scenes_lie_may_be_damaged(prepared, tmp_path):
     folder = shutil.copytree(prepared.folder, tmp_path / "copy")
     for said in ("5", '{"train": 5}'):
         (folder / "scenes.json").write_text(said)
-        with pytest.raises(TableError, match=r"scenes.json: expected where the parts lie, found others"):
+        with pytest.raises(TableError, match=r"scenes.json: expected the paths of the parts, found something else"):
             scene_file(folder, "train/000/a.pb")

@@ -75,7 +75,7 @@ def test_what_is_not_there_or_left_out_is_noted(source):
     (source / "eval/._a.pb").write_bytes(b"of another system")
     (source / "eval_tags.txt").unlink()
     found = sources.found(source)
-    assert found.notes == ("1 .pb files lie outside of the folders of the parts: left out", "dev: not there")
+    assert found.notes == ("1 .pb files are outside the folders of the parts: left out", "dev: not there")
     assert "eval/._a.pb" not in files(found)
 
 
@@ -93,7 +93,7 @@ def test_tag_files_of_other_scenes_are_refused_all_at_once(source):
     (source / "train_tags.txt").write_text("".join(reversed(lines)))
     (source / "dev_tags.txt").write_text(lines[0])
     (source / "eval_tags.txt").write_text("not JSON\n" * 3)
-    with pytest.raises(ShiftbenchError, match="take it away to go on with the tags in the scenes") as caught:
+    with pytest.raises(ShiftbenchError, match="remove it to use the tags in the scenes") as caught:
         sources.found(source)
     told = str(caught.value)
     assert "dev_tags.txt: expected a line for each of 2 scenes, found 1" in told

@@ -152,7 +152,7 @@ def test_a_changed_shard_is_named_when_it_is_first_used(folder, tmp_path):
     path.write_bytes(data)
     store = Store.open(copy)
     store.maps([0])
-    with pytest.raises(TableError, match=r"00001\.shard: expected SHA-256 \w{64}, as the manifest has it, found"):
+    with pytest.raises(TableError, match=r"00001\.shard: expected SHA-256 \w{64}, as in the manifest, found"):
         store.vectors([0, len(store) - 1])
 
 

@@ -47,7 +47,7 @@ def test_scenes_of_several_parts_are_what_prepared_data_of_them_are(source, tmp_
 
 
 def test_what_is_for_learning_is_scored_only_if_it_is_named_alone(source):
-    assert f"train: not scored, since it is for learning. To score it, name {source / 'train'} as the data" in (
+    assert f"train: not scored, since it is for training. To score it, name {source / 'train'} as the data" in (
         evaluation(source).notes
     )
     alone = evaluation(source / "train")

@@ -267,7 +267,7 @@ def test_an_is_ood_is_held_against_the_truth_even_where_predictions_are_missing(
     said = ~truth.shifted[order_of(submission, truth)]
     with pytest.raises(PredictionsError, match="expected a prediction for each request") as caught:
         line_up(spoilt(submission, is_ood=said).select(range(1, 60)), truth)
-    assert "is_ood: expected what the ground truth says" in caught.value.problems[1]
+    assert "is_ood: expected the values of the ground truth" in caught.value.problems[1]
 
 
 def test_an_is_ood_that_contradicts_the_truth_is_refused(submission, truth):
@@ -276,5 +276,7 @@ def test_an_is_ood_that_contradicts_the_truth_is_refused(submission, truth):
     assert np.array_equal(scores(right, truth)["cnll"], scores(submission, truth)["cnll"])
     wrong = said.copy()
     wrong[7] = not wrong[7]
-    with pytest.raises(PredictionsError, match=rf"is_ood: expected what the ground truth says.*{submission.name(7)}"):
+    with pytest.raises(
+        PredictionsError, match=rf"is_ood: expected the values of the ground truth.*{submission.name(7)}"
+    ):
         scores(spoilt(submission, is_ood=wrong), truth)

@@ -389,7 +389,7 @@ def test_arrays_of_other_shapes_make_no_submission():
 def test_rows_of_different_lengths_make_no_submission(parts):
     ragged = [[np.zeros((25, 2))], [np.zeros((25, 2))] * 2]
     with pytest.raises(
-        ArrayError, match=r"trajectories: expected as many modes for each request, .* found rows"
+        ArrayError, match=r"trajectories: expected the same number of modes for each request, .* found rows"
     ) as told:
         Submission.of((["a", "b"], [1, 2]), ragged, [[1.0], [0.5, 0.5]], [0.0, 0.0])
     assert [each.split(":")[0] for each in told.value.problems] == ["trajectories", "weights"]

@@ -90,7 +90,7 @@ def test_all_problems_of_a_recalibration_are_told_at_once(tmp_path: Path):
         "resistance.form: expected published or full as text, found ['full']",
         "resistance.version: expected 1982 or 1984 as text, found 1984",
         "Unknown entry in [resistance.calibration] 'c1_faktor'. Did you mean 'c1_factor'?",
-        "resistance.calibration.c1_angle: expected a number from -13.7565 to 0, found 1.4. Does it keep its sign?",
+        "resistance.calibration.c1_angle: expected a number from -13.7565 to 0, found 1.4. Is its sign right?",
         "resistance.calibration.ca_factor: expected a number from 0 to 0.06, found '0.006'",
         "resistance.calibration.form_1984_beam: expected a number from 0 to 10.6806, found 11.0",
     ):
@@ -117,7 +117,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path):
         "Unknown entry in [hull] 'beem_m'. Did you mean 'beam_m'?",
         "hull.beam_m: expected a number from 5 to 80, found none",
         "hull.draft_m: expected a number from 1.5 to 30, found 'deep'",
-        "hull.displacement_m3: expected a number from 500 to 700000, found 119.5. Is it in its unit?",
+        "hull.displacement_m3: expected a number from 500 to 700000, found 119.5. Is its unit right?",
         "propeller.blades: expected a whole number from 2 to 7, found 4.5",
         "drive: expected a table [drive], found 40040",
         "topsides.bridge_height_m: expected a number from 5 to 90, found none",

@@ -70,7 +70,7 @@ def test_all_problems_are_told_at_once():
         tanker_test(40.0, scale=0.025, speed_m_s=[1.0, -1.0], resistance_N=[30.0, np.nan, 40.0], draft_fore_m=30.0)
     told = str(caught.value)
     for expected in (
-        "(the ship herself) to 500, found 0.025. It is the ship's length over the model's.",
+        "(the ship itself) to 500, found 0.025. It is the ship's length over the model's.",
         "speed_m_s: expected values > 0, found -1 (1 of 2, first at index 1). Drop these runs.",
         "resistance_N: expected finite numbers, found NaN",
         "expected the same number of records in each",

@@ -1,8 +1,8 @@
-"""Points to pixels, polygons and lines: the same pixels as the published maps, whatever the machine.
+"""Points to pixels, polygons and lines: the same pixels as the published maps, on any machine.
 
-A point is taken to pixels in float32 with fused multiply-adds and rounded to the nearest centre, halves to even. Scenes
-lie kilometres from their origin, where float32 is good to 1 mm: any other order of the same sums moves some corners by
-a pixel. Polygons are OpenCV's; lines follow its rule, but all of them are walked at once.
+Points are transformed to pixels in float32 with fused multiply-adds and rounded to the nearest centre, halves to even.
+Scenes are kilometres from their origin, where float32 is accurate to 1 mm: any other order of the same sums moves some
+corners by a pixel. Polygons are drawn by OpenCV; lines follow its rule, but all of them are drawn at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Places = npt.NDArray[np.intp]
 Plane = npt.NDArray[np.float32]  # [rows, columns]
 
 OLDEST = (4, 11)  # the OpenCV from which on polygons are filled as in the golden maps; older ones fill other pixels
-FAR = 1_000_000  # pixels; what is further out is drawn from there, where OpenCV's integers still hold it
+FAR = 1_000_000  # pixels; points further out are moved there, within the range of OpenCV's integers
 
 
 def library() -> ModuleType:
-    """OpenCV, imported.
+    """The OpenCV module.
 
     Raises:
         MissingExtraError: if it is not installed.
@@ -60,40 +60,42 @@ def _warn_if_old(version: str) -> None:
 
 
 def transformed(points: Points, matrix: Points, *, fused: bool = True) -> Points:
-    """Points [..., 2] taken through a matrix [4, 4] in float32: x·a rounded, + y·b rounded, + c rounded.
+    """Points [..., 2] transformed by a matrix [4, 4] in float32: x·a rounded, + y·b rounded, + c rounded.
 
-    `fused=False` rounds y·b, too, before it is added, as the published code does for a few points.
+    `fused=False` also rounds y·b before the addition, as the published code does for a few points.
     """
     a, b, c = matrix[:2, 0].astype(np.float64), matrix[:2, 1].astype(np.float64), matrix[:2, 3]
-    # A product of two float32 is exact in float64, so that only what is named here is rounded.
+    # A product of two float32 is exact in float64, so rounding happens only here.
     first, second = (points[..., :1] * a).astype(np.float32), points[..., 1:] * b
     both: Points = (first + (second if fused else second.astype(np.float32))).astype(np.float32)
     return both + c
 
 
 def turned(vectors: Points, to_agent: npt.NDArray[np.float64], *, fused: bool = True) -> Points:
-    """Vectors [..., 2] in the agent's frame: taken there as points, less its origin, as published.
+    """Vectors [..., 2] in the agent's frame: transformed as points, minus its origin, as published.
 
-    Kilometres from the origin of the scene this leaves them in steps of 2⁻¹⁰.
+    Kilometres from the origin of the scene their resolution is 2⁻¹⁰.
     """
     matrix = to_agent.astype(np.float32)
     return transformed(vectors, matrix, fused=fused) - matrix[:2, 3]
 
 
 def turned_yaw(yaw: npt.NDArray[Any], by: float) -> Points:
-    """Yaws as seen from a frame that is itself turned by `by`, within −π … π."""
+    """Yaws in a frame that is rotated by `by`, within −π … π."""
     return np.asarray(np.remainder(yaw - by + np.pi, 2 * np.pi) - np.pi, dtype=np.float32)
 
 
 def pixels(points: Points, matrix: npt.NDArray[np.float32]) -> Pixels:
-    """The pixels [..., 2] (column, row) in which points [..., 2] lie; those beyond ±10⁶ are moved there."""
+    """The pixels [..., 2] (column, row) that contain points [..., 2]; those beyond ±10⁶ are clipped."""
     centred = transformed(points, matrix) - np.float32(0.5)
     nearest: Points = np.rint(centred)
     return np.clip(nearest, -FAR, FAR).astype(np.int32)
 
 
 def map_matrix(to_agent: npt.NDArray[np.float64], size: tuple[int, int], metres_per_pixel: float) -> Points:
-    """float32 [4, 4] from the scene to (column, row): the agent in the middle, its x along columns, y along rows."""
+    """float32 [4, 4] from the scene to (column, row): with the agent in the middle, its x along columns and y along
+    rows.
+    """
     rows, columns = size
     matrix = to_agent.astype(np.float32)
     matrix[:2] *= np.float32(1 / metres_per_pixel)
@@ -102,7 +104,7 @@ def map_matrix(to_agent: npt.NDArray[np.float64], size: tuple[int, int], metres_
 
 
 def seen(low: Pixels, high: Pixels, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Which boxes, from low [N, 2] to high [N, 2], can touch a plane."""
+    """Flags of boxes, from low [N, 2] to high [N, 2], that can touch a plane."""
     inside: npt.NDArray[np.bool_] = (
         (high[:, 0] >= 0) & (high[:, 1] >= 0) & (low[:, 0] < size[1]) & (low[:, 1] < size[0])
     )
@@ -110,15 +112,15 @@ def seen(low: Pixels, high: Pixels, size: tuple[int, int]) -> npt.NDArray[np.boo
 
 
 def fill(plane: Plane, polygons: Sequence[Pixels], value: float) -> None:
-    """Fill polygons, each [P, 2], in one go: where an even number of them overlap, nothing is filled."""
+    """Fill polygons, each [P, 2], together: where an even number of them overlap, nothing is filled."""
     if polygons:
         library().fillPoly(plane, list(polygons), float(value))
 
 
 def labels(quads: Pixels, size: tuple[int, int]) -> tuple[Places, Places]:
-    """Which of the polygons [A, P, 2] lies on top of which pixels: flat indices of the covered pixels, and numbers.
+    """The topmost of the polygons [A, P, 2] in each covered pixel: flat indices of pixels, and numbers of polygons.
 
-    Polygons are drawn in their order, so that the last one is on top. One call each, however many layers follow.
+    Polygons are drawn in their order, so the last one is on top; each is drawn once for all layers.
     """
     visible = np.flatnonzero(seen(quads.min(axis=1), quads.max(axis=1), size))
     if not len(visible):
@@ -133,7 +135,7 @@ def labels(quads: Pixels, size: tuple[int, int]) -> tuple[Places, Places]:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Lines as pixels: Q pixels in the order of drawing, so that of values assigned to them the last line's stay.
+    """Lines as pixels: Q pixels in the order of drawing, so that values of later lines replace earlier ones.
 
     Attributes:
         place: intp [Q], the flat index of the pixel.
@@ -149,7 +151,7 @@ class Lines:
 def lines(points: Pixels, first: Places, size: tuple[int, int]) -> Lines:
     """The pixels of lines, 1 pixel wide, both ends included; each goes from the point [P, 2] of `first` to the next."""
     number, ends = _clipped(points, first, size)
-    # A line runs from left to right, a pixel at a time along its longer side: Bresenham's sum in closed form.
+    # Lines run from left to right, pixel by pixel along their longer side: Bresenham's sum in closed form.
     backwards = ends[:, 2] < ends[:, 0]
     ends[backwards] = ends[backwards][:, [2, 3, 0, 1]]
     x, y, across, down = ends[:, 0], ends[:, 1], ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1]
@@ -173,7 +175,7 @@ def _clipped(points: Pixels, first: Places, size: tuple[int, int]) -> tuple[Plac
     """The lines that touch the plane, cut off at its border: their numbers [D], and x, y of both ends [D, 4]."""
     beyond = (points[:, 0] < 0) + 2 * (points[:, 0] >= size[1]) + 4 * (points[:, 1] < 0) + 8 * (points[:, 1] >= size[0])
     start, end = beyond[first], beyond[first + 1]
-    number = np.flatnonzero((start & end) == 0)  # not both beyond the same border
+    number = np.flatnonzero((start & end) == 0)  # not both outside the same border
     ends = np.concatenate([points[first[number]], points[first[number] + 1]], axis=1).astype(np.int64)
     cut = np.flatnonzero((start | end)[number])
     if not len(cut):

@@ -1,8 +1,8 @@
-"""Feature maps: what a vehicle has around it, as a picture of 17 channels in its own frame.
+"""Feature maps: the surroundings of a vehicle as an image of 17 channels in its own frame.
 
-The agent is in the middle and looks towards higher columns; its left-hand side is towards higher rows. Everything is
-in this frame but the yaw, which the published maps take from the scene's frame; `yaw_frame="agent"` turns it as well.
-Polygons of one layer and value are filled together, as published: where an even number of them overlap, there is none.
+The agent is in the middle and faces higher columns; its left side faces higher rows. Everything is in this frame except
+the yaw, which published maps have in the scene's frame; `yaw_frame="agent"` transforms it as well. Polygons of one
+layer and value are filled together, as published: where an even number of them overlap, nothing is filled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shiftbench.tracks.motion.scenes.scene import Scene
 __all__ = ["CHANNELS", "MapSettings", "feature_map", "feature_maps"]
 
 Map = npt.NDArray[np.float32]
-Where = tuple[AgentFrame, Map, MapSettings]  # the agent, the way from the scene to its pixels [4, 4], the settings
+Where = tuple[AgentFrame, Map, MapSettings]  # the agent, the matrix [4, 4] from the scene to its pixels, the settings
 
 
 def feature_map(
@@ -37,18 +37,18 @@ def feature_map(
     yaw_frame: str = "global",
     interpolation: str = "published",
 ) -> Map:
-    """What a vehicle has around it at T = 0 and before, float32 [C, rows, columns].
+    """The surroundings of a vehicle at T = 0 and before, float32 [C, rows, columns].
 
-    Channels come by groups (vehicles, pedestrians, road_graph), in each step after step in the order given, in each
-    step channel after channel. Velocity is in m/s, acceleration in m/s², yaw in radians, the speed limit in 15 m/s.
+    Channels are ordered by group (vehicles, pedestrians, road_graph), then by step in the order given, then by channel.
+    Velocity is in m/s, acceleration in m/s², yaw in radians, the speed limit in 15 m/s.
 
     Args:
         scene: the scene.
         track_id: a vehicle of it, seen at T = 0 or both before and after.
-        size: rows and columns, or one number for both; forwards lies along the columns.
+        size: rows and columns, or one number for both; forward is along the columns.
         metres_per_pixel: the length of a pixel's side, 0.001 to 1,000.
         channels: names or numbers of `CHANNELS`; None for all 17.
-        history: steps before T = 0 (0 … 24) at which actors are drawn, the published order being oldest first.
+        history: steps before T = 0 (0 … 24) at which actors are drawn, in the published order oldest first.
         road_history: the same for the road and its lights.
         yaw_frame: "global" as published, or "agent".
         interpolation: "published" or "exact", for an agent that is absent at T = 0 (see `frame`).
@@ -68,7 +68,7 @@ def feature_map(
 
 
 def feature_maps(scene: Scene, track_ids: Sequence[int], settings: MapSettings | None = None) -> Map:
-    """The maps of several vehicles of a scene, float32 [N, C, rows, columns]: the scene is looked through only once.
+    """The maps of several vehicles of a scene, float32 [N, C, rows, columns]: the scene is processed only once.
 
     Raises:
         UnknownNameError, ShiftbenchError, MissingExtraError: as `feature_map`.

@@ -1,4 +1,4 @@
-"""What a feature map shows: its channels, steps and size, checked once; as words, such as `size=400`, too."""
+"""Settings of feature maps: channels, steps and size, also from text such as `size=400`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CHANNELS = tuple(f"{group}.{name}" for group, names in GROUPS.items() for name i
 YAW_FRAMES = ("global", "agent")
 LISTS = ("channels", "history", "road_history")
 MOST_PIXELS = 2**24  # of one channel; 64 MiB
-FINEST, COARSEST = 1e-3, 1e3  # metres per pixel; finer ones lead out of float32
+FINEST, COARSEST = 1e-3, 1e3  # metres per pixel; finer ones exceed float32
 
 
 @dataclass(frozen=True)
 class MapSettings:
-    """The settings of `feature_map`, checked; of equal settings come equal maps.
+    """The checked settings of `feature_map`; equal settings give equal maps.
 
     `size` is (rows, columns), `channels` are names of `CHANNELS`, in the order of the groups.
 
@@ -53,7 +53,7 @@ class MapSettings:
             raise unknown[0]
         if unknown or problems:
             raise SettingsError(*problems, *map(str, unknown))
-        for name in ("size", "history", "road_history"):  # numbers of NumPy are no JSON, and 1 is written as 1.0
+        for name in ("size", "history", "road_history"):  # NumPy's numbers are not JSON, and 1 becomes 1.0
             object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
         object.__setattr__(self, "metres_per_pixel", float(self.metres_per_pixel))
 
@@ -80,13 +80,13 @@ class MapSettings:
 
     @property
     def planes(self) -> int:
-        """How many channels C a map has, all steps counted."""
+        """The number of channels C of a map, over all steps."""
         road = len(self.names["road_graph"])
         return (len(self.channels) - road) * len(self.history) + road * len(self.road_history)
 
 
 def _listed(values: Any) -> Any:
-    """A tuple of what is listed; what is no list stays as it is, for the check to name it."""
+    """A list as a tuple; other values are kept for the check to report them."""
     if isinstance(values, str | bytes):
         return values
     try:
@@ -157,7 +157,8 @@ def _step_problems(settings: MapSettings) -> Iterator[str]:
             )
 
 
-# --- from words of the command line ----------------------------------------------------------------------------------
+# --- from options of the command line
+# ----------------------------------------------------------------------------------
 
 
 def settings_of(words: Sequence[str]) -> MapSettings:

@@ -1,6 +1,6 @@
 """The outlines of a scene, in flat arrays: corners of actors at some steps, points of the road, in drawing order.
 
-Made once for all maps of a scene, so that a map needs no loop over lanes and points.
+Computed once for all maps of a scene, so that maps need no loop over lanes and points.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
-SPEED_UNIT = 15.0  # m/s; speed limits are drawn in these
-CORNERS = np.array([[0.5, 0.5], [0.5, -0.5], [-0.5, -0.5], [-0.5, 0.5]])  # of a box, in its length and width
+SPEED_UNIT = 15.0  # m/s, the unit of drawn speed limits
+CORNERS = np.array([[0.5, 0.5], [0.5, -0.5], [-0.5, -0.5], [-0.5, 0.5]])  # of a box, in units of its length and width
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +47,17 @@ def vehicles(scene: Scene, back: int) -> Actors:
 
 
 def pedestrians(scene: Scene, back: int) -> Actors:
-    """Pedestrians `back` steps before T = 0, in the order of the message; a box turned to where its owner walks."""
+    """Pedestrians `back` steps before T = 0, in the order of the message; each box rotated into the direction of
+    walking.
+    """
     table = _table(scene.pedestrians, PAST - 1 - back)
     return _actors(table, heading=np.arctan2(table[:, 5], table[:, 4]))
 
 
 def _table(tracks: Tracks, step: int) -> Floats:
-    """Those present at a step, in drawing order: x, y of position, dimensions, velocity, acceleration; yaw: [A, 9]."""
+    """The tracks present at a step, in drawing order: x, y of position, dimensions, velocity, acceleration; yaw: [A,
+    9].
+    """
     present = np.flatnonzero(tracks.present[step])
     present = present[np.argsort(tracks.order[step, present], kind="stable")]
     vectors = (tracks.position, tracks.dimensions, tracks.velocity, tracks.acceleration)
@@ -72,14 +76,14 @@ def _actors(table: Floats, heading: Floats) -> Actors:
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Values float32 [N], and when each is drawn: all of one value together, values in order of first appearance."""
+    """Values float32 [N] with their order of drawing: equal values together, in order of first appearance."""
 
     values: Singles
     turn: npt.NDArray[np.uint16]
 
 
 def grouped(values: Sequence[float]) -> Grouped:
-    """N values with the turns in which the published maps draw them."""
+    """N values with the order in which the published maps draw them."""
     turns: dict[float, int] = {}
     turn = [turns.setdefault(value, len(turns)) for value in values]
     return Grouped(np.array(values, dtype=np.float32), np.array(turn, dtype=np.uint16))
@@ -87,15 +91,15 @@ def grouped(values: Sequence[float]) -> Grouped:
 
 @dataclass(frozen=True, eq=False)
 class RoadOutlines:
-    """A road as P points in a row: those of the lanes, then of the crosswalks, then of the polygons.
+    """A road as P consecutive points: those of the lanes, then of the crosswalks, then of the polygons.
 
     Attributes:
         points: float32 [P, 2], in the scene's frame, in metres.
-        first: intp [S], for each of the S segments of the lanes the point where it starts; it ends at the next.
+        first: intp [S], the first point of each of the S segments of lanes; a segment ends at the next point.
         lane: intp [S], the lane that a segment belongs to.
         crosswalks: for each crosswalk the slice of its points.
         polygons: for each polygon the slice of its points.
-        areas: intp [W], where crosswalks and polygons begin, those without points left out.
+        areas: intp [W], the first points of crosswalks and polygons, without empty ones.
         speed: the speed limit of each of the L lanes, in units of 15 m/s.
         gives_way: bool [L].
     """
@@ -135,7 +139,7 @@ def road_outlines(road: Road) -> RoadOutlines:
 
 @dataclass(frozen=True, eq=False)
 class Lights:
-    """What the lights of one step allow on each lane and crosswalk."""
+    """The availability of each lane and crosswalk by the lights of one step."""
 
     lanes: Grouped
     crosswalks: Grouped
@@ -143,7 +147,7 @@ class Lights:
 
 @dataclass(frozen=True, eq=False)
 class Outlines:
-    """All that is drawn of a scene: actors by (group, steps back), the road, and its lights by steps back."""
+    """Everything drawn of a scene: actors by (group, steps back), the road, and its lights by steps back."""
 
     actors: Mapping[tuple[str, int], Actors]
     road: RoadOutlines

@@ -33,7 +33,7 @@ class RoadSheet:
 
     @cached_property
     def visible(self) -> frozenset[int]:
-        """Where the crosswalks and polygons begin that can touch the map."""
+        """The first points of the crosswalks and polygons that can touch the map."""
         starts = self.road.areas
         if not len(starts):
             return frozenset()
@@ -41,7 +41,7 @@ class RoadSheet:
         return frozenset(starts[drawing.seen(low, high, self.size)].tolist())
 
     def shapes(self, slices: Iterable[slice]) -> list[Pixels]:
-        """Those of some crosswalks or polygons that can touch the map."""
+        """The pixels of those given crosswalks or polygons that can touch the map."""
         return [self.points[each] for each in slices if each.start in self.visible and each.start < each.stop]
 
 
@@ -62,7 +62,7 @@ def _lane_availability(sheet: RoadSheet, lights: Lights, plane: Plane) -> None:
 
 
 def _lane_direction(sheet: RoadSheet, lights: Lights, plane: Plane) -> None:
-    """The angle of each segment as drawn, from pixel to pixel; in a pixel of several the last one counts."""
+    """The angle of each segment as drawn, from pixel to pixel; in a pixel with several, the last one counts."""
     first = sheet.road.first[sheet.lines.number]
     along = (sheet.points[first + 1] - sheet.points[first]).astype(np.float64)
     plane.ravel()[sheet.lines.place] = np.arctan2(along[:, 1], along[:, 0])[sheet.lines.line]
@@ -89,7 +89,7 @@ def _road_polygons(sheet: RoadSheet, lights: Lights, plane: Plane) -> None:
     drawing.fill(plane, sheet.shapes(sheet.road.polygons), 1)
 
 
-# By the name of the channel: draws it into a plane of zeros.
+# Name of the channel → function that draws it into a plane of zeros.
 LAYERS: dict[str, Callable[[RoadSheet, Lights, Plane], None]] = {
     "crosswalk_occupancy": _crosswalk_occupancy,
     "crosswalk_availability": _crosswalk_availability,

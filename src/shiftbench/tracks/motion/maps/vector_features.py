@@ -1,6 +1,6 @@
 """Vector features: the past of the agent and of its neighbours, lanes and crosswalks, as padded arrays with masks.
 
-All in the agent's frame at T = 0, x forward, in metres, m/s, m/s² and radians. What is padded or not known is 0.
+All in the agent's frame at T = 0, x forward, in metres, m/s, m/s² and radians. Padding and unknown values are 0.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def agent_history(
 ) -> Singles:
     """The 25 past steps of a vehicle in its own frame, oldest first: float32 [25, 8], columns as in `STATE`.
 
-    Equal to the published vector features, float32 sums included: kilometres from the scene's origin they come in
-    steps of 1 mm. Where the vehicle is absent, all columns are 0, the flag `known` too.
+    Equal to the published vector features, float32 sums included: kilometres from the scene's origin their resolution
+    is 1 mm. Where the vehicle is absent, all columns are 0, the flag `known` included.
 
     Raises:
         UnknownNameError: for an unknown frame of the yaw, interpolation or vehicle.
@@ -67,10 +67,10 @@ class Neighbours:
     """The B nearest others at T = 0, nearest first, padded to B.
 
     Attributes:
-        states: float32 [B, 25, 8], oldest step first, columns as in `STATE`; all yaws in the agent's frame. Nobody
-            knows a pedestrian's acceleration and yaw: 0 and the direction of walking.
+        states: float32 [B, 25, 8], oldest step first, columns as in `STATE`; all yaws in the agent's frame. A
+            pedestrian's acceleration and yaw are unknown: 0 and the direction of walking are used.
         size: float32 [B, 2], length and width at T = 0.
-        kind: int8 [B], the place in `KINDS`; −1 where padded.
+        kind: int8 [B], the index in `KINDS`; −1 for padding.
         mask: bool [B], true for a neighbour.
     """
 
@@ -150,8 +150,8 @@ def polylines(
 ) -> Polylines:
     """Lanes (along their middle) and crosswalks (around their border, closed) in the frame of a vehicle.
 
-    Every 2 m of them is a point, with their own first and last; lines of more than `points` points are cut into pieces
-    that share an end. Kept are the `most` pieces that come nearest to the agent.
+    Points are 2 m apart, with the first and last of a line; lines of more than `points` points are cut into pieces that
+    share an end. The `most` pieces nearest to the agent are kept.
 
     Raises:
         SettingsError: if `most` is below 1 or `points` below 2.
@@ -177,7 +177,7 @@ def polylines(
 
 
 def _lines(scene: Scene) -> tuple[list[Floats], Singles]:
-    """The lines of lanes and crosswalks, [P, 3] each, and their attributes [N, 5]; those without points left out."""
+    """The lines of lanes and crosswalks, [P, 3] each, and their attributes [N, 5]; without empty ones."""
     road, lights = scene.road, scene.lights[PAST - 1]
     closed = [np.concatenate([each.polygon, each.polygon[:1]]) for each in road.crosswalks]
     allowed = availability.lanes(road.lanes, lights) + availability.crosswalks(road.crosswalks, lights)
@@ -198,20 +198,20 @@ def _spaced(lines: Sequence[Floats], frame: AgentFrame) -> tuple[Floats, Places]
     ends = np.cumsum([len(line) for line in lines], dtype=np.intp)
     flat = transformed(np.concatenate(lines)[:, :2], frame.to_agent)
     sides = np.hypot(*np.diff(flat, axis=0).T)
-    sides[ends[:-1] - 1] = 1.0  # all lines are walked in one go: from the end of one to the start of the next, 1 m
+    sides[ends[:-1] - 1] = 1.0  # all lines at once, with 1 m from the end of one to the start of the next
     walked = np.concatenate([[0.0], np.cumsum(sides)])
     start = walked[np.append(0, ends[:-1])]
     length = walked[ends - 1] - start
-    counts = 1 + np.maximum(1, np.ceil(length / STEP_M - 1e-6)).astype(np.intp)  # 8.000000001 m are four steps, too
+    counts = 1 + np.maximum(1, np.ceil(length / STEP_M - 1e-6)).astype(np.intp)  # so that 8.000000001 m are four steps
     step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     places = np.repeat(start, counts) + step * np.repeat(length / (counts - 1), counts)
     return np.stack([np.interp(places, walked, flat[:, axis]) for axis in (0, 1)], axis=-1), counts
 
 
 def _pieces(counts: Places, points: int) -> tuple[Places, Flags, Places]:
-    """Lines of so many points each, cut into K pieces of at most P, each beginning where the last one ends.
+    """Lines with these numbers of points, cut into K pieces of at most P, each beginning where the last one ends.
 
-    The places [K, P] of their points in a row, which of these are points [K, P], and the line [K] of each piece.
+    The indices [K, P] of their points, flags [K, P] of points that are not padding, and the line [K] of each piece.
     """
     pieces = -(-(counts - 1) // (points - 1))
     line = np.repeat(np.arange(len(counts)), pieces)

@@ -1,1 +1,1 @@
-"""Scenes as methods read them: packed into shards once, or drawn when they are asked for."""
+"""Scenes as methods read them: packed into shards once, or drawn on demand."""

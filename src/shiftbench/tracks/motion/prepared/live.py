@@ -1,4 +1,4 @@
-"""Scenes as methods see them, drawn when they are asked for; nothing is prepared, only the last scenes are kept."""
+"""Scenes for methods, drawn on demand; nothing is prepared, and only the last scenes are cached."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def _scenes(source: Path) -> tuple[Path, ...]:
 
 
 def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[list[dict[str, Any]], str]:
-    """A row for each usable request, and a hash of all that it follows from."""
+    """A row for each usable request, and a hash of the scenes and settings."""
     digest = hashlib.sha256(json.dumps(plain(settings), sort_keys=True).encode())
     rows, problems, seen = list[dict[str, Any]](), list[str](), Counter[str]()
     for number, path in enumerate(paths):
         try:
             data = protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES)
             message = protobuf.parse_scene(data, source=str(path))
-            seen.update(filter(None, [message.id]))  # what is wrong with a scene does not hide that it comes twice
+            seen.update(filter(None, [message.id]))  # problems of a scene do not hide that it is duplicated
             scene = scene_of(message, source=str(path))
             made = request_rows(scene, usable_requests(scene, settings)[0], settings, file=path.name)
         except ShiftbenchError as error:
-            if isinstance(error, ImportError):  # true of every scene
+            if isinstance(error, ImportError):  # the same for all scenes
                 raise
             problems += error.problems
             continue
@@ -63,14 +63,14 @@ def _read(source: Path, paths: Sequence[Path], settings: MapSettings) -> tuple[l
 
 
 class LiveStore:
-    """N requests of scene files, with the same numbers as a `Store` of them: for training and answers alike.
+    """N requests of scene files, with the same numbers as a `Store` of them, for training and prediction.
 
     Attributes:
-        requests: a row each, as those of a `Store`; partition and shifted are null, since no part is known, and
-            `recording` is what its scene was cut from, or else its scene.
+        requests: one row each, as in a `Store`; partition and shifted are null, since the part is unknown, and
+            `recording` is the recording that its scene was cut from, or else its scene.
         targets: float32 [N, 25, 2], metres in the agent's frame.
-        map_settings: how maps are drawn.
-        key: a hash of the scenes, in their order, and of how maps are drawn.
+        map_settings: of the maps.
+        key: a hash of the scenes, in their order, and of the map settings.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class LiveStore:
         """All usable requests of a folder of scenes, or of one scene.
 
         Raises:
-            TableError: if there are no scenes or no usable request in them.
-            ShiftbenchError: with all that is wrong with scenes, and those that come twice; if `source` is no path.
+            TableError: if there are no scenes or no usable requests in them.
+            ShiftbenchError: listing all problems of scenes, and duplicates; if `source` is no path.
         """
         source, settings = protobuf.path_of(source), map_settings or MapSettings()
         paths = (source,) if source.is_file() else _scenes(source)
@@ -150,7 +150,7 @@ class LiveStore:
         """One of its scenes.
 
         Raises:
-            TableError: naming a scene that none of the requests is of.
+            TableError: naming a scene without any of the requests.
         """
         numbers = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["number"]
         if not len(numbers):
@@ -158,7 +158,7 @@ class LiveStore:
         return self._scene(numbers[0])
 
     def _each(self, rows: npt.NDArray[np.int64], act: Callable[[Scene, list[int], npt.NDArray[np.intp]], None]) -> None:
-        """Call `act` with each scene, the tracks that are asked for in it, and their places among `rows`."""
+        """Call `act` with each scene, its requested tracks, and their positions in `rows`."""
         numbers = self.requests["number"].to_numpy()[rows]
         tracks = self.requests["track_id"].to_numpy()[rows]
         for number in np.unique(numbers).tolist():

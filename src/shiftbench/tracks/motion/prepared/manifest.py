@@ -1,4 +1,4 @@
-"""The manifest of a prepared folder: what is in it, of which files, and how that is checked before it is believed."""
+"""The manifest of a prepared folder: its contents and files, with checks of their consistency."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shiftbench.tracks.motion.prepared.shard_plan import BEGUN, FORMAT, read_jso
 from shiftbench.tracks.motion.schema import PARTITIONS
 
 MANIFEST = "manifest.json"
-PLACES = "scenes.json"  # where the scenes lie: not part of the data, for they may be moved
+PLACES = "scenes.json"  # paths of the scenes, which are not part of the data and may be moved
 SHA256 = 64  # characters
 _MOST_LISTED = 3
 _WORDS: dict[Any, str] = {str: "text", list: "a list", dict: "an object"}
@@ -23,14 +23,15 @@ _KINDS: dict[str, type[Any]] = {
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a prepared folder, its files there and of the right size (their hashes are checked on use).
+    """The manifest of a prepared folder, after a check that its files exist with the right size (hashes are checked on
+    use).
 
     Raises:
-        TableError: if it is invalid, with all that is wrong in it, or files are missing or of another size.
+        TableError: if it is invalid, listing all its problems, or if files are missing or of another size.
     """
     path = folder / MANIFEST
     if not path.is_file() and (folder / BEGUN).is_file():
-        raise TableError(f"{folder}: expected a prepared folder, found one that is begun. Prepare the data again.")
+        raise TableError(f"{folder}: expected a prepared folder, found an unfinished one. Prepare the data again.")
     manifest = read_json(path)
     form = manifest.get("format") if isinstance(manifest, dict) else manifest
     if form != FORMAT:
@@ -73,7 +74,7 @@ def _count_problems(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _file_problems(what: str, entry: Any) -> Iterator[str]:
-    """What is wrong with the entry of a file; one outside the folder is refused."""
+    """The problems of the entry of a file; one outside the folder is refused."""
     if not isinstance(entry, dict):
         yield f"{what}: expected a file with its size and hash, found {_shown(entry)}."
         return
@@ -92,7 +93,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A value that may be anything, short."""
+    """Any value as short text."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -122,17 +123,19 @@ def write_places(folder: Path, parts: Mapping[str, str]) -> None:
 
 
 def scene_file(folder: Path, file: str) -> Path:
-    """Where a scene of a prepared folder lies; `file` is what its table of requests calls it.
+    """The path of a scene of a prepared folder. file: its name in the table of requests.
 
     Raises:
-        TableError: if that is not known, since the scenes came in an archive, or it is there no more.
+        TableError: if that is unknown, since the scenes came in an archive, or it no longer exists.
     """
     part, _, rest = file.partition("/")
     known = read_json(folder / PLACES) if (folder / PLACES).is_file() else {}
     if not isinstance(known, dict) or not isinstance(known.get(part, ""), str):
-        raise TableError(f"{folder / PLACES}: expected where the parts lie, found others. Prepare the data again.")
+        raise TableError(
+            f"{folder / PLACES}: expected the paths of the parts, found something else. Prepare the data again."
+        )
     if part not in known:
-        raise TableError(f"{file}: expected to know where this scene lies, found data that came in an archive.")
+        raise TableError(f"{file}: expected the path of this scene, found data from an archive.")
     path = Path(known[part]) / rest
     if not path.is_file():
         raise TableError(f"{path}: expected a scene of the prepared data, found nothing there. Were the scenes moved?")

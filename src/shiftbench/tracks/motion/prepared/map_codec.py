@@ -1,7 +1,7 @@
-"""Feature maps packed without loss: of each group of planes a palette of what pixels hold, and which pixel holds what.
+"""Feature maps packed without loss: for each group of planes a palette of pixels, and the index of each pixel in it.
 
-A map is mostly zeros, and all pixels of a vehicle, a lane's segment or a polygon are alike, so that a byte a pixel and
-group is enough, of which a general compressor leaves little. Bits are compared, not numbers: −0.0 and NaN come back.
+A map is mostly zeros, and all pixels of a vehicle, a lane's segment or a polygon are alike, so one byte per pixel and
+group is enough, which compresses well. Bits are compared, not numbers, so −0.0 and NaN are restored.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ DAMAGED = "Its shard is damaged: prepare the data again."
 
 
 class MapCodec:
-    """Packs maps float32 [C, rows, columns] of some settings, and unpacks them: the same bits come back.
+    """Packs maps float32 [C, rows, columns] of given settings, and unpacks them bit for bit.
 
     Attributes:
         shape: (C, rows, columns).
-        groups: the planes of each group, ascending, by their places among the C.
+        groups: the planes of each group, ascending, by their indices among the C.
     """
 
     def __init__(self, settings: MapSettings) -> None:
@@ -83,7 +83,7 @@ class MapCodec:
 
 
 def _groups(settings: MapSettings) -> tuple[list[int], ...]:
-    """Places of planes that share a palette, in the order of `feature_map`'s planes."""
+    """Indices of planes that share a palette, in the order of `feature_map`'s planes."""
     groups = []
     at = 0
     for kind, together in TOGETHER.items():
@@ -96,7 +96,7 @@ def _groups(settings: MapSettings) -> tuple[list[int], ...]:
 
 
 def _indexed(words: Words) -> tuple[Words, npt.NDArray[np.uint32]]:
-    """The U different pixels [G, U] that are not all zeros, and for each pixel which it is: 0 for zeros, else 1 … U."""
+    """The U different nonzero pixels [G, U], and the label of each pixel: 0 for zeros, else 1 … U."""
     label: npt.NDArray[np.uint32] = np.zeros(words.shape[1], np.uint32)
     covered = np.flatnonzero(np.bitwise_or.reduce(words, axis=0) != 0)
     if not len(covered):
@@ -109,12 +109,12 @@ def _indexed(words: Words) -> tuple[Words, npt.NDArray[np.uint32]]:
 
 
 def _label_width(count: int) -> int:
-    """Bytes of a pixel's label where there are so many different pixels beside zeros."""
+    """Bytes of a pixel's label for a number of different nonzero pixels."""
     return 0 if count == 0 else 1 if count < 2**8 else 2 if count < 2**16 else 4
 
 
 def _label_bytes(label: npt.NDArray[np.uint32], count: int) -> bytes:
-    """The low bytes of all labels, then the next ones: so like lies beside like."""
+    """The low bytes of all labels, then the next ones, which compresses better."""
     width = _label_width(count)
     if not width:
         return b""
@@ -130,7 +130,7 @@ def _labels(data: bytes, count: int, pixels: int) -> npt.NDArray[np.unsignedinte
 
 
 def _paint(words: Words, group: Sequence[int], palette: Words, label: npt.NDArray[np.unsignedinteger]) -> None:
-    covered = np.flatnonzero(label != 0)  # of flags: much faster than of numbers
+    covered = np.flatnonzero(label != 0)  # on flags: much faster than on numbers
     number = label[covered].astype(np.intp) - 1
     if int(number.max(initial=0)) >= palette.shape[1]:
         raise ShiftbenchError(

@@ -1,6 +1,6 @@
-"""From official scenes, or scenes of their form, to a prepared folder: checked, drawn, packed, divided, counted.
+"""From official scenes, or scenes of their form, to a prepared folder: check, draw, pack, divide, count.
 
-A preparation that was interrupted goes on where it ended when it is started again with the same folder.
+An interrupted preparation is resumed when it is started again with the same folder.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ UNKNOWN_ORIGIN = "scenes of unknown origin"
 
 @dataclass(frozen=True)
 class _Work:
-    """What is to be done in a folder: so many shards, as the plan says; with what the data say of themselves."""
+    """The work in a folder: its plan and number of shards, and the origin of the data."""
 
     plan: Plan
     begun: Begun
     shards: int
     origin: str | None
     notes: tuple[str, ...]
-    parts: dict[str, str] = field(default_factory=dict)  # where the scenes of each lie, unless they were unpacked
-    recordings: dict[str, str] = field(default_factory=dict)  # that scenes were cut from, where it is known
+    parts: dict[str, str] = field(default_factory=dict)  # folders of the scenes of each part, unless they were unpacked
+    recordings: dict[str, str] = field(default_factory=dict)  # that scenes were cut from, if known
 
     @property
     def job(self) -> Job:
@@ -72,22 +72,23 @@ def prepare(
     settings: MapSettings | None = None,
     scenes_per_shard: int = SCENES_PER_SHARD,
 ) -> Prepared:
-    """Turn scenes into a prepared folder: its bytes depend on the scenes and the settings alone.
+    """Turn scenes into a prepared folder: its bytes depend only on the scenes and the settings.
 
     Args:
-        source: a folder with train, dev and eval, a flat folder of scenes, an archive of these, or a folder of such.
-        folder: a new folder, or one whose preparation was interrupted or is finished: what is done is not done again.
-            Scenes of a finished one are hashed to see whether they are the same; archives only have name and size.
+        source: a folder with train, dev and eval, a flat folder of scenes, an archive of these, or a folder of
+            archives.
+        folder: a new folder, or one whose preparation was interrupted or is finished: finished work is not repeated.
+            Scenes of a finished one are hashed to compare them; of archives only names and sizes are compared.
         experiment: "canonical", or "published" for the partition of the published filter, which drops sleet.
-        progress: told how many shards are done.
+        progress: called with the number of finished shards.
         executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.io.executor.Executor`.
         settings: of the feature maps; 128 px of 1 m if None.
-        scenes_per_shard: how many scene files a shard holds.
+        scenes_per_shard: the number of scene files in a shard.
 
     Raises:
-        ShiftbenchError: with all that is wrong with scenes and tag files; scenes that come twice.
-        TableError: if there are no scenes, the folder was begun in another way or is finished with other scenes,
-            somebody else is at work in it, or the disk is too small.
+        ShiftbenchError: listing all problems of scenes and tag files, and duplicate scenes.
+        TableError: if there are no scenes, the folder was begun with other settings or finished with other scenes,
+            another process works in it, or the disk is too small.
         UnknownNameError: for an unknown experiment or executor.
         MissingExtraError: if protobuf, OpenCV or Ray is needed and not installed.
     """
@@ -105,7 +106,7 @@ def prepare(
 
 @contextmanager
 def _naming_copies(work: _Work) -> Iterator[None]:
-    """Name scenes that come twice together with all else that is wrong with scenes."""
+    """Report duplicate scenes together with all other problems of scenes."""
     try:
         yield
     except ShiftbenchError as error:
@@ -124,7 +125,8 @@ def slurm_script(
     tasks: int | None = None,
     options: Sequence[str] = (),
 ) -> Path | None:
-    """Write a Slurm array script whose tasks make the shards; `prepare` with the same arguments then ends the work.
+    """Write a Slurm array script whose tasks make the shards; `prepare` with the same arguments then completes the
+    folder.
 
     All nodes must see `source` and `folder`. The other arguments are those of `prepare` and `executor.slurm.script`.
 
@@ -132,7 +134,7 @@ def slurm_script(
         The script, or None if the folder is prepared already.
 
     Raises:
-        ShiftbenchError: as `prepare`, but for what is wrong in the scenes; SettingsError as `executor.slurm.script`.
+        ShiftbenchError: as `prepare`, except for problems in scenes; SettingsError as `executor.slurm.script`.
     """
     source, folder = protobuf.path_of(source), protobuf.path_of(folder)
     with alone(folder):
@@ -146,8 +148,8 @@ def open_prepared(folder: Path) -> Prepared:
     """What a prepared folder holds.
 
     Raises:
-        TableError: if it is the folder of something else, or files are missing or of another size.
-        ShiftbenchError: if `folder` is no path.
+        TableError: if it is not a prepared folder, or files are missing or of another size.
+        ShiftbenchError: if `folder` is not a path.
     """
     folder = protobuf.path_of(folder)
     manifest = read_manifest(folder)
@@ -161,12 +163,12 @@ def open_prepared(folder: Path) -> Prepared:
 def _begin(
     source: Path, folder: Path, experiment: str, settings: MapSettings, scenes_per_shard: int, say: Progress
 ) -> _Work | Prepared:
-    """What is to be done, or what is done already."""
+    """The work to do, or the result of finished work."""
     if experiment not in EXPERIMENTS:
         raise UnknownNameError("experiment", experiment, EXPERIMENTS)
     executors.job.require_count("scenes_per_shard", scenes_per_shard)
     staging.require_free(source, folder)
-    protobuf.message("Scene"), drawing.library()  # rather now than in every process
+    protobuf.message("Scene"), drawing.library()  # here once rather than in every process
     archives = sources.archives_of(source)
     found = None if archives else sources.found(source)
     fingerprint = found.listing() if found else sources.fingerprint(archives)
@@ -181,7 +183,7 @@ def _begin(
 
 
 def _unpacked(source: Path, archives: Sequence[Path], folder: Path, say: Progress) -> Found:
-    """The scenes in archives, which are unpacked; if they hold none, nothing stays."""
+    """The scenes in archives, which are unpacked; nothing is kept if there are none."""
     place = sources.unpacked(archives, folder / staging.UNPACKED, progress=say)
     try:
         return sources.found(source, place=place)
@@ -191,7 +193,9 @@ def _unpacked(source: Path, archives: Sequence[Path], folder: Path, say: Progres
 
 
 def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) -> Prepared:
-    """What a finished folder holds, once it is known to be of the same scenes (None: in archives), made in this way."""
+    """The contents of a finished folder, after a check that it was made from the same scenes (None: in archives) with
+    the same settings.
+    """
     manifest = read_manifest(folder)
     begun.require_same(folder, manifest["begun"])
     if found:
@@ -200,7 +204,7 @@ def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) ->
 
 
 def _planned(folder: Path, begun: Begun, found: Found, *, unpacked: bool) -> _Work:
-    """Write the plan of what is to be done, if there is room for it."""
+    """Write the plan of the work, if there is enough space."""
     plan = Plan(folder)
     missing = PACKED * found.size() - sum(path.stat().st_size for path in plan.shard(0).parent.glob("*.shard"))
     files.require_room(folder / MANIFEST, missing, what="maps and vector features")
@@ -213,7 +217,7 @@ def _planned(folder: Path, begun: Begun, found: Found, *, unpacked: bool) -> _Wo
 
 
 def _finish(work: _Work) -> Prepared:
-    """Put the shards' tables and notes together; the manifest is written last."""
+    """Combine the shards' tables and notes; the manifest is written last."""
     plan, folder = work.plan, work.plan.folder
     notes = [read_json(plan.note(number)) for number in range(work.shards)]
     counted = totals(notes)
@@ -255,7 +259,7 @@ def _manifest(work: _Work, counted: Totals) -> dict[str, Any]:
 
 
 def _cleaned(folder: Path) -> Prepared:
-    """The folder without what was only needed on the way."""
+    """The folder without temporary files."""
     prepared = open_prepared(folder)
     staging.clear(folder, read_manifest(folder))
     return prepared

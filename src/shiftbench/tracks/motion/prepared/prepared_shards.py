@@ -1,4 +1,4 @@
-"""The files of a prepared folder, each trusted only once its hash is that of the manifest."""
+"""The files of a prepared folder, each used only after its hash was compared with the manifest."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Places = npt.NDArray[np.int64]
 
 
 class PreparedShards:
-    """All requests of a prepared folder by their places in it; what was read once is kept, but for the shards.
+    """All requests of a prepared folder by position; everything read is cached, except shards.
 
     Attributes:
         folder: the prepared folder.
-        manifest: what its manifest says.
+        manifest: its manifest.
         codec: packs and unpacks its maps.
 
     Raises:
-        TableError: if it is no prepared folder, or files are missing or of another size.
+        TableError: if it is not a prepared folder, or files are missing or of another size.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,24 +47,24 @@ class PreparedShards:
 
     @cached_property
     def requests(self) -> pl.DataFrame:
-        """The table of requests without their targets; TableError if it is not the one that the manifest names."""
+        """The table of requests without their targets; TableError if it is not that of the manifest."""
         table = self._table()
         frame = pl.scan_parquet(table).select(pl.all().exclude("target")).collect()
         if frame.height != len(self):
             raise TableError(
-                f"{table}: expected {len(self):,} requests, as the shards hold, found {frame.height:,}. Prepare the "
+                f"{table}: expected {len(self):,} requests, as in the shards, found {frame.height:,}. Prepare the "
                 "data again in a new folder."
             )
         return frame
 
     @cached_property
     def targets(self) -> npt.NDArray[np.float32]:
-        """Where the vehicles went, float32 [N, 25, 2]; TableError as for `requests`."""
+        """The futures of the vehicles, float32 [N, 25, 2]; TableError as for `requests`."""
         column = pl.scan_parquet(self._table()).select("target").collect()["target"]
         return column.to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
 
     def each(self, places: Places, kind: str, take: Callable[[bytes, int], None]) -> None:
-        """Give `take` the block ("maps" or "vectors") of each place, and its number among the places.
+        """Call `take` with the block ("maps" or "vectors") of each position, and its index among the positions.
 
         Each shard is opened once.
 
@@ -81,7 +81,7 @@ class PreparedShards:
             with Shard(self._trust(entry)) as shard:
                 if shard.requests != entry["requests"]:
                     raise TableError(
-                        f"{shard.path}: expected {entry['requests']:,} requests, as the manifest has it, found "
+                        f"{shard.path}: expected {entry['requests']:,} requests, as in the manifest, found "
                         f"{shard.requests:,}. Prepare the data again in a new folder."
                     )
                 for row in rows.tolist():
@@ -95,7 +95,7 @@ class PreparedShards:
         return self._trust(self.manifest["requests"])
 
     def _trust(self, entry: dict[str, Any]) -> Path:
-        """The path of a file whose hash is that of the manifest; it is hashed once."""
+        """The path of a file, after its hash was compared with the manifest once."""
         path = self.folder / str(entry["file"])
         if path in self._trusted:
             return path
@@ -105,7 +105,7 @@ class PreparedShards:
             found = str(error.strerror)
         if found != entry["sha256"]:
             raise TableError(
-                f"{path}: expected SHA-256 {entry['sha256']}, as the manifest has it, found {found}. The file was "
+                f"{path}: expected SHA-256 {entry['sha256']}, as in the manifest, found {found}. The file was "
                 "changed or damaged: prepare the data again in a new folder."
             )
         self._trusted.add(path)

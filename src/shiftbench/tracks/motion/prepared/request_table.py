@@ -1,4 +1,4 @@
-"""The requests of a scene that can be answered and scored, and the row that each has in a table of requests."""
+"""The requests of a scene that can be predicted and scored, and their rows in a table of requests."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ REQUEST: dict[str, Any] = {
 
 
 def with_recordings(requests: pl.DataFrame, known: Mapping[str, str]) -> pl.DataFrame:
-    """Requests with a column `recording`: what their scenes were cut from, as far as `known`, or else the scene."""
+    """Requests with a column `recording`: the recording of their scenes if `known`, or else the scene."""
     names = [known.get(scene, scene) for scene in requests["scene_id"]]
     return requests.with_columns(pl.Series("recording", names, dtype=pl.String))
 
 
 def usable_requests(scene: Scene, settings: MapSettings) -> tuple[list[Request], Counter[str]]:
-    """The requests that can be answered and scored, and how many others there are by reason."""
+    """The requests that can be predicted and scored, and the numbers of others by reason."""
     valid, usable = valid_requests(scene), []
     unused = Counter({NO_FUTURE: len(scene.requests) - len(valid)})
     for request in valid:
@@ -54,7 +54,7 @@ def usable_requests(scene: Scene, settings: MapSettings) -> tuple[list[Request],
 def request_rows(
     scene: Scene, requests: list[Request], settings: MapSettings, *, file: str, partition: str | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of requests of a scene; without a partition it is not known whether they are shifted."""
+    """The rows of requests of a scene; without a partition `shifted` is unknown."""
     labels = truth.slices([(scene.tags, request) for request in requests])
     rows = []
     for place, request in enumerate(requests):

@@ -1,4 +1,4 @@
-"""Checks that scenes are those that a folder was prepared from, and each of them there once; nothing is changed."""
+"""Checks that scenes are those that a folder was prepared from, without duplicates; nothing is changed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shiftbench.tracks.motion.prepared.shard_plan import Plan, read_json, runs
 from shiftbench.tracks.motion.prepared.sources import Found
 from shiftbench.tracks.motion.prepared.totals import copies
 
-STAGE = "compare scenes with those that were prepared"
+STAGE = "compare scenes with the prepared ones"
 
 
 def require_same_scenes(folder: Path, found: Found, manifest: dict[str, Any], *, say: Progress) -> None:
-    """Make sure that scenes of the same names and sizes are those that a folder was prepared of: all are hashed.
+    """Check by their hashes that scenes with the same names and sizes are those that a folder was prepared from.
 
     Raises:
-        TableError: naming the first and the last scene of the first shard of which that is not so.
+        TableError: naming the first and the last scene of the first shard that differs.
     """
     planned = runs(found, manifest["begun"]["scenes_per_shard"])
     changed = []
@@ -30,14 +30,14 @@ def require_same_scenes(folder: Path, found: Found, manifest: dict[str, Any], *,
         say(STAGE, number + 1, len(planned))
     if changed:
         raise TableError(
-            f"{folder}: expected a folder prepared of these scenes, found others of the same names and sizes in "
+            f"{folder}: expected a folder prepared from these scenes, found others with the same names and sizes in "
             f"{len(changed):,} of its {len(planned):,} shards (the first: {changed[0]}). "
             "Take a new folder, or put the scenes back."
         )
 
 
 def copies_noted(plan: Plan, shards: int) -> list[str]:
-    """The problems, if any, of scenes that come twice, as far as the shards of a plan have noted their ids."""
+    """The problems of duplicate scenes, as far as the shards of a plan have recorded their ids."""
     files: dict[str, list[str]] = {}
     for number in range(shards):
         for identity, file in _noted(plan, number):

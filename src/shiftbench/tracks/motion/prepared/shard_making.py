@@ -1,4 +1,4 @@
-"""One shard: its scenes read and checked, their requests drawn and packed, and a note of what is in it."""
+"""Makes one shard: reads and checks its scenes, draws and packs their requests, and records its contents."""
 
 from __future__ import annotations
 
@@ -27,28 +27,30 @@ from shiftbench.tracks.motion.scenes.scene import Request, Scene, scene_of
 from shiftbench.tracks.motion.schema import SCENE_TAGS, Maneuver
 
 WORK = f"{__name__}:make"
-AT_ONCE = 2**27  # bytes of maps that are drawn together
-Read = tuple[str, str, bytes | ShiftbenchError]  # part, what the file is called, and its bytes or why there are none
+AT_ONCE = 2**27  # bytes of maps drawn together
+Read = tuple[str, str, bytes | ShiftbenchError]  # part, name of the file, and its bytes or the reason for their absence
 
 
 @dataclass
 class _Contents:
-    """What a shard will hold."""
+    """The contents of a shard in the making."""
 
     maps: list[bytes] = field(default_factory=list)
     vectors: list[bytes] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     scenes: list[list[Any]] = field(default_factory=list)
-    ids: list[tuple[str, str]] = field(default_factory=list)  # of all that could be parsed, whatever is wrong with them
+    ids: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # of all scenes that could be parsed, with or without problems
     maneuvers: dict[str, Counter[int]] = field(default_factory=dict)
     unused: Counter[str] = field(default_factory=Counter)
 
 
 def make(folder: str, number: int) -> None:
-    """Make a shard of the plan in a folder, unless it is there, made of the same scenes.
+    """Make a shard of the plan in a folder, unless it exists and was made from the same scenes.
 
     Raises:
-        ShiftbenchError: with all that is wrong with its scenes; nothing is written then but their ids.
+        ShiftbenchError: listing all problems of its scenes; then only their ids are written.
         MissingExtraError: if protobuf or OpenCV is not installed.
     """
     plan = Plan(Path(folder))
@@ -68,7 +70,7 @@ def make(folder: str, number: int) -> None:
 
 
 def inputs_of(listed: Iterable[tuple[str, str, Path]]) -> str:
-    """What a manifest calls the inputs of a shard: a hash of its scenes (part, file, path), as they are now."""
+    """The inputs of a shard in a manifest: a hash of its current scenes (part, file, path)."""
     return _hash(_read(listed))
 
 
@@ -93,7 +95,7 @@ def _hash(read: Iterable[Read]) -> str:
 
 
 def is_made(plan: Plan, number: int, inputs: str) -> bool:
-    """Whether a shard is there, whole, and made of scenes with this hash."""
+    """Whether a shard exists, is complete, and was made from scenes with this hash."""
     try:
         note = read_json(plan.note(number))
         whole = {plan.shard(number): note["sha256"], plan.requests(number): note["requests_sha256"]}
@@ -115,14 +117,14 @@ def _contents(read: Iterable[Read], begun: Begun) -> tuple[_Contents, list[str]]
             partition = partition_of(scene.tags, part, rule=begun.experiment)
             _add(contents, scene, (file, partition), settings)
         except ShiftbenchError as error:
-            if isinstance(error, ImportError):  # true of every scene
+            if isinstance(error, ImportError):  # the same for all scenes
                 raise
             problems += error.problems
     return contents, problems
 
 
 def _add(contents: _Contents, scene: Scene, place: tuple[str, str | None], settings: MapSettings) -> None:
-    """Add a scene; only its name and tags if it is in no partition."""
+    """Add a scene; only its name and tags if it is not in a partition."""
     file, partition = place
     usable, unused = usable_requests(scene, settings)
     tags = [int(getattr(scene.tags, key)) for key in SCENE_TAGS]

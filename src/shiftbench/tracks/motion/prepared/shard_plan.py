@@ -1,6 +1,6 @@
-"""What a preparation sets out to do: which scene files go into which shard, with which settings; written down first.
+"""The plan of a preparation: the scene files of each shard, and the settings; written first.
 
-So every process finds its share of the work in the folder, and a folder begun in another way is noticed.
+So every process finds its work in the folder, and a folder begun with other settings is detected.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from shiftbench.tracks.motion.prepared.sources import Found, Part
 
 FORMAT = "shiftbench motion store 1"
 BEGUN = "begun.json"
-REFUSED = ".refused.json"  # what the name of a note of refused scenes ends in
+REFUSED = ".refused.json"  # suffix of the name of a record of refused scenes
 SCENES_PER_SHARD = 64
 WHAT = {"source": "scenes", "experiment": "experiment", "settings": "map settings", "scenes_per_shard": "shards"}
 
 
 @dataclass(frozen=True)
 class Begun:
-    """What decides the bytes of a prepared folder; `source` is a hash of the names and sizes of what it is made of."""
+    """Everything that determines the bytes of a prepared folder; `source` is a hash of the names and sizes of its
+    inputs.
+    """
 
     source: str
     experiment: str
@@ -40,10 +42,10 @@ class Begun:
         return cls(source, experiment, plain(settings), scenes_per_shard)
 
     def different(self, said: object, *, scenes: bool = True) -> list[str]:
-        """What is different in what a folder says of itself.
+        """The names of the fields that differ.
 
-        scenes: whether they must be the same, too. While shards are made they need not: each knows what it is made of,
-        so that scenes that were mended cost no more than their own shards.
+        scenes: whether they must be equal, too. While shards are made they need not be: each records its inputs, so
+        corrected scenes only require their own shards to be made again.
         """
         own = asdict(self)
         other = said if isinstance(said, dict) else {}
@@ -52,20 +54,20 @@ class Begun:
         ]
 
     def require_same(self, folder: Path, said: object, *, scenes: bool = True) -> None:
-        """Make sure that a folder was begun in this way, as `different`.
+        """Check that a folder was begun with these settings, see `different`.
 
         Raises:
-            TableError: naming what is different.
+            TableError: naming the differences.
         """
         if different := self.different(said, scenes=scenes):
             raise TableError(
                 f"{folder}: expected a new folder, or one begun with the same {' and '.join(different)}, found one "
-                "begun with others. Take a new folder, remove this one, or go on in the way it was begun."
+                "begun with others. Choose a new folder, remove this one, or use the settings it was begun with."
             )
 
 
 def plain(settings: MapSettings) -> dict[str, Any]:
-    """Map settings as JSON has them."""
+    """Map settings as JSON values."""
     return {
         each.name: list(value) if isinstance(value := getattr(settings, each.name), tuple) else value
         for each in fields(settings)
@@ -73,7 +75,7 @@ def plain(settings: MapSettings) -> dict[str, Any]:
 
 
 def map_settings(said: Any) -> MapSettings:
-    """Map settings from what `plain` made of them.
+    """Map settings from the values of `plain`.
 
     Raises:
         SettingsError, UnknownNameError: if they are invalid.
@@ -86,18 +88,18 @@ def map_settings(said: Any) -> MapSettings:
 
 @dataclass(frozen=True)
 class Plan:
-    """The work of a folder: `unfinished/` holds what is done so far, `shards/` the shards."""
+    """The work of a folder: `unfinished/` holds temporary files, `shards/` the shards."""
 
     folder: Path
 
     @property
     def unfinished(self) -> Path:
-        """The folder that goes when all is done."""
+        """The folder that is removed at the end."""
         return self.folder / "unfinished"
 
     @property
     def table(self) -> Path:
-        """Which file is in which shard."""
+        """The table of files and shards."""
         return self.unfinished / "plan.parquet"
 
     def shard(self, number: int) -> Path:
@@ -105,11 +107,11 @@ class Plan:
         return self.folder / "shards" / f"{number:05d}.shard"
 
     def note(self, number: int) -> Path:
-        """What is known of a finished shard; written last."""
+        """The record of a finished shard; written last."""
         return self.unfinished / f"{number:05d}.json"
 
     def refused(self, number: int) -> Path:
-        """The ids and files of the scenes of a shard that could not be made."""
+        """The record of ids and files of a shard that could not be made."""
         return self.unfinished / f"{number:05d}{REFUSED}"
 
     def requests(self, number: int) -> Path:
@@ -120,7 +122,7 @@ class Plan:
         """Write the plan; the number of shards. A shard holds the scenes of one part only.
 
         Raises:
-            TableError: if the folder was begun in another way.
+            TableError: if the folder was begun with other settings.
         """
         path = self.folder / BEGUN
         if path.exists():
@@ -137,17 +139,17 @@ class Plan:
         return rows[-1][0] + 1
 
     def begun(self) -> Begun:
-        """What was set out to do."""
+        """The settings of the preparation."""
         return Begun(**read_json(self.folder / BEGUN))
 
     def scenes(self, number: int) -> list[tuple[str, str, Path]]:
-        """The scenes of a shard: part, what the file is called, and where it lies."""
+        """The scenes of a shard: part, name of the file, and its path."""
         rows = pl.scan_parquet(self.table).filter(pl.col("shard") == number).select("part", "file", "path").collect()
         return [(part, file, Path(path)) for part, file, path in rows.rows()]
 
 
 def runs(found: Found, size: int) -> list[tuple[Part, tuple[Path, ...]]]:
-    """The scenes of each shard in turn, with their part."""
+    """The scenes of each shard, with their part."""
     return [(part, part.scenes[at : at + size]) for part in found.parts for at in range(0, len(part.scenes), size)]
 
 
@@ -155,7 +157,7 @@ def read_json(path: Path) -> Any:
     """A JSON file that a preparation wrote.
 
     Raises:
-        TableError: if it is damaged or not there.
+        TableError: if it is damaged or missing.
     """
     try:
         return json.loads(path.read_text("utf-8"))

@@ -1,6 +1,6 @@
-"""Shards: files of packed maps and vector features of many requests, any of which is found through an index.
+"""Shards: files of packed maps and vector features of many requests, found through an index.
 
-A shard is `MAGIC`, the number R of its requests, the places where 2 R blocks begin and the last one ends, and these
+A shard is `MAGIC`, the number R of its requests, the offsets of 2 R blocks and the end of the last one, and these
 blocks: first all maps, then all vector features. Numbers are little-endian, of 8 bytes.
 """
 
@@ -39,7 +39,7 @@ class Shard:
     """An open shard; close it after use, or use it in a `with`.
 
     Raises:
-        TableError: if the file is no shard, or cannot be read.
+        TableError: if the file is not a shard, or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class Shard:
         """The "maps" or "vectors" block of a request, by its number in the shard.
 
         Raises:
-            TableError: if the shard is cut off, or has no such request.
+            TableError: if the shard is truncated, or has no such request.
         """
         place = number + self.requests * KINDS.index(kind)
         span = self._read(INDEX + COUNT.size * place, SPAN.size)
@@ -86,7 +86,7 @@ class Shard:
 
 
 def inflated(data: bytes, size: int) -> bytes:
-    """What a block's compressed bytes unpack to: exactly `size` bytes, however much a hostile file would unpack to.
+    """The decompressed bytes of a block: exactly `size`, even of a hostile file that would unpack to more.
 
     Raises:
         ValueError, zlib.error: if there are more or fewer, or they are damaged.

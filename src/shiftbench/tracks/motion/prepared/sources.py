@@ -1,4 +1,4 @@
-"""Where scenes lie: in folders of the three parts, in a flat folder, or in archives of these, which are unpacked."""
+"""Finds scenes: in folders of the three parts, in a flat folder, or in archives of these, which are unpacked."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from shiftbench.tracks.motion.schema import PARTS
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 ORIGIN = "origin.toml"
 IMPORTED = "imported.jsonl"
-DEPTH = 5  # folders below the source in which a part may lie: an archive in an archive has four
+DEPTH = 5  # levels below the source at which a part may be: an archive in an archive has four
 NAMES = {
     "train": ("train", "train_pb"),
     "dev": ("dev", "dev_pb", "development", "development_pb"),
     "eval": ("eval", "eval_pb", "evaluation", "evaluation_pb"),
 }
-"""Part → what its folder is called; its tag file is called the same, without _pb and with _tags.txt."""
+"""Part → name of its folder; the name of its tag file ends in _tags.txt instead of _pb."""
 _PARTS = {name: part for part, names in NAMES.items() for name in names}
-_FOREIGN = "__MACOSX"  # a folder that some systems pack beside what was meant
+_FOREIGN = "__MACOSX"  # a folder that some systems add to archives
 _MOST_LISTED = 20
 
 
@@ -42,20 +42,20 @@ class Part:
     tags: Path | None = None
 
     def file(self, scene: Path) -> str:
-        """What messages and tables call a scene file: `train/000/abc.pb`, wherever the part lies."""
+        """The name of a scene file in messages and tables: `train/000/abc.pb`, wherever the part is."""
         return f"{self.name}/{scene.relative_to(self.folder).as_posix()}"
 
 
 @dataclass(frozen=True)
 class Found:
-    """The parts that were found, train first; what the data say of their origin; what was left out."""
+    """The parts found, train first; the origin given by the data; notes on what was left out."""
 
     parts: tuple[Part, ...]
     origin: str | None = None
     notes: tuple[str, ...] = ()
 
     def listing(self) -> str:
-        """A hash of the names and sizes of all scene files: the same data lie in other places, too."""
+        """A hash of the names and sizes of all scene files: independent of the location of the data."""
         digest = hashlib.sha256()
         for part in self.parts:
             for scene in part.scenes:
@@ -68,9 +68,9 @@ class Found:
 
 
 def recordings(source: Path) -> dict[str, str]:
-    """Scene id → the recording that it was cut from, where an importer has noted it: such scenes overlap.
+    """Scene id → the recording that it was cut from, if an importer has recorded it: such scenes overlap.
 
-    Read are the lines of `imported.jsonl` beside the scenes or their folder; what is no such line is passed over.
+    From the lines of `imported.jsonl` beside the scenes or their folder; other lines are ignored.
     """
     folder = source if source.is_dir() else source.parent
     found: dict[str, str] = {}
@@ -85,9 +85,9 @@ def recordings(source: Path) -> dict[str, str]:
 
 
 def archives_of(source: Path) -> list[Path]:
-    """The archives that scenes must be taken from: the source itself, or all in a folder that has no scenes.
+    """The archives to take scenes from: the source itself, or all in a folder without scenes.
 
-    The archive of the official models, which may lie beside them, is left out.
+    The archive of the official models, which may be beside them, is left out.
     """
     if source.is_file():
         return [source] if _is_archive(source) else []
@@ -103,9 +103,9 @@ def fingerprint(packed: Iterable[Path]) -> str:
 
 
 def unpacked(packed: Iterable[Path], folder: Path, *, progress: Progress = silent) -> Path:
-    """The folder with all that archives hold, those inside of them unpacked, too.
+    """The folder with the contents of archives, nested ones included.
 
-    What was unpacked of these very archives stays; what was unpacked of others, or of earlier ones, goes.
+    Files unpacked from these archives are kept; those of other or earlier ones are removed.
 
     Raises:
         FetchError: if an archive is damaged or hostile, or the disk is too small.
@@ -126,19 +126,19 @@ def unpacked(packed: Iterable[Path], folder: Path, *, progress: Progress = silen
 
 
 def _version(archive: Path) -> str:
-    """What tells an archive from another one of its name: one that was mended must be unpacked anew."""
+    """The identity of an archive beyond its name: a corrected one must be unpacked again."""
     known = archive.stat()
     return hashlib.sha256(f"{archive.name}\t{known.st_size}\t{known.st_mtime_ns}".encode()).hexdigest()[:8]
 
 
 def found(source: Path, *, place: Path | None = None) -> Found:
-    """The parts in a folder. A flat folder of scenes is the part that it is called, or else eval.
+    """The parts in a folder. A flat folder of scenes is the part of its name, or else eval.
 
-    place: where the folder's archives were unpacked to, if they were; `source` still names the data.
+    place: the folder in which archives were unpacked, if any; `source` is still the name of the data.
 
     Raises:
-        TableError: if there are no scenes, two folders of one part, a file of their origin that says nothing, links
-            that lead nowhere, or names that are no UTF-8.
+        TableError: if there are no scenes, two folders of one part, an invalid file of their origin, broken links, or
+            names that are not UTF-8.
         ShiftbenchError: if a tag file is of other scenes.
         MissingExtraError: if protobuf is not installed.
     """
@@ -174,9 +174,9 @@ def _require_usable(parts: Iterable[Part]) -> None:
     for scene, name in ((scene, part.file(scene)) for part in parts for scene in part.scenes):
         try:
             scene.stat()
-            str(scene).encode()  # it will stand in tables
+            str(scene).encode()  # it is written to tables
         except OSError as error:
-            problems.append(f"{name}: expected a scene, found: {error.strerror}. Remove it, or put the scene there.")
+            problems.append(f"{name}: expected a scene, found: {error.strerror}. Remove it, or add the scene.")
         except UnicodeEncodeError:
             problems.append(f"{name!a}: expected a name in UTF-8, found another. Rename it.")
     if problems:
@@ -190,7 +190,7 @@ def _is_archive(path: Path) -> bool:
 
 
 def _part_folders(root: Path, depth: int = DEPTH) -> Iterator[Path]:
-    """Folders called like a part, in letters of any case, and not looked into any further; links only if so called."""
+    """Folders with the name of a part in any case, without descending into them; links only with such a name."""
     for path in sorted(root.iterdir()):
         if path.is_dir() and not _hidden(path.name):
             if _part_of(path):
@@ -200,7 +200,7 @@ def _part_folders(root: Path, depth: int = DEPTH) -> Iterator[Path]:
 
 
 def _part_of(folder: Path) -> str | None:
-    """The part that a folder is called like: systems that do not tell capitals apart may have changed them."""
+    """The part of a folder's name in any case, which some file systems change."""
     return _PARTS.get(folder.name.lower())
 
 
@@ -218,15 +218,15 @@ def _hidden(name: str) -> bool:
 
 
 def _visible(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
-    """Paths of which no part begins with a dot: some systems write such a file beside each other one."""
+    """Paths without components that begin with a dot: some systems add such a file to each file."""
     for path in paths:
         if not any(map(_hidden, path.relative_to(folder).parts)):
             yield path
 
 
 def _require_own_tags(parts: Iterable[Part]) -> None:
-    """Refuse tag files of other scenes: something is mixed up. Partitions follow the tags in the scenes alone, so that
-    the bytes of a prepared folder do not depend on whether tag files lie beside them.
+    """Refuse tag files of other scenes, which indicate mixed-up data. Partitions depend only on the tags in the scenes,
+    so tag files do not change the bytes of a prepared folder.
     """
     problems: list[str] = []
     for part in parts:
@@ -236,7 +236,7 @@ def _require_own_tags(parts: Iterable[Part]) -> None:
             except ShiftbenchError as error:
                 if isinstance(error, ImportError):
                     raise
-                problems += [*error.problems, f"{part.tags}: take it away to go on with the tags in the scenes."]
+                problems += [*error.problems, f"{part.tags}: remove it to use the tags in the scenes."]
     if problems:
         raise ShiftbenchError(*problems)
 
@@ -250,10 +250,10 @@ def _origin(root: Path, parts: Iterable[Part]) -> str | None:
     try:
         said = tomllib.loads(path.read_text("utf-8")).get("origin")
     except (OSError, ValueError, RecursionError) as error:
-        raise TableError(f'{path}: expected origin = "…", found: {error}. Mend it or take it away.') from None
+        raise TableError(f'{path}: expected origin = "…", found: {error}. Correct it or remove it.') from None
     if not isinstance(said, str) or not said.strip():
-        raise TableError(f'{path}: expected origin = "…", found {said!r}. Mend it or take it away.')
-    return " ".join(said.split())  # it stands in titles, in one line
+        raise TableError(f'{path}: expected origin = "…", found {said!r}. Correct it or remove it.')
+    return " ".join(said.split())  # it is used in titles of one line
 
 
 def _notes(root: Path, parts: Iterable[Part]) -> Iterator[str]:
@@ -261,8 +261,8 @@ def _notes(root: Path, parts: Iterable[Part]) -> Iterator[str]:
     named = list(_visible(root, root.rglob("*.[pP][bB]")))
     if capital := sum(path.suffix != ".pb" for path in named):
         yield f"{capital:,} files end in .PB in capitals, not in .pb: left out"
-    inside = sum(len(part.scenes) for part in parts if not part.folder.is_symlink())  # nobody follows links to files
+    inside = sum(len(part.scenes) for part in parts if not part.folder.is_symlink())  # links to files are not followed
     if outside := len(named) - capital - inside:
-        yield f"{outside:,} .pb files lie outside of the folders of the parts: left out"
+        yield f"{outside:,} .pb files are outside the folders of the parts: left out"
     names = {part.name for part in parts}
     yield from (f"{name}: not there" for name in PARTS if name not in names)

@@ -1,4 +1,4 @@
-"""The folder in which a preparation works: held by one at a time, begun in one way, cleared when all is done."""
+"""The folder of a preparation: used by one process at a time, with one set of settings, and cleaned up at the end."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ UNPACKED = ".unpacked"
 
 
 def require_free(source: Path, folder: Path) -> None:
-    """Refuse folders with anything in them that no preparation wrote, and to prepare what is prepared.
+    """Refuse folders with files that no preparation wrote, and sources that are prepared already.
 
     Raises:
-        TableError: naming what was found.
+        TableError: naming the files found.
     """
     if (source / MANIFEST).is_file() and (source / REQUESTS).is_file():
-        raise TableError(f"{source}: expected scenes to prepare, found a folder that is prepared already.")
+        raise TableError(f"{source}: expected scenes to prepare, found a folder that is already prepared.")
     ours = (MANIFEST, BEGUN, UNPACKED)
     others = [path for path in folder.iterdir() if path.name != LOCK]
     if others and not any((folder / name).exists() for name in ours):
@@ -34,10 +34,10 @@ def require_free(source: Path, folder: Path) -> None:
 
 
 def discard_other(folder: Path, *, experiment: str = "canonical", settings: MapSettings | None = None) -> None:
-    """Remove what an unfinished preparation has left in a folder, if it was begun in another way than this one.
+    """Remove the files of an unfinished preparation from a folder, if it was begun with other settings.
 
     Raises:
-        TableError: if another process is at work in the folder, or it is a file.
+        TableError: if another process works in the folder, or it is a file.
     """
     if not (folder / BEGUN).is_file():
         return
@@ -45,16 +45,16 @@ def discard_other(folder: Path, *, experiment: str = "canonical", settings: MapS
         try:
             said = read_json(folder / BEGUN)
         except TableError:
-            said = None  # damaged: of no use to anybody
+            said = None  # damaged
         if Begun.of("", experiment, settings or MapSettings(), SCENES_PER_SHARD).different(said, scenes=False):
             for entry in (Plan(folder).shard(0).parent, Plan(folder).unfinished):
                 shutil.rmtree(entry, ignore_errors=True)
-            (folder / BEGUN).unlink()  # last: a kill before leaves a folder that is still known as begun
+            (folder / BEGUN).unlink()  # last: after a kill before this the folder still counts as begun
 
 
 @contextmanager
 def nothing_if_refused(plan: Plan) -> Iterator[None]:
-    """If scenes are refused before a shard was made, or an array was planned, remove the plan and what was unpacked."""
+    """If scenes are refused before a shard was made or an array planned, remove the plan and unpacked files."""
     try:
         yield
     except ShiftbenchError:
@@ -69,11 +69,11 @@ def nothing_if_refused(plan: Plan) -> Iterator[None]:
 
 
 def clear(folder: Path, manifest: dict[str, Any]) -> None:
-    """Remove from a finished folder what was only needed on the way."""
+    """Remove temporary files from a finished folder."""
     listed = {folder / str(shard["file"]) for shard in manifest["shards"]}
-    for surplus in set((folder / "shards").glob("*.shard")) - listed:  # of scenes that went while shards were made
+    for surplus in set((folder / "shards").glob("*.shard")) - listed:  # of scenes removed while shards were made
         surplus.unlink()
     for name in (Plan(folder).unfinished, folder / UNPACKED):
         shutil.rmtree(name, ignore_errors=True)
-    for rest in (*folder.rglob(".*.part"), folder / BEGUN):  # parts of files are what a kill leaves
-        rest.unlink(missing_ok=True)  # the mark that there is something to clear goes last
+    for rest in (*folder.rglob(".*.part"), folder / BEGUN):  # partial files left by a kill
+        rest.unlink(missing_ok=True)  # the mark of unfinished work is removed last

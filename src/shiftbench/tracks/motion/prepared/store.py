@@ -1,4 +1,4 @@
-"""A prepared folder as methods see it: requests, targets, and maps and vector features of any of them."""
+"""A prepared folder for methods: requests, targets, maps and vector features."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Rows = Sequence[int] | npt.NDArray[Any]
 class Store:
     """N requests of a prepared folder, all of them or some, in a given order.
 
-    Opening it reads the manifest only; tables are read when they are asked for, shards when maps or vectors are; each
-    file is hashed when it is first used. Pickled, a store is no more than the folder and its places there.
+    Opening it reads the manifest only; tables and shards are read on demand, and each file is hashed at its first use.
+    A pickled store holds only the folder and its positions there.
     """
 
     def __init__(self, shards: PreparedShards, places: Places) -> None:
@@ -37,10 +37,10 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, places: Places | None = None) -> Store:
-        """The requests of a prepared folder, all or those at some places of its table.
+        """The requests of a prepared folder, all or those at some positions of its table.
 
         Raises:
-            TableError: if it is no prepared folder, or files are missing or of another size.
+            TableError: if it is not a prepared folder, or files are missing or of another size.
             ShiftbenchError: if `folder` is not a path; ArrayError for invalid indices.
         """
         shards = PreparedShards(protobuf.path_of(folder))
@@ -60,14 +60,14 @@ class Store:
 
     @property
     def map_settings(self) -> MapSettings:
-        """How its maps are drawn."""
+        """The settings of its maps."""
         return self._shards.codec.settings
 
     def scene(self, scene_id: str) -> Scene:
-        """One of its scenes, read where it was when the folder was prepared.
+        """One of its scenes, read from the path it had at preparation.
 
         Raises:
-            TableError: if it is there no more, or came in an archive; naming a scene that none of the requests is of.
+            TableError: if it no longer exists, or came in an archive; naming a scene without any of the requests.
             ShiftbenchError: if the file holds another scene.
         """
         files = self.requests.filter(pl.col("scene_id") == pl.lit(str(scene_id)))["file"]
@@ -76,34 +76,34 @@ class Store:
         path = scene_file(self.folder, files[0])
         scene = read_scene(path)
         if scene.id != scene_id:
-            raise TableError(f"{path}: expected the scene {scene_id}, found {scene.id}. Were the files exchanged?")
+            raise TableError(f"{path}: expected the scene {scene_id}, found {scene.id}. Were the files swapped?")
         return scene
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its manifest says, of all its requests."""
+        """The manifest of the whole folder."""
         return self._shards.manifest
 
     @cached_property
     def requests(self) -> pl.DataFrame:
-        """The N requests, a row each: the columns of `request_table.REQUEST` but for the target.
+        """The N requests, one row each: the columns of `request_table.REQUEST` without the target.
 
         Raises:
-            TableError: if the table is not the one that the manifest names.
+            TableError: if the table is not that of the manifest.
         """
         return self._shards.requests[self._places]
 
     @cached_property
     def targets(self) -> npt.NDArray[np.float32]:
-        """Where the N vehicles went, in the agent's frame: float32 [N, 25, 2], in metres.
+        """The futures of the N vehicles in the agent's frame: float32 [N, 25, 2], in metres.
 
         Raises:
-            TableError: if the table is not the one that the manifest names.
+            TableError: if the table is not that of the manifest.
         """
         return self._shards.targets[self._places]
 
     def maps(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """The feature maps of B requests: float32 [B, C, rows, columns], 17 channels of 128 · 128 if not set so.
+        """The feature maps of B requests: float32 [B, C, rows, columns], by default 17 channels of 128 × 128.
 
         Raises:
             ArrayError: for invalid rows.
@@ -127,7 +127,7 @@ class Store:
         return found
 
     def select(self, rows: Rows) -> Store:
-        """Some of these requests, by their numbers in this store or as N flags; tables read once serve both.
+        """Some of these requests, by their numbers in this store or as N flags; tables already read are shared.
 
         Raises:
             ArrayError: for invalid rows.
@@ -135,6 +135,6 @@ class Store:
         return Store(self._shards, self._at(rows))
 
     def _at(self, rows: Rows) -> Places:
-        """Places in the folder of rows of this store."""
+        """Positions in the folder of rows of this store."""
         places: Places = self._places[row_numbers(rows, len(self))]
         return places

@@ -1,4 +1,4 @@
-"""What all shards of a preparation hold together, and how that compares with what is printed of the official data."""
+"""Totals over all shards of a preparation, compared with the published counts of the official data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shiftbench.tracks.motion.schema import (
 )
 
 LISTED = 20
-NEAR = 0.1  # a part with this share more or fewer scenes than printed may be meant to be the official one
+NEAR = 0.1  # a part whose number of scenes differs by at most this share from print may be the official one
 UNTAGGED = "scenes of unknown city or precipitation"
 
 
@@ -32,8 +32,8 @@ UNTAGGED = "scenes of unknown city or precipitation"
 class Totals:
     """Numbers of scenes and requests.
 
-    scenes: (part, partition or "", numbers of the tags) → scenes. maneuvers: (part, partition or "") → maneuver →
-    usable requests that have it. requests: partition → usable requests. unused: why requests are not → requests.
+    scenes: (part, partition or "", numbers of the tags) → scenes. maneuvers: (part, partition or "") → maneuver → its
+    usable requests. requests: partition → usable requests. unused: reason → unused requests.
     """
 
     scenes: Counter[tuple[str, str, tuple[int, ...]]] = field(default_factory=Counter)
@@ -49,11 +49,11 @@ class Totals:
         return {name: counted[name] for name in PARTITIONS}
 
     def partition_tags(self, name: str) -> dict[str, dict[str, int]]:
-        """How many scenes and requests of a partition have each tag, as `partitions.tag_counts`."""
+        """The numbers of scenes and requests of a partition by tag, as `partitions.tag_counts`."""
         return self._tags(1, name)
 
     def part_tags(self, name: str) -> dict[str, dict[str, int]]:
-        """The same for a part of the data, scenes in no partition included."""
+        """The same for a part of the data, scenes outside all partitions included."""
         return self._tags(0, name)
 
     def _tags(self, axis: int, name: str) -> dict[str, dict[str, int]]:
@@ -63,7 +63,7 @@ class Totals:
         return tag_counts(chain.from_iterable(scenes), chain.from_iterable(maneuvers))
 
     def unused_by_reason(self) -> dict[str, int]:
-        """Why scenes are in no partition, and why requests of the others are not used: reason → how many."""
+        """Reason → number of scenes outside all partitions, and of unused requests of the others."""
         found = Counter[str]()
         for (part, partition, numbers), count in self.scenes.items():
             if not partition:
@@ -86,7 +86,7 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
     """The sums over the notes of all shards.
 
     Raises:
-        TableError: naming scenes that come twice, the first few with their files; or if there is no request at all.
+        TableError: naming duplicate scenes, the first few with their files; or if there are no requests.
     """
     found, files = Totals(), defaultdict[str, list[str]](list)
     for note in notes:
@@ -105,13 +105,14 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
         unused = "; ".join(f"{count:,} {reason}" for reason, count in found.unused_by_reason().items())
         raise TableError(
             f"expected at least one request that can be scored, found none in {len(files):,} scenes. Not used: "
-            f"{unused or 'none, for they ask for nothing'}. Scenes of no partition can be a --test-set of a run."
+            f"{unused or 'none, since they have no requests'}. Scenes outside all partitions can be a --test-set of a "
+            "run."
         )
     return found
 
 
 def copies(files: Mapping[str, list[str]]) -> list[str]:
-    """The problems, if any, of scenes that come twice: id → all files that hold it."""
+    """The problems of duplicate scenes. found: id → all files that hold it."""
     twice = [(identity, where) for identity, where in files.items() if len(where) > 1]
     problems = [
         f"scene {identity}: expected one file, found {len(where)} ({', '.join(where[:3])}). Remove the copies."
@@ -123,16 +124,16 @@ def copies(files: Mapping[str, list[str]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether data are the official ones, by all counts of scenes that are printed of their parts; what differs."""
+    """Whether data are the official ones, by all published counts of scenes of their parts; notes on differences."""
 
     official: bool
     notes: tuple[str, ...] = ()
 
 
 def compared(found: Totals, *, experiment: str) -> Comparison:
-    """Compare data with Tables 16 to 19, if each of their parts has about as many scenes as printed.
+    """Compare data with Tables 16 to 19, if each of their parts has about the printed number of scenes.
 
-    Maneuvers are printed of requests, but not which requests were counted: their differences are told, no more.
+    Maneuvers are printed by requests, but not which requests were counted, so their differences are only reported.
     """
     parts = [name for name in PARTS if any(part == name for part, _, _ in found.scenes)]
     own = {name: sum(number for (part, _, _), number in found.scenes.items() if part == name) for name in parts}

@@ -1,7 +1,7 @@
-"""Vector features of a request packed without loss, the padding left out; and unpacked into padded batches.
+"""Vector features of a request, packed without loss and without padding, and unpacked into padded batches.
 
-Numbers of a track or a line change little from step to step and from point to point, so that of their bits, taken as
-whole numbers, the differences are kept, byte plane by byte plane: these pack to about half.
+Numbers of a track or a line change little from step to step and from point to point, so the differences of their bits
+as integers are stored, byte plane by byte plane, which compress to about half.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DAMAGED = "Its shard is damaged: prepare the data again."
 
 
 def vectors_of(scene: Scene, track_id: int, *, interpolation: str = "published") -> Vectors:
-    """The vector features of one request, padded, as `FORMS` has them; all yaws in the agent's frame.
+    """The vector features of one request, padded, in the forms of `FORMS`; all yaws in the agent's frame.
 
     Raises:
         UnknownNameError, ShiftbenchError: as `vector_features.agent_history`.
@@ -64,7 +64,7 @@ def vectors_of(scene: Scene, track_id: int, *, interpolation: str = "published")
 
 
 def empty(count: int) -> Vectors:
-    """The vector features of B requests in which nobody and nothing is: all padding."""
+    """The vector features of B empty requests: all padding."""
     found: Vectors = {name: np.zeros((count, *shape), kind) for name, (shape, kind) in FORMS.items()}
     found["neighbour_kind"][:] = -1
     return found
@@ -72,13 +72,13 @@ def empty(count: int) -> Vectors:
 
 @dataclass(frozen=True)
 class _Counts:
-    """How many neighbours and lines a request has."""
+    """The numbers of neighbours and lines of a request."""
 
     neighbours: int
     lines: int
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of the numbers that are kept, the axis along which they change little last."""
+        """The shapes of the stored numbers; along the last axis they change little."""
         return (
             (len(STATE), 1 + self.neighbours, PAST),
             (2, self.neighbours),
@@ -140,14 +140,14 @@ def _fill(out: Mapping[str, npt.NDArray[Any]], row: int, counts: _Counts, parts:
 
 
 def _differences(numbers: npt.NDArray[np.float32]) -> bytes:
-    """The differences of bits along the last axis, as whole numbers that wrap: byte plane after byte plane."""
+    """The differences of bits along the last axis, as wrapping integers, byte plane by byte plane."""
     bits = np.ascontiguousarray(numbers, "<f4").view("<i4")
     steps = np.diff(bits, axis=-1, prepend=np.int32(0))
     return steps.astype("<i4").reshape(-1).view(np.uint8).reshape(-1, 4).T.tobytes()
 
 
 def _summed(data: bytes, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """The numbers whose differences were taken."""
+    """The inverse of `_differences`."""
     planes = np.frombuffer(data, np.uint8).reshape(4, -1)
     steps = np.ascontiguousarray(planes.T).view("<i4").reshape(shape)
     summed: npt.NDArray[np.float32] = np.cumsum(steps, axis=-1, dtype=np.int32).view(np.float32)

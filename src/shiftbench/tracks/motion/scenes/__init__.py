@@ -1,1 +1,1 @@
-"""Scenes: the wire format, plain arrays of who is where, agent frames, and what a future is called."""
+"""Scenes: the wire format, plain arrays of tracks, agent frames, and maneuver tags."""

@@ -19,19 +19,19 @@ Floats = npt.NDArray[np.float64]
 VECTORS = {"position": "position", "dimensions": "dimensions", "velocity": "linear_velocity"}
 VEHICLE_VECTORS = {**VECTORS, "acceleration": "linear_acceleration"}
 NUMBERS = 13
-# Of one kind; dense genuine scenes have about 2,000 states of 100 tracks. Keeps hostile files out of memory.
+# Per kind, to keep hostile files out of memory; dense genuine scenes have about 2,000 states of 100 tracks.
 MOST_STATES, MOST_TRACKS = 200_000, 4_000
 _ID, _YAW, _POINT = attrgetter("track_id"), attrgetter("yaw"), attrgetter("x", "y", "z")
 
 
 @dataclass(frozen=True, eq=False)
 class Tracks:
-    """A tracks of one kind over 50 steps, in the order in which they first appear.
+    """A tracks of one kind over 50 steps, in order of first appearance.
 
     Attributes:
         ids: uint64 [A], unique.
         present: bool [50, A]; steps 0 … 24 are the past (24 is T = 0), 25 … 49 the future.
-        order: int32 [50, A], the place of the track in its step's message, -1 where absent.
+        order: int32 [50, A], the index of the track in its step's message, -1 where absent.
         position: float64 [50, A, 3], the centre, in metres; NaN where absent, as in all that follow.
         dimensions: float64 [50, A, 3], length, width and height, in metres.
         velocity: float64 [50, A, 3], in m/s.
@@ -49,21 +49,21 @@ class Tracks:
     yaw: Floats
 
     def column(self, track_id: int) -> int | None:
-        """Where a track stands on the axis A; None if it is never seen."""
+        """The index of a track on the axis A; None if it is never seen."""
         found = np.flatnonzero(self.ids == track_id)
         return int(found[0]) if len(found) else None
 
 
 def no_tracks() -> Tracks:
-    """Tracks of nobody: A = 0."""
+    """No tracks: A = 0."""
     return _tracks(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), np.empty((0, NUMBERS)), [0] * STEPS)
 
 
 def tracks_of(what: str, past: Sequence[Any], future: Sequence[Any], problems: list[str]) -> Tracks:
-    """The tracks of 25 past and 25 future lists of track messages; what is wrong with them is added to `problems`.
+    """The tracks of 25 past and 25 future lists of track messages; their problems are added to `problems`.
 
-    `what` is `vehicle`, `pedestrian` or `ego`; a pedestrian has no acceleration and no yaw. A list of steps that is
-    not of length 25 counts as empty steps: who calls this says whether it may be missing.
+    `what` is `vehicle`, `pedestrian` or `ego`; a pedestrian has no acceleration and no yaw. A list of steps that does
+    not have length 25 counts as empty; the caller checks whether it may be missing.
     """
     lists = [*(past if len(past) == PAST else [()] * PAST), *(future if len(future) == FUTURE else [()] * FUTURE)]
     counts = [len(each) for each in lists]
@@ -97,7 +97,7 @@ def _states(what: str, records: Sequence[Any]) -> Floats:
 
 
 def _tracks(ids: npt.NDArray[np.uint64], column: npt.NDArray[np.intp], states: Floats, counts: Sequence[int]) -> Tracks:
-    """Records in the order of the messages, `counts` of them at each step, spread over [50, A]."""
+    """Arrays [50, A] from records in the order of the messages, `counts` of them at each step."""
     step = np.repeat(np.arange(STEPS), counts)
     order = np.full((STEPS, len(ids)), -1, dtype=np.int32)
     starts = np.cumsum(counts) - counts
@@ -111,7 +111,7 @@ def _tracks(ids: npt.NDArray[np.uint64], column: npt.NDArray[np.intp], states: F
 def _problems(
     what: str, tracks: Tracks, ids: npt.NDArray[np.uint64], states: Floats, counts: Sequence[int]
 ) -> list[str]:
-    """Tracks listed twice in one step, and states that are no numbers of this world."""
+    """Tracks listed twice in one step, and states with impossible numbers."""
     step = np.repeat(np.arange(STEPS), counts)
     problems = []
     if int(tracks.present.sum()) < len(ids):
@@ -120,12 +120,12 @@ def _problems(
         problems.append(
             f"{what} tracks: expected a track at most once in a step, found {int((seen > 1).sum())} twice ({where})."
         )
-    if (bad := ~(np.abs(states) <= LARGEST).all(axis=1)).any():  # NaN is not, either
+    if (bad := ~(np.abs(states) <= LARGEST).all(axis=1)).any():  # also false for NaN
         where = "; ".join(f"{ids[row]} at step {step[row]}" for row in np.flatnonzero(bad)[:3])
         problems.append(
             f"{what} tracks: expected finite positions, dimensions, velocities, accelerations and yaws up to "
             f"{LARGEST:g}, found NaN, infinity or more in {int(bad.sum())} states ({where}). "
-            "Leave out what was not measured."
+            "Leave out unmeasured states."
         )
     return problems
 

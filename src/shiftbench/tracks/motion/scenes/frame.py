@@ -1,8 +1,8 @@
-"""Where a vehicle is at T = 0, the frame it sees the world in, and what it did afterwards.
+"""The state of a vehicle at T = 0, its agent frame, and its future.
 
-A vehicle that is absent in the last j past steps and comes back m steps after T = 0 is interpolated linearly between
-its last past and its first future state. `exact` takes the ratio j / (j + m), which is T = 0, and yaw through the
-shorter arc. `published` takes (j + 1) / (j + 2) and yaw as a plain number: it overshoots by up to 0.067 s.
+A vehicle that is absent in the last j past steps and returns m steps after T = 0 is interpolated linearly between
+its last past and its first future state. `exact` uses the ratio j / (j + m), which is T = 0, and interpolates yaw along
+the shorter arc. `published` uses (j + 1) / (j + 2) and yaw as a plain number: it overshoots by up to 0.067 s.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class AgentFrame:
 
     Attributes:
         center: float64 [2], the origin in the scene's frame, in metres.
-        yaw: radians, the direction of x in the scene's frame: where the agent goes, not where its box points.
-        to_agent: float64 [4, 4], takes (x, y, z, 1) of the scene to the agent's frame; z stays.
+        yaw: radians, the direction of x in the scene's frame: that of motion, not of the box.
+        to_agent: float64 [4, 4], maps (x, y, z, 1) of the scene to the agent's frame; z is unchanged.
         from_agent: float64 [4, 4], its inverse.
     """
 
@@ -68,7 +68,7 @@ def latest_state(scene: Scene, track_id: int, *, interpolation: str = "published
     if not (len(past) and len(future)):
         raise ShiftbenchError(
             f"scene {scene.id}, track {track_id}: expected a vehicle seen at T = 0 or both before and after it, "
-            f"found {len(past)} past and {len(future)} future steps. It has no state to predict from: leave it out."
+            f"found {len(past)} past and {len(future)} future steps. It has no state to predict from. Leave it out."
         )
     before = _state(scene.vehicles, int(past[-1]), column)
     after = _state(scene.vehicles, PAST + int(future[0]), column)
@@ -102,13 +102,13 @@ def _between(before: State, after: State, ratio: float) -> State:
 
 
 def _nearest_turn(state: State, yaw: float) -> State:
-    """The same state with whole turns added to its yaw, so that it lies within half a turn of another yaw."""
+    """The same state with multiples of 2π added to its yaw, so that it differs from another yaw by at most π."""
     arc = (state.yaw - yaw + np.pi) % (2 * np.pi) - np.pi
     return State(state.position, state.dimensions, state.velocity, state.acceleration, float(yaw + arc))
 
 
 def heading(state: State) -> float:
-    """The yaw of a state, turned by π if the vehicle would otherwise drive backwards: yaw is known up to π."""
+    """The yaw of a state, rotated by π if the vehicle would otherwise drive backwards: yaw is known up to π."""
     forward = np.cos(state.yaw) * state.velocity[0] + np.sin(state.yaw) * state.velocity[1]
     return float(state.yaw + np.pi if forward < 0 else state.yaw)
 
@@ -137,12 +137,13 @@ def agent_frame(scene: Scene, track_id: int, *, interpolation: str = "published"
 
 
 def transformed(points: Floats, matrix: Floats) -> Floats:
-    """Points [..., 2] taken through a matrix [4, 4] in double precision: float32 is good to 2 mm at 10 km."""
+    """Points [..., 2] transformed by a matrix [4, 4] in double precision; float32 has 2 mm at 10 km."""
     return points @ matrix[:2, :2].T + matrix[:2, 3]
 
 
 def ground_truth(scene: Scene, track_id: int) -> Floats:
-    """Where a vehicle is at the 25 future steps: float64 [25, 2] in the scene's frame, in metres; NaN where absent.
+    """The positions of a vehicle at the 25 future steps: float64 [25, 2] in the scene's frame, in metres; NaN where
+    absent.
 
     `transformed(truth, frame.to_agent)` is the same in the agent's frame. (The published code has zeros for NaN.)
 

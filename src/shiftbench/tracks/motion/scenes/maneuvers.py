@@ -1,12 +1,12 @@
-"""Which maneuver tags a vehicle's future has, by the printed rules (Malinin et al. 2021, Table 18).
+"""Maneuver tags of a vehicle's future, by the printed rules (Malinin et al. 2021, Table 18).
 
-The rules leave things open. Here: what "moved" is the displacement from the first step to the last; a vehicle starts
-whose first speed is below 0.25 m/s (print repeats the condition of stopping); "2 s in total" is what all windows of 2 s
-cover together; acceleration is along the vehicle; one that stands has none, since the measured speed of a parked
-vehicle jitters by more than the bound.
+The rules leave some points open. Here "moved" is the displacement from the first step to the last; a vehicle starts if
+its first speed is below 0.25 m/s (print repeats the condition of stopping); "2 s in total" is the union of all windows
+of 2 s; acceleration is along the vehicle; a standing vehicle has none, since the measured speed of parked vehicles
+varies by more than the bound.
 
 Of the 22 requests of two genuine scenes two get another tag: one that turns by 6 degrees is published as a left turn,
-and one that stands as accelerating. Genuine tags have no deceleration at all, which three of these vehicles have here.
+and a standing one as accelerating. Genuine tags have no deceleration, which three of these vehicles have here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from shiftbench.tracks.motion.schema import HZ, PAST, Maneuver
 Floats = npt.NDArray[np.float64]
 
 MOVED_M, STILL_M = 2.0, 0.5
-STRAIGHT, BACK = np.pi / 12, 3 * np.pi / 4  # largest change of heading that is still forward, or still a turn
+STRAIGHT, BACK = np.pi / 12, 3 * np.pi / 4  # largest change of heading of forward motion, and of a turn
 STOPPED_MS = 0.25
 ACCELERATED_MS2 = 0.3
 WINDOW_S = 2
 
 
 def tags_of(vehicles: Tracks, column: int) -> tuple[Maneuver, ...]:
-    """The tags of a vehicle of a scene, ascending; none unless it is seen at all future steps.
+    """The tags of a vehicle of a scene, ascending; empty unless it is seen at all future steps.
 
     They begin at T = 0, or one step later if the vehicle is not seen then.
     """
@@ -82,7 +82,7 @@ def _check(position: Floats, velocity: Floats, yaw: Floats, steps: int) -> None:
 
 
 def _headings(velocity: Floats, yaw: Floats) -> Floats:
-    """Yaw [T] without jumps, pointing to where the vehicle goes on the whole."""
+    """Yaw [T] without jumps, in the overall direction of motion."""
     heading = np.unwrap(yaw, period=np.pi)
     forward = (velocity[:, 0] * np.cos(heading) + velocity[:, 1] * np.sin(heading)).sum()
     return heading + np.pi if forward < 0 else heading
@@ -99,7 +99,7 @@ def _direction(displacement: float, turn: float) -> list[Maneuver]:
 
 
 def _change_of_speed(along: Floats, hz: int) -> list[Maneuver]:
-    """What some window of 2 s shows, whose speeds are fitted by a line: one such window is 2 s in total."""
+    """The change of speed in any window of 2 s, by a linear fit; one such window is 2 s in total."""
     windows = np.lib.stride_tricks.sliding_window_view(along, WINDOW_S * hz + 1)
     time = (np.arange(windows.shape[1]) - WINDOW_S * hz / 2) / hz
     slopes = windows @ time / (time @ time)

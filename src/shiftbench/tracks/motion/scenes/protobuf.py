@@ -1,9 +1,9 @@
 """The official protobuf messages, from our own .proto files: read, written and made.
 
 The classes come from a serialised descriptor set in a private pool, not from generated code, so that one file serves
-every protobuf runtime from 4.25 on, and nothing clashes with another package that knows the same messages.
-The set is made from the .proto files by `tools/motion_descriptors.py`. Fields that these files do not name stay in a
-parsed message and are written back with it, as protobuf does.
+every protobuf runtime from 4.25 on, and there are no conflicts with other packages that define the same messages.
+The set is made from the .proto files by `tools/motion_descriptors.py`. Unknown fields are kept in a parsed message and
+written back with it, as in protobuf.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from shiftbench.errors import MissingExtraError, ShiftbenchError
 
 PACKAGE = "neurips_dataset"
 DESCRIPTORS = "motion.descriptors"
-MESSAGE_BYTES = 2**31 - 1  # protobuf itself reads no larger message
-SCENE_BYTES = 2**24  # 16 MiB: genuine scenes take 0.03 to 0.2 MB
+MESSAGE_BYTES = 2**31 - 1  # the largest message that protobuf reads
+SCENE_BYTES = 2**24  # 16 MiB: genuine scenes have 0.03 to 0.2 MB
 
 
 def _library(name: str) -> ModuleType:
@@ -45,7 +45,7 @@ def _pool() -> Any:
 
 @cache
 def message(name: str) -> Any:
-    """The class of a message (`Scene`, `Submission`, …); call it with fields to make one.
+    """The class of a message (`Scene`, `Submission`, …); call it with fields to make an instance.
 
     Raises:
         MissingExtraError: if protobuf is not installed.
@@ -67,7 +67,7 @@ def parse_scene(data: bytes, *, source: str = "scene") -> Any:
     """A `Scene` message from its bytes; `source` names them in errors.
 
     Raises:
-        ShiftbenchError: if the bytes are truncated or no protobuf.
+        ShiftbenchError: if the bytes are truncated or not protobuf.
         MissingExtraError: if protobuf is not installed.
     """
     return _parsed("Scene", data, source)
@@ -77,14 +77,14 @@ def parse_submission(data: bytes, *, source: str = "submission") -> Any:
     """A `Submission` message from its bytes; `source` names them in errors.
 
     Raises:
-        ShiftbenchError: if the bytes are truncated or no protobuf.
+        ShiftbenchError: if the bytes are truncated or not protobuf.
         MissingExtraError: if protobuf is not installed.
     """
     return _parsed("Submission", data, source)
 
 
 def path_of(path: Any) -> Path:
-    """A path from what was given as one.
+    """A path from an argument.
 
     Raises:
         ShiftbenchError: if it cannot be parsed.
@@ -98,9 +98,9 @@ def path_of(path: Any) -> Path:
 
 
 def read_bytes(path: str | os.PathLike[str], *, limit: int = MESSAGE_BYTES, source: str | None = None) -> bytes:
-    """A file whole, unless it is larger than `limit` bytes: then nothing of it is read.
+    """The bytes of a file, unless it is larger than `limit`, in which case nothing is read.
 
-    source: what errors call it; its path if None.
+    source: its name in errors; its path if None.
 
     Raises:
         ShiftbenchError: if the file is too large, empty, or cannot be read.

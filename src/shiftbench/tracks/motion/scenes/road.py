@@ -23,7 +23,7 @@ _SECTIONS = attrgetter("left_section_id", "main_section_id", "right_section_id")
 class Lane:
     """A lane: `centers` float64 [P, 3] along its middle, `max_velocity` in m/s, and its traffic-light sections.
 
-    `sections` are the ids for those who turn left, go straight and turn right; 0 means none.
+    `sections` are the ids for turning left, going straight and turning right; 0 means none.
     """
 
     centers: Floats
@@ -34,7 +34,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class ControlRule:
-    """What the traffic across a crosswalk may do (a number of `Movement`) while its `sections` (id, state) hold."""
+    """The permission of traffic across a crosswalk (a number of `Movement`) while its `sections` (id, state) hold."""
 
     sections: tuple[tuple[int, int], ...]
     movement: int
@@ -58,7 +58,7 @@ class Road:
 
 
 def road_of(graph: Any, problems: list[str]) -> Road:
-    """The road of a `PathGraph` message; what is wrong with it is added to `problems`."""
+    """The road of a `PathGraph` message; its problems are added to `problems`."""
     lines = [lane.centers for lane in graph.lanes]
     areas = [each.geometry.points for each in chain(graph.crosswalks, graph.road_polygons)]
     polylines = _polylines([*lines, *areas])
@@ -73,7 +73,7 @@ def road_of(graph: Any, problems: list[str]) -> Road:
 
 
 def _polylines(lists: Sequence[Sequence[Any]]) -> list[Floats]:
-    """Each list of `Vector3` as float64 [P, 3]; all points are read in one go."""
+    """Each list of `Vector3` as float64 [P, 3]; all points are read at once."""
     counts = [len(points) for points in lists]
     flat: Iterable[float] = chain.from_iterable(map(_POINT, chain.from_iterable(lists)))
     points = np.fromiter(flat, dtype=np.float64, count=3 * sum(counts)).reshape(-1, 3)
@@ -102,7 +102,7 @@ def _point_problems(road: Road) -> list[str]:
     }
     problems: list[str] = []
     everything = [points for polylines in shapes.values() for points in polylines]
-    if not everything or (np.abs(np.concatenate(everything)) <= LARGEST).all():  # the common case, in one go
+    if not everything or (np.abs(np.concatenate(everything)) <= LARGEST).all():  # the common case, at once
         return problems
     for what, polylines in shapes.items():
         bad = [number for number, points in enumerate(polylines) if not (np.abs(points) <= LARGEST).all()]

@@ -1,6 +1,6 @@
-"""A scene in plain arrays: who is where at 25 past and 25 future steps, the road, the lights and what is asked.
+"""A scene in plain arrays: tracks at 25 past and 25 future steps, the road, traffic lights, and requests.
 
-Metres, m/s, m/s² and radians, in one common frame of the scene; what is absent is NaN.
+Metres, m/s, m/s² and radians, in one common frame of the scene; absent values are NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_ID = "id: expected the scene's id, found none. Is this a Scene message?"
 
 @dataclass(frozen=True)
 class Request:
-    """A vehicle whose future is asked for, and how it moves in that future."""
+    """A vehicle whose future is to be predicted, with the maneuvers of that future."""
 
     track_id: int
     tags: tuple[Maneuver, ...] = ()
@@ -55,7 +55,7 @@ def read_scene(path: str | os.PathLike[str]) -> Scene:
     """The scene of an official file: one serialised `Scene` message.
 
     Raises:
-        ShiftbenchError: if the file is larger than 16 MiB, truncated or foreign, or for all that is wrong in it.
+        ShiftbenchError: if the file is larger than 16 MiB, truncated or of another format, or listing all its problems.
         MissingExtraError: if protobuf is not installed.
     """
     data = protobuf.read_bytes(path, limit=protobuf.SCENE_BYTES)
@@ -65,10 +65,10 @@ def read_scene(path: str | os.PathLike[str]) -> Scene:
 def scene_of(message: Any, *, source: str = "scene") -> Scene:
     """The scene of a `Scene` message.
 
-    Tags of value 0 are unknown. Fields that our .proto files do not name are skipped: they are in no array.
+    Tags of value 0 are unknown. Fields that are not in our .proto files are skipped.
 
     Raises:
-        ShiftbenchError: naming `source` and all that is wrong: steps missing, a track twice in a step, numbers that
+        ShiftbenchError: naming `source` and all problems: missing steps, a track twice in a step, numbers that
             are not finite, unknown enum numbers, a request listed twice, no id, too many tracks.
     """
     problems = _step_problems(message)
@@ -89,7 +89,7 @@ def scene_of(message: Any, *, source: str = "scene") -> Scene:
 
 
 def head_of(message: Any, *, source: str = "scene") -> tuple[str, SceneTags]:
-    """The id and the tags of a `Scene` message, without a look at the rest.
+    """The id and the tags of a `Scene` message; nothing else is checked.
 
     Raises:
         ShiftbenchError: if there is no id, or a tag has an unknown number.
@@ -121,7 +121,7 @@ def _ego(message: Any, problems: list[str]) -> Tracks:
 
 
 def _step_problems(message: Any) -> list[str]:
-    """Every list by steps has its 25; only those of pedestrians, lights and the future may be missing altogether."""
+    """Lists by steps must have 25 entries; only those of pedestrians, lights and the future may be missing."""
     expected = {
         "past_vehicle_tracks": (PAST,), "past_pedestrian_tracks": (0, PAST), "past_ego_track": (PAST,),
         "future_vehicle_tracks": (0, FUTURE), "future_pedestrian_tracks": (0, FUTURE),
@@ -183,7 +183,7 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
     """Write a scene as an official file; `read_scene` then gives the same values again.
 
     Raises:
-        ShiftbenchError: if it is no scene that could be read again, as `scene_of`, or nothing can be written there.
+        ShiftbenchError: if `scene_of` would refuse it, or the path cannot be written to.
         MissingExtraError: if protobuf is not installed.
     """
     message = message_of(scene)
@@ -192,7 +192,7 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
     try:
         with files.replacing(place) as temporary:
             temporary.write_bytes(message.SerializeToString())
-    except (OSError, ValueError) as error:  # the latter for a zero byte
+    except (OSError, ValueError) as error:  # ValueError for a zero byte
         found = error.strerror if isinstance(error, OSError) else error
         raise ShiftbenchError(
             f"{place}: expected a place to write a scene to, found: {found}. Choose another."
@@ -202,7 +202,7 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
 def message_of(scene: Scene) -> Any:
     """The `Scene` message of a scene.
 
-    A future in which nobody is present is left out, as the official files leave out pedestrians and the ego vehicle.
+    A future without any track is left out, as the official files leave out pedestrians and the ego vehicle.
     """
     past, future = range(PAST), range(PAST, STEPS)
     message = protobuf.message("Scene")(

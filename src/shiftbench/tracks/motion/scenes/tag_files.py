@@ -1,8 +1,8 @@
 """Tags of many scenes: from the published tag files, one JSON object a line, and from the scenes themselves.
 
-A tag file names no scene: its lines follow the sorted paths of the scenes. So it serves as an index, which spares the
-reading of all scenes, only once its number of lines and a sample of its tags agree with the scenes. What decides
-remains the tags in the scenes.
+A tag file has no scene ids: its lines follow the sorted paths of the scenes. It is used as an index, instead of reading
+all scenes, only if its number of lines and a sample of its tags agree with the scenes. The tags in the scenes take
+precedence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INSTEAD = "take the tags from the scenes themselves (`read_scene(path).tags`)"
 
 @dataclass(frozen=True)
 class Entry:
-    """A scene in an index of scenes: where it lies, its id and its tags."""
+    """A scene in an index of scenes: its path, id and tags."""
 
     path: Path
     id: str
@@ -38,18 +38,18 @@ class Entry:
 
 
 def scene_paths(folder: str | os.PathLike[str]) -> list[Path]:
-    """All `.pb` files below a folder, sorted by their path below it, as text: the order of the tag files."""
+    """All `.pb` files below a folder, sorted by their relative path as text, the order of the tag files."""
     root = Path(folder)
     return sorted(root.rglob("*.pb"), key=lambda path: path.relative_to(root).as_posix())
 
 
 def read_entry(path: str | os.PathLike[str], *, source: str | None = None) -> Entry:
-    """Id and tags of a scene file; tracks and road are not looked at.
+    """Id and tags of a scene file; tracks and road are not checked.
 
-    source: what errors call it; its path if None.
+    source: its name in errors; its path if None.
 
     Raises:
-        ShiftbenchError: if the file is too large, truncated or foreign, or has no id.
+        ShiftbenchError: if the file is too large, truncated or of another format, or has no id.
         MissingExtraError: if protobuf is not installed.
     """
     name = source or str(path)
@@ -58,7 +58,7 @@ def read_entry(path: str | os.PathLike[str], *, source: str | None = None) -> En
 
 
 def read_entries(paths: Iterable[Path], *, called: Callable[[Path], str] = str) -> tuple[Entry, ...]:
-    """Ids and tags of scene files, in the order given; `called` says what errors call a file.
+    """Ids and tags of scene files, in the order given. called: gives the name of a file in errors.
 
     Raises:
         ShiftbenchError: listing every file that cannot be read and every id that two files share.
@@ -70,7 +70,7 @@ def read_entries(paths: Iterable[Path], *, called: Callable[[Path], str] = str) 
         try:
             entries.append(read_entry(path, source=called(path)))
         except ShiftbenchError as error:
-            if isinstance(error, ImportError):  # true of every file
+            if isinstance(error, ImportError):  # the same for all files
                 raise
             problems += error.problems
     shared: defaultdict[str, list[Path]] = defaultdict(list)
@@ -85,12 +85,12 @@ def read_entries(paths: Iterable[Path], *, called: Callable[[Path], str] = str) 
 
 
 def read_tags(path: str | os.PathLike[str]) -> tuple[SceneTags, ...]:
-    """The tags of a tag file, a line each: {"day_time": "kNight", "season": "kSummer", "track": "Moscow", …}.
+    """The tags of a tag file, one line per scene: {"day_time": "kNight", "season": "kSummer", "track": "Moscow", …}.
 
-    A key that is missing is an unknown tag; other keys are skipped.
+    A missing key is an unknown tag; other keys are ignored.
 
     Raises:
-        ShiftbenchError: listing, by number, the lines that are no such object or name an unknown tag.
+        ShiftbenchError: listing, by number, the lines that are not such objects or have an unknown tag.
     """
     known = {key: {tag.wire_name: tag for tag in kind} for key, kind in SCENE_TAGS.items()}
     tags: list[SceneTags] = []
@@ -130,13 +130,14 @@ def _line_tags(line: str, known: dict[str, dict[str, Any]]) -> SceneTags:
 def checked_tags(
     path: str | os.PathLike[str], scenes: Sequence[Path], *, sample: int = 64, called: Callable[[Path], str] = str
 ) -> dict[Path, SceneTags]:
-    """An index: the tags of a tag file by scene, once it has been found to belong to these scenes.
+    """An index: the tags of a tag file by scene, after a check that they belong to these scenes.
 
-    scenes: all scene files of the part, in sorted order (see `scene_paths`). Of these, `sample` evenly spread ones,
-    at least the first and the last, are read and compared. called: what errors call a scene file.
+    scenes: all scene files of the part, in sorted order (see `scene_paths`). sample: the number of evenly spread
+    scenes, at least the first and the last, that are read and compared. called: gives the name of a scene file in
+    errors.
 
     Raises:
-        ShiftbenchError: if the numbers differ, or tags of the sample do; then take the tags from the scenes instead.
+        ShiftbenchError: if the numbers or tags of the sample differ; then use the tags in the scenes instead.
         MissingExtraError: if protobuf is not installed.
     """
     tags = read_tags(path)

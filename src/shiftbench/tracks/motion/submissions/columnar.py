@@ -1,8 +1,8 @@
 """Submissions as Parquet: a row for each request.
 
 Its columns are `scene_id` (text), `track_id` (unsigned 64-bit), `trajectories` (a list of modes, each 25 pairs x, y in
-metres, float32 or float64), `weights` (a list of as many numbers), `uncertainty` (float64) and, if anything is known of
-it, `is_ood` (boolean).
+metres, float32 or float64), `weights` (a list of as many numbers), `uncertainty` (float64) and, if known, `is_ood`
+(boolean).
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ def table(submission: Submission) -> pl.DataFrame:
 
 
 def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a submission, and what is wrong with its columns and lists.
+    """The fields of a submission, and the problems of its columns and lists.
 
-    What does not fit is filled, so that all else can be checked: steps that are missing with 0, weights that are not
-    one for each mode with equal ones. Where a column is missing or of another type, the fields are no more than the
-    ids, or nothing if these are not there.
+    Invalid parts are filled, so that the rest can be checked: missing steps with 0, weights in a wrong number with
+    equal ones. If a column is missing or of another type, the fields are only the ids, or nothing if these are missing.
 
     Raises:
         PredictionsError, TableError: if the file is too large or cannot be read.
@@ -85,7 +84,7 @@ def unpack(file: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _require_small(file: Path) -> None:
-    """Refuse what protobuf could not hold either: it would take as much memory."""
+    """Refuse submissions beyond the limit of protobuf, which would need too much memory."""
     if file.is_file() and (size := file.stat().st_size) > protobuf.MESSAGE_BYTES:
         raise PredictionsError(
             f"expected at most {protobuf.MESSAGE_BYTES:,} bytes, found {size:,}. Split the requests."
@@ -93,7 +92,7 @@ def _require_small(file: Path) -> None:
 
 
 def _ids(frame: pl.DataFrame) -> dict[str, Any]:
-    """The ids of the rows that have a track, or nothing if the columns are not what they should be."""
+    """The ids of the rows that have a track, or nothing if the columns are invalid."""
     kinds = frame.schema
     if kinds.get("scene_id") != pl.String or not (kinds.get("track_id") or pl.String()).is_integer():
         return {}
@@ -103,7 +102,7 @@ def _ids(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _weights(frame: pl.DataFrame, counts: Index, name: Name) -> tuple[Floats, list[str]]:
-    """Weights [M], and what is wrong with their number; equal ones for a request that has others than its modes."""
+    """Weights [M], and problems of their number; equal ones for a request with a wrong number of weights."""
     weighed = frame["weights"].list.len().fill_null(0).to_numpy()
     other = np.flatnonzero(counts != weighed)
     given = _numbers(frame.filter(pl.Series((counts == weighed) & (counts > 0)))["weights"].explode())
@@ -125,7 +124,7 @@ def _column_problems(frame: pl.DataFrame, file: Path) -> tuple[str, ...]:
 
 
 def _type_problems(frame: pl.DataFrame) -> list[str]:
-    """What is wrong with the types of the columns that are there, and with invalid tracks."""
+    """The problems of the types of existing columns, and invalid tracks."""
     wanted: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "scene_id": ("text", lambda kind: bool(kind == pl.String)),
         "track_id": ("whole numbers", lambda kind: bool(kind.is_integer())),
@@ -154,12 +153,12 @@ def _track_problems(frame: pl.DataFrame) -> list[str]:
 
 
 def _lists(column: pl.Series) -> pl.Series:
-    """A column of as many modes in each row as one of lists: arrays [N, D, …] are written so."""
+    """A column of fixed-size arrays [N, D, …] as one of lists."""
     return column.arr.to_list() if isinstance(column.dtype, pl.Array) else column
 
 
 def _depth(dtype: Any) -> int:
-    """How many lists a type is nested in, around numbers; -1 around anything else."""
+    """The depth of lists of numbers; -1 for other types."""
     depth = 0
     while isinstance(dtype, (pl.List, pl.Array)):
         dtype, depth = dtype.inner, depth + 1
@@ -171,7 +170,7 @@ def _numbers(column: pl.Series) -> Any:
 
 
 def _positions(modes: pl.Series, owner: Index, name: Name) -> tuple[Floats, list[str]]:
-    """Positions [M, 25, 2] in the type of the file; modes of another shape hold zeros and are named."""
+    """Positions [M, 25, 2] in the type of the file; modes of another shape become zeros and are reported."""
     kind = pl.Float32 if _innermost(modes.dtype) == pl.Float32 else pl.Float64
     shaped = pl.Array(kind, (FUTURE, 2))
     if isinstance(modes.dtype, pl.Array) and modes.dtype.shape == (FUTURE, 2) and not modes.null_count():
@@ -184,7 +183,7 @@ def _positions(modes: pl.Series, owner: Index, name: Name) -> tuple[Floats, list
     positions[right] = lists.filter(pl.Series(right)).cast(shaped).to_numpy()
     found: dict[int, str] = {}
     for mode in np.flatnonzero(~right).tolist():
-        found.setdefault(owner[mode], f"{steps[mode]}" if pairs[mode] else "points that are no pairs")
+        found.setdefault(owner[mode], f"{steps[mode]}" if pairs[mode] else "points that are not pairs")
     return positions, step_problems(found, name)
 
 

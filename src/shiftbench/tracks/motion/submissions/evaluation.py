@@ -1,4 +1,4 @@
-"""What submissions are held against: the evaluated requests of prepared data or of scenes, or a file of the truth."""
+"""The ground truth of submissions: the evaluated requests of prepared data or of scenes, or a file of the truth."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from shiftbench.tracks.motion.scenes.scene import Scene, read_scene
 from shiftbench.tracks.motion.submissions.submission import reading
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests, truth_of_scenes, truth_of_submission
 
-LEARNING = "train"  # the part that is for learning, and scored only if it is named alone
+LEARNING = "train"  # the part for training, scored only if it is given alone
 WHOLE = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Requests to be scored, and what a recipe says of them.
+    """Requests to be scored, and their description for a recipe.
 
-    truths: split → what came true; the split is `all` where the data are no more than one part. origin: whose data they
-    are. manifest: SHA-256 of the table of requests, of the scenes, or of the file. scene: gives one by its id, None if
-    there are no scenes. unused: why requests are not scored → how many. notes: what was left out, in words.
+    truths: split → ground truth; the split is `all` if the data are a single part. origin: of the data. manifest:
+    SHA-256 of the table of requests, of the scenes, or of the file. scene: returns a scene by its id; None if there are
+    no scenes. unused: reason → number of requests that are not scored. notes: on what was left out.
     """
 
     truths: Mapping[str, Truth]
@@ -45,20 +45,20 @@ class Evaluation:
 
     @property
     def clusters(self) -> list[str]:
-        """What is resampled together in any of the splits; see `Truth`."""
+        """The clusters of all splits; see `Truth`."""
         return sorted({truth.resampled for truth in self.truths.values()})
 
 
 def evaluation(data: Path) -> Evaluation:
     """The requests of a prepared folder, of a folder of scenes, or of a file of the ground truth.
 
-    Of several parts dev and eval are scored, each as a split; train is for learning. Requests that nobody could answer
-    are left out by the rule by which data are prepared.
+    Of several parts dev and eval are scored, each as a split; train is for training. Requests that cannot be predicted
+    are left out by the rules of preparation.
 
     Raises:
-        TableError: if there is nothing to hold submissions against.
-        PredictionsError: for a file that is no ground truth.
-        ShiftbenchError: with all that is wrong with the scenes.
+        TableError: if there is no ground truth.
+        PredictionsError: for a file that is not a ground truth.
+        ShiftbenchError: listing all problems of the scenes.
     """
     if (data / MANIFEST).is_file():
         return _of_store(Store.open(data))
@@ -105,14 +105,14 @@ def _of_scenes(data: Path) -> Evaluation:
     notes = [f"left out: {count:,} {reason}" for reason, count in unused.items()]
     if len(parts) < len(listed.parts):
         place = next(part.folder for part in listed.parts if part.name == LEARNING)
-        notes.append(f"{LEARNING}: not scored, since it is for learning. To score it, name {place} as the data")
+        notes.append(f"{LEARNING}: not scored, since it is for training. To score it, name {place} as the data")
     truths = read.split(truth) if len(listed.parts) > 1 else {WHOLE: truth}
     origin = listed.origin or data.resolve().name
     return Evaluation(truths, origin, read.digest.hexdigest(), read.scene, unused, tuple(notes))
 
 
 class _Reader:
-    """Scenes of parts, read one after another with the requests that can be scored; what is wrong is collected."""
+    """Scenes of parts, read one after another with the requests that can be scored; problems are collected."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -123,26 +123,26 @@ class _Reader:
         self.digest = hashlib.sha256()
 
     def truth(self, data: Path) -> Truth:
-        """What came true in all scenes; ShiftbenchError tells all that is wrong with them."""
+        """The ground truth of all scenes; raises ShiftbenchError with all their problems."""
         try:
             found = truth_of_scenes(self._scenes())
         except ShiftbenchError as error:
-            if isinstance(error, ImportError):  # true of every scene
+            if isinstance(error, ImportError):  # the same for all scenes
                 raise
-            own = error.problems if self.paths else ()  # without any scene that could be read, these are no news
+            own = error.problems if self.paths else ()  # these follow from the problems if no scene could be read
             raise ShiftbenchError(*self.problems, *(f"{data}: {problem}" for problem in own)) from None
         if self.problems:
             raise ShiftbenchError(*self.problems)
         return found
 
     def split(self, truth: Truth) -> dict[str, Truth]:
-        """The truth of each part that has any."""
+        """The ground truth of each part that has any."""
         owner = np.array([self._part_of[scene] for scene in truth.scene_ids])
         rows = {part.name: np.flatnonzero(owner == part.name) for part in self._parts}
         return {name: truth.select(places) for name, places in rows.items() if places.size}
 
     def scene(self, scene_id: str) -> Scene:
-        """One of the scenes that were read, once more."""
+        """One of the scenes, read again."""
         return read_scene(self.paths[scene_id])
 
     def _scenes(self) -> Iterator[Scene]:

@@ -1,7 +1,8 @@
-"""Submissions as protobuf, fast: for protobuf a trajectory stays packed bytes, out of which numpy takes the positions.
+"""Fast reading and writing of submissions as protobuf: trajectories stay packed bytes, from which numpy extracts
+positions.
 
-A point is 20 bytes (x, y) or 29 (x, y, z), each number behind its tag. Points that are written otherwise (a coordinate
-of exactly 0 may be left out) go through protobuf itself.
+A point is 20 bytes (x, y) or 29 (x, y, z), each number after its tag. Points in another layout (a coordinate of exactly
+0 may be left out) are parsed by protobuf itself.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _LAYOUTS = {coordinates: _layout(coordinates) for coordinates in ("xy", "xyz")}
 
 
 def _tags(coordinates: str) -> dict[str, int]:
-    """What stands in a point besides its numbers."""
+    """The bytes of a point besides its numbers."""
     axes = {f"{axis}_tag": _COORDINATE_TAGS[axis] for axis in coordinates}
     return {"tag": _POINT_TAG, "length": _LAYOUTS[coordinates].itemsize - 2, **axes}
 
 
 @cache
 def _packed_submission() -> Any:
-    """The class of `Submission` with trajectories as bytes: the same on the wire, but no object for each point."""
-    whole = protobuf.message("Submission")  # first: it says what to install where protobuf is not
+    """The class of `Submission` with trajectories as bytes: the same wire format, without an object for each point."""
+    whole = protobuf.message("Submission")  # first: it reports a missing protobuf
     descriptor_pb2, descriptor_pool, message_factory = (
         import_module(f"google.protobuf.{name}") for name in ("descriptor_pb2", "descriptor_pool", "message_factory")
     )
@@ -79,7 +80,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[str]]:
     """The fields of a submission from its bytes, and the modes that have other than 25 points or cannot be read.
 
     Raises:
-        PredictionsError: if the bytes are truncated, a scene, or no protobuf.
+        PredictionsError: if the bytes are truncated, a scene, or not protobuf.
         MissingExtraError: if protobuf is not installed.
     """
     message = _packed_submission()
@@ -117,7 +118,7 @@ def _of_requests(predictions: Sequence[Any]) -> dict[str, Any]:
 
 
 def _require_no_scene(data: bytes) -> None:
-    """Refuse a scene's file: its bytes may pass for a submission that says nothing."""
+    """Refuse a scene's file, whose bytes can be parsed as an empty submission."""
     if len(data) > protobuf.SCENE_BYTES:
         return
     try:
@@ -127,12 +128,12 @@ def _require_no_scene(data: bytes) -> None:
     if scene.id and scene.past_vehicle_tracks:
         raise PredictionsError(
             f"expected one serialised Submission message, found a Scene ({shown(scene.id)}). Name a file of "
-            "predictions; to hold predictions against scenes, name their folder."
+            "predictions; to score predictions on scenes, name their folder."
         )
 
 
 def _modes(messages: Iterator[Any]) -> tuple[Floats, Floats, dict[int, str]]:
-    """Positions [M, 25, 2], weights [M], and what is wrong with the modes at these places, whose positions are 0."""
+    """Positions [M, 25, 2], weights [M], and the problems of modes, whose positions are then 0."""
     positions: list[Floats] = [np.empty((0, FUTURE, 2))]
     weights: list[float] = []
     wrong: dict[int, str] = {}
@@ -147,7 +148,7 @@ def _modes(messages: Iterator[Any]) -> tuple[Floats, Floats, dict[int, str]]:
     for each in messages:
         packed.append(each.trajectory)
         weights.append(each.weight)
-        if len(packed) == _BLOCK_MODES:  # bytes and arrays of all modes at once would take twice the memory
+        if len(packed) == _BLOCK_MODES:  # bytes and arrays of all modes at once would need twice the memory
             take()
             place += len(packed)
             packed.clear()
@@ -180,7 +181,7 @@ def _positions(packed: Sequence[bytes]) -> tuple[Floats, dict[int, str]]:
 
 
 def _is_plain(points: npt.NDArray[Any], coordinates: str) -> Flags:
-    """Which trajectories [B] hold nothing but points of this layout."""
+    """Flags [B] of trajectories with only points of this layout."""
     plain = np.ones(points.shape, dtype=np.bool_)
     for field, value in _tags(coordinates).items():
         plain &= points[field] == value
@@ -191,7 +192,7 @@ def _by_protobuf(packed: bytes) -> Floats:
     try:
         points = protobuf.message("Trajectory").FromString(packed).points
     except _decode_error():
-        raise ValueError("what is no trajectory") from None
+        raise ValueError("an invalid trajectory") from None
     if len(points) != FUTURE:
         raise ValueError(f"{len(points)}")
     return np.array([(point.x, point.y) for point in points])

@@ -1,4 +1,4 @@
-"""Requests by scene and track: those that a file is about, as a table, and as messages name them."""
+"""Requests by scene and track: as a table, and their names in messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from shiftbench.tracks.motion.schema import FUTURE
 Ids = npt.NDArray[np.object_]
 Tracks = npt.NDArray[np.uint64]
 KEY = ["scene", "track"]
-"""The columns of a `key_frame` that tell a request from all others."""
+"""The columns of a `key_frame` that identify a request."""
 LONGEST_ID = 60  # characters of an id that messages show
 MOST_LISTED = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """The N requests that a file is about, even if its predictions are wrong; some may come twice.
+    """The N requests of a file, even if its predictions are invalid; there may be duplicates.
 
     scene_ids, track_ids: [N] text and uint64. is_ood: [N].
     """
@@ -36,7 +36,7 @@ class Requests:
         return len(self.scene_ids)
 
     def name(self, place: int) -> str:
-        """`scene/track` of the request at a place, as messages show it."""
+        """`scene/track` of the request at a place, for messages."""
         return request_name(self.scene_ids[place], self.track_ids[place])
 
 
@@ -47,18 +47,18 @@ def key_frame(scene_ids: Ids, track_ids: Tracks) -> pl.DataFrame:
 
 
 def request_name(scene_id: object, track_id: object) -> str:
-    """`scene/track`, as messages show it."""
+    """`scene/track`, for messages."""
     return f"{shown(scene_id)}/{track_id}"
 
 
 def shown(scene_id: object) -> str:
-    """A scene's id for a line of text: short, and without signs that would break the line."""
+    """A scene's id for messages: short, and without control characters."""
     text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in str(scene_id)[: LONGEST_ID + 1])
     return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}…"
 
 
 def step_problems(found: Mapping[int, str], name: Callable[[int], str]) -> list[str]:
-    """The problem, if any, of modes without 25 points: place of the request → what was found in one of them."""
+    """The problem, if any, of modes without 25 points. found: position of the request → finding in one of them."""
     if not found:
         return []
     listed = ", ".join(f"{text} in {name(place)}" for place, text in islice(found.items(), MOST_LISTED))

@@ -1,4 +1,4 @@
-"""Submissions meet the ground truth: errors, uncertainty and shift of every request, for the report.
+"""Scores submissions on the ground truth: errors, uncertainty and shift of every request, for the report.
 
 The published scripts score trajectories only; here a submission file also gets its retention and detection scores.
 """
@@ -28,7 +28,7 @@ from shiftbench.tracks.motion.submissions.truth import Truth
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """An error of requests that retention curves are drawn of: its title, its unit and the largest acceptable one."""
+    """An error of requests with retention curves: its title, unit and largest acceptable value."""
 
     title: str
     unit: str
@@ -44,8 +44,8 @@ def line_up(submission: Submission, truth: Truth) -> Submission:
     """The predictions for the requests of the truth, in its order.
 
     Raises:
-        PredictionsError: naming all of: requests without a prediction, scenes and tracks nobody asked for, and an
-            `is_ood` that contradicts the truth (false everywhere is taken as unsaid).
+        PredictionsError: naming all of: requests without a prediction, scenes and tracks that are not requested, and an
+            `is_ood` that contradicts the truth (false everywhere counts as unknown).
     """
     found = _Match(submission, truth)
     if problems := found.problems():
@@ -55,12 +55,12 @@ def line_up(submission: Submission, truth: Truth) -> Submission:
 
 
 def misfits(requests: Requests, truth: Truth) -> list[str]:
-    """All that `line_up` would refuse, of requests whose predictions are wrong themselves; some may come twice."""
+    """The problems that `line_up` would report, for requests with invalid predictions or duplicates."""
     return _Match(requests, truth).problems()
 
 
 class _Match:
-    """Requests that were answered beside those of a truth: `rows` are their places in the order of the truth, or null.
+    """Predicted requests matched with those of a truth: `rows` are their positions in the order of the truth, or null.
 
     Invalid ids are skipped, and of duplicated requests the first is taken: both are reported elsewhere.
     """
@@ -98,7 +98,7 @@ def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, given: Submis
         )
     if tracks.size:
         found = f"found {named(tracks, given.name)} besides"
-        problems.append(f"expected only requests that are asked for, {found}. Remove them.")
+        problems.append(f"expected only requests of the ground truth, {found}. Remove them.")
     return problems
 
 
@@ -113,7 +113,7 @@ def _shift_problems(is_ood: Flags, rows: pl.Series, truth: Truth) -> list[str]:
     first = "shifted" if said[wrong[0]] else "in-domain"
     wrong = answered[wrong].astype(np.intp)
     found = f"found {named(wrong, truth.name)} to contradict it (the first as {first})"
-    return [f"is_ood: expected what the ground truth says, or false everywhere, {found}."]
+    return [f"is_ood: expected the values of the ground truth, or false everywhere, {found}."]
 
 
 def scores(submission: Submission, truth: Truth, *, most: int = MOST_MODES) -> dict[str, Vector]:
@@ -140,16 +140,15 @@ def scored_submissions(
     """A submission as a system on the records of its ground truth, by each of several errors.
 
     Args:
-        submission: what is predicted.
-        truth: where the vehicles went.
+        submission: the predictions. truth: the ground truth.
         errors: names in `ERRORS`, whose retention is scored.
-        name: what the system is called.
+        name: of the system.
 
     Raises:
         PredictionsError: as `line_up`.
         UnknownNameError: for an unknown error.
     """
-    for error in errors:  # before all the work
+    for error in errors:  # before any work
         _kind(error)
     lined = line_up(submission, truth)
     found = mixture_scores(lined.trajectories, lined.weights, lined.modes, truth.targets)
@@ -173,7 +172,7 @@ def scored_submission(
 
 
 def options(error: str = "cnll", **others: Any) -> Options:
-    """How a report on this error is made: its threshold (cNLL 25 nats, weightedADE 1 m), title and unit.
+    """Options of a report on this error: its threshold (cNLL 25 nats, weightedADE 1 m), title and unit.
 
     Raises:
         UnknownNameError: an unknown error.

@@ -24,10 +24,10 @@ PROTOBUF = (".pb", ".proto", ".bin")
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a file was found to hold.
+    """The contents of a file.
 
-    submission: None if anything is wrong. problems: all that is, each with the name of the file. requests: what the
-    file is about, as far as that can be told, so that wrong predictions can still be held against the truth.
+    submission: None if there are problems. problems: all of them, each with the name of the file. requests: of the
+    file, as far as known, so that invalid predictions can still be compared with the truth.
     """
 
     submission: Submission | None
@@ -39,9 +39,9 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     """The submission in a file: Parquet if its name ends in `.parquet`, in capitals or not, else the official protobuf.
 
     Raises:
-        PredictionsError: naming all that is wrong, with scenes and tracks: a file that is truncated, foreign or larger
-            than 2 GiB; columns missing; steps or modes missing; a request listed twice; NaN; weights that are
-            negative or do not sum to 1 (within 0.001).
+        PredictionsError: naming all problems with scenes and tracks: a file that is truncated, of another format or
+            larger than 2 GiB; missing columns, steps or modes; a request listed twice; NaN; weights that are negative
+            or do not sum to 1 (within 0.001).
         MissingExtraError: if protobuf is not installed and the file is not Parquet.
     """
     found = reading(path)
@@ -51,7 +51,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
 
 
 def reading(path: str | os.PathLike[str]) -> Reading:
-    """A file's submission, or all that is wrong with it, as `read_submission` tells it.
+    """A file's submission, or all its problems, as in `read_submission`.
 
     Raises:
         MissingExtraError: if protobuf is not installed and the file is not Parquet.
@@ -60,7 +60,7 @@ def reading(path: str | os.PathLike[str]) -> Reading:
     submission = None
     try:
         fields, problems = _unpacked(file)
-        if "trajectories" in fields:  # all are there, or none but ids
+        if "trajectories" in fields:  # either all fields exist, or only ids
             submission = Submission(**fields)
     except ImportError:
         raise
@@ -70,7 +70,7 @@ def reading(path: str | os.PathLike[str]) -> Reading:
 
 
 def _unpacked(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a submission, as far as there are any, and what is wrong with the form of its file."""
+    """The fields of a submission, as far as they exist, and the problems of its file."""
     if file.suffix.lower() == ".parquet":
         return columnar.unpack(file)
     return packed.unpack(protobuf.read_bytes(file))
@@ -86,13 +86,13 @@ def _requests(fields: dict[str, Any]) -> Requests | None:
 def write_submission(submission: Submission, path: str | os.PathLike[str]) -> Path:
     """Write a submission whole or not at all: Parquet if the name ends in `.parquet`, protobuf if in `.pb`.
 
-    Protobuf holds weights and uncertainties as float32, Parquet all numbers as they are. No timestamps: equal
-    submissions are equal files.
+    Protobuf holds weights and uncertainties as float32, Parquet all numbers unchanged. There are no timestamps: equal
+    submissions give equal files.
 
     Raises:
         PredictionsError: for another ending, or more than the 2 GiB that protobuf allows.
-        TableError: if the place cannot be written to.
-        MissingExtraError: if protobuf is not installed and asked for.
+        TableError: if the path cannot be written to.
+        MissingExtraError: if protobuf is needed and not installed.
     """
     target = Path(path)
     if target.suffix == ".parquet":
@@ -106,7 +106,7 @@ def write_submission(submission: Submission, path: str | os.PathLike[str]) -> Pa
         with files.replacing(target) as temporary:
             temporary.write_bytes(data)
     except OSError as error:
-        raise TableError(f"{target}: expected a place to write to, found: {error.strerror}. Choose another.") from None
+        raise TableError(f"{target}: expected a path to write to, found: {error.strerror}. Choose another.") from None
     return target
 
 

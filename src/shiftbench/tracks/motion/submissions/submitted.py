@@ -21,14 +21,14 @@ _FIELDS = ("scene_ids", "track_ids", "counts", "uncertainty", "is_ood")
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """What is predicted for N requests with M modes in all; a request is a track of a scene.
+    """Predictions for N requests with M modes in all; a request is a track of a scene.
 
     scene_ids, track_ids: [N] text and uint64. trajectories: [M, 25, 2] metres, float32 or float64, the modes of the
     first request, then those of the second, … weights: [M], >= 0 with sum 1 (within 0.001) in each request.
     counts: [N], modes of each request, at least 1. uncertainty: [N], higher is less certain. is_ood: [N].
 
     Raises:
-        PredictionsError: naming all that is wrong, with the scene and track of the first requests in which it is:
+        PredictionsError: naming all problems, with the scene and track of the first requests affected:
             arrays of other shapes, a request listed twice or without a scene id, no modes, NaN, infinity, weights.
     """
 
@@ -50,10 +50,11 @@ class Submission:
     def of(
         cls, requests: tuple[Any, Any], trajectories: Any, weights: Any, uncertainty: Any, *, is_ood: Any = None
     ) -> Self:
-        """From as many modes for each request: scene and track ids ([N], [N]), [N, D, 25, 2], [N, D] and [N].
+        """From an equal number of modes for each request: scene and track ids ([N], [N]), [N, D, 25, 2], [N, D] and
+        [N].
 
         Raises:
-            ArrayError: for trajectories or weights of which rows differ in length.
+            ArrayError: for trajectories or weights with rows of different length.
             PredictionsError: as the constructor.
         """
         modes, shares = _even(trajectories=trajectories, weights=weights)
@@ -74,11 +75,11 @@ class Submission:
 
     @property
     def modes(self) -> Modes:
-        """Which modes belong to which request."""
+        """The request of each mode."""
         return Modes.of(self.counts)
 
     def name(self, place: int) -> str:
-        """`scene/track` of the request at a place, as messages show it."""
+        """`scene/track` of the request at a place, for messages."""
         return request_name(self.scene_ids[place], self.track_ids[place])
 
     def select(self, rows: Any) -> Submission:
@@ -86,7 +87,7 @@ class Submission:
         rows = np.asarray(rows, dtype=np.intp)
         starts, chosen = self.modes.starts[rows], Modes.of(self.counts[rows])
         modes = np.arange(len(chosen.owner)) - chosen.starts[chosen.owner] + starts[chosen.owner]
-        part = copy.copy(self)  # parts of what was checked need no second check
+        part = copy.copy(self)  # parts of checked arrays need no second check
         for name in _FIELDS:
             object.__setattr__(part, name, getattr(self, name)[rows])
         object.__setattr__(part, "trajectories", self.trajectories[modes])
@@ -102,8 +103,8 @@ def _even(**given: Any) -> list[npt.NDArray[Any]]:
             arrays.append(_array(values))
         except ValueError as error:
             problems.append(
-                f"{name}: expected as many modes for each request, all of {FUTURE} points, {error}. Fill up with modes "
-                "of weight 0, or give the constructor all modes in one row."
+                f"{name}: expected the same number of modes for each request, all of {FUTURE} points, {error}. Fill up "
+                "with modes of weight 0, or give the constructor all modes in one row."
             )
     if problems:
         raise ArrayError(*problems)
@@ -124,7 +125,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _converted(given: Submission) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in the types that are held; PredictionsError names all that cannot be converted."""
+    """The arrays in the types of the fields; PredictionsError names all that cannot be converted."""
     found, problems = {"scene_ids": np.asarray(given.scene_ids, dtype=object)}, list[str]()
     for name, kind in _KINDS.items():
         try:
@@ -139,7 +140,7 @@ def _converted(given: Submission) -> dict[str, npt.NDArray[Any]]:
 def _as(name: str, values: Any, kind: Any) -> npt.NDArray[Any]:
     array = _array(values)
     if name == "trajectories" and array.dtype == np.float32:
-        return array  # half the memory, and as exact as what is predicted
+        return array  # half the memory, and as exact as the predictions
     if name == "track_ids" and array.dtype.kind not in "iu":
         raise TypeError(f"found dtype {array.dtype}")
     if name == "track_ids" and array.size and array.min() < 0:
@@ -200,7 +201,7 @@ def _id_problems(held: Submission) -> list[str]:
 
 
 def _position_problems(trajectories: Floats, modes: Modes, name: Callable[[int], str]) -> list[str]:
-    # One pass decides the common, clean case: the extremes are NaN if anything is.
+    # One pass decides the common, clean case: the extremes are NaN if any value is.
     if max(float(trajectories.max()), -float(trajectories.min())) <= FARTHEST_M:
         return []
     wrong = ~(np.abs(trajectories) <= FARTHEST_M)

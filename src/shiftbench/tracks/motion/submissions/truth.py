@@ -1,4 +1,4 @@
-"""Where the vehicles of requests went, and what is known of their scenes: what submissions are held against."""
+"""The ground truth of submissions: futures of the vehicles, and the tags of their scenes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NO_MANEUVER = "none"
 
 
 SLICES = {"city": "track", "precipitation": "precipitation", "season": "season", "sun_phase": "sun_phase"}
-"""What scores are broken down by, and the tag of the scene that it is."""
+"""Column of slices → tag of the scene."""
 
-# Tags of these kinds go together, so each kind is a slice of its own.
+# A request may have several of these tags, so each kind is a slice of its own.
 MANEUVERS = {
     "maneuver": (Maneuver.MOVE_LEFT, Maneuver.MOVE_RIGHT, Maneuver.MOVE_FORWARD, Maneuver.MOVE_BACK),
     "maneuver_speed": (Maneuver.ACCELERATION, Maneuver.DECELERATION, Maneuver.UNIFORM),
@@ -36,10 +36,10 @@ MANEUVERS = {
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Where the vehicles of N requests went.
+    """The futures of the vehicles of N requests.
 
     scene_ids, track_ids: [N]. targets: [N, 25, 2] metres. shifted: [N] or None if unknown. slices: column → [N] labels.
-    clusters: [N] labels of what is resampled together; the scenes if None.
+    clusters: [N] labels of clusters; the scenes if None.
     """
 
     scene_ids: Ids
@@ -59,12 +59,12 @@ class Truth:
 
     @property
     def resampled(self) -> str:
-        """What is resampled together: `recording`, where scenes were cut from one, or `scene_id`."""
+        """The name of the clusters: `recording`, if scenes were cut from one, or `scene_id`."""
         apart = self.clusters is None or bool((self.clusters == self.scene_ids).all())
         return "scene_id" if apart else "recording"
 
     def name(self, place: int) -> str:
-        """`scene/track` of the request at a place, as messages show it."""
+        """`scene/track` of the request at a place, for messages."""
         return request_name(self.scene_ids[place], self.track_ids[place])
 
     def select(self, rows: Any) -> Truth:
@@ -82,10 +82,10 @@ class Truth:
 def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
     """The ground truth of the valid requests of scenes, in their order, each in its agent's frame.
 
-    Scenes are read one after another; nothing of a scene but its truth is kept.
+    Scenes are read one after another; only the ground truth of a scene is kept.
 
     Raises:
-        ShiftbenchError: naming scenes that come twice and agents without a state at T = 0; no valid request at all.
+        ShiftbenchError: naming duplicate scenes and agents without a state at T = 0; if there are no valid requests.
     """
     ids: list[str] = []
     asked: list[tuple[SceneTags, Request]] = []
@@ -115,7 +115,7 @@ def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
 
 
 def _scene_problems(seen: Counter[str], valid: int) -> list[str]:
-    """What is wrong with scenes together: id → how often it was seen, and how many valid requests they have."""
+    """The problems of scenes together. seen: id → number of occurrences. valid: their number of valid requests."""
     problems = []
     if twice := [scene for scene, count in seen.items() if count > 1]:
         problems.append(
@@ -129,7 +129,7 @@ def _scene_problems(seen: Counter[str], valid: int) -> list[str]:
 def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:
     """The ground truth of the N requests of a prepared folder, or of scenes that are drawn live.
 
-    requests: a row each, with its ids and tags; `shifted` may be unknown. targets: [N, 25, 2].
+    requests: one row each, with ids and tags; `shifted` may be unknown. targets: [N, 25, 2].
     """
     shifted = requests["shifted"]
     return Truth(
@@ -138,13 +138,14 @@ def truth_of_requests(requests: pl.DataFrame, targets: Floats) -> Truth:
         targets,
         None if shifted.null_count() else shifted.to_numpy(),
         {name: requests[name].to_numpy().astype(np.str_) for name in (*SLICES, *MANEUVERS)},
-        # Scenes that overlap are one piece of evidence.
+        # Overlapping scenes are not independent.
         requests["recording"].to_numpy().astype(np.str_) if "recording" in requests.columns else None,
     )
 
 
 def together(truths: Sequence[Truth]) -> Truth:
-    """The requests of several truths, one after the other; `shifted` is known if it is of all, slices if all have them.
+    """The requests of several truths, one after the other; `shifted` and slices are known only if all of them have
+    them.
 
     Raises:
         ArrayError: if there are none.
@@ -164,7 +165,7 @@ def together(truths: Sequence[Truth]) -> Truth:
 
 
 def truth_of_submission(submission: Submission) -> Truth:
-    """The ground truth in a file of the same form: one mode for each request, and `is_ood` says what is shifted.
+    """The ground truth in a file of the same form: one mode for each request, with `is_ood` for shifted ones.
 
     Raises:
         PredictionsError: naming requests with another number of modes.
@@ -180,7 +181,7 @@ def truth_of_submission(submission: Submission) -> Truth:
 
 
 def is_shifted(tags: SceneTags) -> bool | None:
-    """Whether a scene is outside of Moscow or has precipitation; None if its tags do not say."""
+    """Whether a scene is outside Moscow or has precipitation; None if its tags are unknown."""
     if tags.track == City.UNKNOWN or (tags.track == City.MOSCOW and tags.precipitation == Precipitation.UNKNOWN):
         return None
     return tags.track != City.MOSCOW or tags.precipitation != Precipitation.NO

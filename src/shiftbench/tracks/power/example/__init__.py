@@ -1,7 +1,7 @@
 """Made-up voyages of a ship with known truth, and a generalisation set, of the official form.
 
-Nobody's data: what the ship does and meets follows from the formulas in this package, and her power from the physics of
-`shiftbench.tracks.power.physics`; then comes the noise of Shifts 2.0 (Appendix D.1).
+All data are synthetic: voyages and weather follow from the formulas in this package, power from the physics of
+`shiftbench.tracks.power.physics`, and the noise is that of Shifts 2.0 (Appendix D.1).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from shiftbench.tracks.power.physics.ship import Ship
 
 FEWEST_ROWS = 1_000
 MOST_ROWS = 2_000_000
-BLOCK = 131_072  # minutes made at a time
+BLOCK = 131_072  # minutes per block
 STAGE = "voyages"
 GENERALIZATION_A_ROW = 1.25
 HASH_DIGITS = 12
 PLAIN = re.compile(r"[\w.-]+")  # a name that needs no quotes
-OVERLOAD = 1.1  # of the rating: what engines are built to give for an hour in twelve (ISO 15550)
+OVERLOAD = 1.1  # of the rating: the overload for one hour in twelve (ISO 15550)
 
 
 def table(
@@ -49,24 +49,24 @@ def table(
 
     Sixty-four months after a dry dock on the line from the North Sea to Korea, about 2.1 million minutes at sea. Speed
     orders follow the schedule, not the weather. Every few months hold the same mix of loadings, speeds, winds, waves
-    and currents, whatever the seed; what chance decides is their order. So a model meets all loadings and speeds in
-    training, but hull and propeller grow rough without end, and strong winds are kept from it by the partition.
+    and currents for any seed; only their order is random. So training data cover all loadings and speeds, but hull and
+    propeller become ever rougher, and the partition excludes strong winds from training.
 
     The power is that of the physics for the exact inputs, with noise; the inputs are written with noise of their own.
-    Minutes without an operating point (the ship slows down and nothing is left to push) are left out, and those that
-    ask the engine for more than 110 % of its rating: no crew could keep that speed.
+    Minutes without an operating point (the ship slows down and needs no thrust) are left out, and those that need more
+    than 110 % of the engine's rating, at which that speed could not be kept.
 
     vessel: another ship (None: the container ship) is at sea on the same days, with the same loadings, courses and
-    weather, at speeds in proportion to her service speed and drafts in proportion to her design draft. Trade and
-    weather stay those that were fitted to a container ship's records.
-    tally: counts the minutes that leave the ranges of the physics.
+    weather, at speeds in proportion to its service speed and drafts in proportion to its design draft. Trade and
+    weather are still those fitted to a container ship's records.
+    tally: counts the minutes outside the ranges of the physics.
 
     The same `rows`, `seed` and ship give the same table: only uniform numbers of `Generator(PCG64)` are drawn, and
     every value is rounded above the precision in which mathematical libraries differ.
 
     Raises:
-        SettingsError: if there are not so many minutes, or too few are asked for, or `seed` is below 0, or the ship
-            cannot take these speeds or drafts.
+        SettingsError: if `rows` is too large or too small, `seed` is below 0, or the ship cannot sail at these speeds
+            or drafts.
     """
     _require(rows, seed)
     vessel = vessel or vessel_of(None)
@@ -99,12 +99,12 @@ def write(
     """Write a folder whole or not at all: `records.parquet` (see `table`) and `generalization.parquet`.
 
     rows: of the records, with 1.25 × as many of the generalisation set; None for every minute at sea and 2.5 million.
-    ship: the name of one that comes with the package, or a TOML file; None for the container ship; see `table`.
-    Both files say in their metadata under `shiftbench` that they are an example, and of which ship (see `identity`),
-    and under `shiftbench.outside` which shares of their records leave the ranges of the physics.
+    ship: the name of a ship of the package, or a TOML file; None for the container ship; see `table`.
+    The metadata of both files hold under `shiftbench` that they are an example, and of which ship (see `identity`), and
+    under `shiftbench.outside` the shares of their records outside the ranges of the physics.
 
     Raises:
-        SettingsError: as `table` does, or if there is no such ship.
+        SettingsError: as `table`, or if there is no such ship.
         TableError: if the folder holds something else, or cannot be written.
     """
     _require(rows, seed)
@@ -126,10 +126,10 @@ def write(
 
 
 def identity(vessel: Ship) -> str:
-    """The ship as recipes tell her: `ship=tanker`, or `ship="MS Other" values=…` if the package has no such ship.
+    """The ship in recipes: `ship=tanker`, or `ship="MS Other" values=…` if the package has no such ship.
 
-    A name of other signs than letters, digits, underscores, points and dashes is quoted as in JSON, so that it cannot
-    be taken for what stands beside it.
+    A name with characters other than letters, digits, underscores, points and dashes is quoted as in JSON, so that it
+    cannot be confused with the text beside it.
     """
     name = vessel.name if PLAIN.fullmatch(vessel.name) else json.dumps(vessel.name, ensure_ascii=False)
     own = any(vessel == ships.ship(known) for known in ships.SHIPS)
@@ -137,7 +137,7 @@ def identity(vessel: Ship) -> str:
 
 
 def _values_hash(vessel: Ship) -> str:
-    """The first digits of the SHA-256 of all values of a ship in JSON of sorted keys; 20 and 20.0 are one value."""
+    """The first digits of the SHA-256 of all values of a ship as JSON with sorted keys; 20 and 20.0 are equal."""
     values = json.loads(json.dumps(asdict(vessel)), parse_int=float)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:HASH_DIGITS]
 
@@ -156,20 +156,20 @@ def _require_enough(vessel: Ship, found: int, rows: int | None) -> None:
     if found < (FEWEST_ROWS if rows is None else rows):
         raise SettingsError(
             f"rows: expected {FEWEST_ROWS if rows is None else rows:,} minutes that {vessel.name!r} can sail, found "
-            f"{found:,}: in the others nothing is left to push, or more than {OVERLOAD:.0%} of her rating would be "
-            "needed. Ask for fewer, or correct her rating."
+            f"{found:,}: the others need no thrust, or more than {OVERLOAD:.0%} of its rating would be "
+            "needed. Ask for fewer, or correct its rating."
         )
 
 
 def _candidates(minutes: int, rows: int | None, seed: int) -> Values:
-    """The minutes at sea in the order in which they are taken until there are enough."""
+    """The minutes at sea in the order in which they are tried until there are enough."""
     if rows is None:
         return np.arange(minutes)
     return np.argsort(random_streams.stream(seed, random_streams.ORDER).random(minutes), kind="stable")
 
 
 def _written(vessel: Ship, minutes: Minutes, rng: np.random.Generator, tally: RangeTally | None) -> pl.DataFrame:
-    """Inputs and power with noise, of the minutes that have an operating point within what the engine can give."""
+    """Inputs and power with noise, of the minutes with an operating point that the engine can reach."""
     power_kw, possible = labels.power(vessel, minutes)
     possible &= power_kw <= OVERLOAD * vessel.drive.mcr_kw
     if tally is not None:

@@ -1,4 +1,6 @@
-"""The generalisation set: every condition of Table 20 alike, far beyond what a ship meets, labelled by the physics."""
+"""The generalisation set: conditions drawn uniformly from the ranges of Table 20, far beyond those of a voyage,
+labelled by the physics.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ WAVE_M = (0.0, 6.0)
 
 
 def sample(records: int = RECORDS, seed: int = 0) -> pl.DataFrame:
-    """`records` rows of the index, the ten inputs and the power, as `drawn` makes them.
+    """`records` rows of the index, the ten inputs and the power, see `drawn`.
 
     Raises:
-        SettingsError: if `records` or `seed` is no possible number.
+        SettingsError: if `records` or `seed` is out of range.
     """
     return drawn(records, seed)[0]
 
@@ -46,20 +48,21 @@ def drawn(
     tally: RangeTally | None = None,
     progress: Progress | None = None,
 ) -> tuple[pl.DataFrame, int]:
-    """The rows and how often one was drawn again since there was no operating point for it.
+    """The rows, and the number of conditions drawn again because they had no operating point.
 
     Speed over ground, drafts, true wind, current and waves with the angles of wind and current are uniform and
     independent (Shifts 2.0, Table 20); time since dry dock is uniform over the 64 months, in whole minutes; the ship
-    does not accelerate; her engine's rating is no limit. Inputs and power carry no noise, so that all errors are the
-    model's: with the noise of the voyages a perfect model would already be 11 % off in the mean. The relative errors
-    of 21 to 27 % printed for this set come of slow records: 1 MW off everywhere, about the printed mean, makes 27 %.
+    does not accelerate; the engine's rating is not a limit. Inputs and power carry no noise, so all errors are those of
+    the model: with the noise of the voyages a perfect model would have a mean error of 11 %. The relative errors of 21
+    to 27 % printed for this set come from slow records: an error of 1 MW everywhere, about the printed mean, gives 27
+    %.
 
-    vessel: whose power it is; of another ship than the example's (None) the ranges of speed and drafts are in
-    proportion to her service speed and design draft.
-    tally: counts the records that leave the ranges of the physics.
+    vessel: another ship than the example's (None): the ranges of speed and drafts are in proportion to its service
+    speed and design draft.
+    tally: counts the records outside the ranges of the physics.
 
     Raises:
-        SettingsError: if `records` < 1 or `seed` < 0, or the ship cannot take these speeds or drafts.
+        SettingsError: if `records` < 1 or `seed` < 0, or the ship cannot sail at these speeds or drafts.
     """
     if records < 1 or seed < 0:
         raise SettingsError(
@@ -84,7 +87,9 @@ def drawn(
 
 
 def uniform(rng: np.random.Generator, records: int, like: Likeness = ALIKE) -> Minutes:
-    """Conditions drawn from the ranges of Table 20, possible or not; speeds and drafts in a ship's proportion."""
+    """Conditions drawn from the ranges of Table 20, with or without an operating point; speeds and drafts in proportion
+    to a ship.
+    """
 
     def between(low: float, high: float) -> Values:
         return low + (high - low) * rng.random(records)

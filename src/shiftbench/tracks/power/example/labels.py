@@ -1,4 +1,4 @@
-"""What the physics makes of minutes at sea: the shaft power that moves the ship, or that nothing can."""
+"""Labels by the physics: the shaft power in each minute at sea, where there is an operating point."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shiftbench.tracks.power.physics.ship import Ship
 from shiftbench.tracks.power.units import KNOT
 
 MINUTE = 60.0  # s
-LEAST_KW = 100.0  # below it the engine is not said to turn the propeller
+LEAST_KW = 100.0  # kW; with less there is no operating point
 
 Flags = npt.NDArray[np.bool_]
 
@@ -23,21 +23,21 @@ Flags = npt.NDArray[np.bool_]
 def power(ship: Ship, minutes: Minutes) -> tuple[Values, Flags]:
     """Shaft power in kW and whether there is an operating point, [N] each; without noise.
 
-    There is none where nothing is left to push (the ship slows down, or the wind alone drives her) and where less than
-    100 kW would do. The engine's rating is no limit here.
+    There is none if no thrust is needed (the ship slows down, or the wind alone drives it) or less than 100 kW would be
+    enough. The engine's rating is not a limit here.
     """
     found = shaft_power(ship, conditions(minutes))
     return found.power_kw, (found.thrust_N > 0) & (found.power_kw >= LEAST_KW)
 
 
 def count_outside(tally: RangeTally, ship: Ship, minutes: Minutes, *, power_kw: Values, kept: Flags) -> None:
-    """Count which of the minutes that are kept leave ranges that the physics rests on; see `validity.outside`."""
+    """Count the kept minutes outside the ranges of the physics; see `valid_ranges.outside`."""
     flags = valid_ranges.outside(ship, conditions(minutes), power_kw)
     tally.add({name: where[kept] for name, where in flags.items()})
 
 
 def conditions(minutes: Minutes) -> Conditions:
-    """The same minutes in the units of the physics, with the sea that belongs to their waves and wind."""
+    """The minutes in the units of the physics, with sea states estimated from waves and wind."""
     wind = minutes.wind_kn * KNOT
     sea = motion.sea_state(minutes.wave_m, wind, minutes.wind_angle_rad)
     return Conditions(

@@ -1,4 +1,4 @@
-"""Minutes at sea: what the ship did and met, without noise, and what that looks like as columns."""
+"""Minutes at sea: the state of the ship and the weather, without noise, and the columns of the data that follow."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Columns = dict[str, Values]
 
 ACCELERATION, CURRENT_ACROSS = "diff_speed_overground", "rcurrent_ucomp"
 
-SURGE_MIN = 6.0  # minutes between the corners of her speed's small ups and downs
-SURGE_KN = 0.25  # their standard deviation at 18 kn in waves of 1.6 m
+SURGE_MIN = 6.0  # minutes between the corners of the small variations of speed
+SURGE_KN = 0.25  # their standard deviation in kn at 18 kn in waves of 1.6 m
 
 
 @dataclass(frozen=True)
 class Minutes:
-    """What a ship does and meets in N minutes, in the units of the columns; all arrays [N].
+    """State of the ship and weather in N minutes, in the units of the columns; all arrays [N].
 
     time_id: minutes since the first record. acceleration: kn in 3 minutes, over ground. wind_kn, wind_angle_rad: the
-    true wind, and the angle from the bow to where it comes from. current_along, current_across:
-    kn, where the water goes.
+    true wind, and the angle from the bow to the direction it comes from. current_along, current_across: kn, of the
+    direction in which the water moves.
     """
 
     time_id: Values
@@ -65,7 +65,7 @@ class Minutes:
         return np.asarray(self.time_id + FIRST_MINUTE)
 
     def columns(self) -> Columns:
-        """The index and the inputs, exact, in their published order: the true wind as the ship feels it."""
+        """The index and the inputs without noise, in their published order; wind is the apparent wind."""
         along, across = motion.apparent_wind(self.wind_kn, self.wind_angle_rad, self.over_ground_kn)
         return {
             TIME_ID: self.time_id,
@@ -84,7 +84,7 @@ class Minutes:
 
 @dataclass(frozen=True)
 class World:
-    """The voyages of a seed and their weather; a few arrays of corners, whatever the number of minutes asked for."""
+    """The voyages of a seed and their weather; a few arrays of corners, independent of the number of minutes."""
 
     voyages: Voyages
     weather: Weather
@@ -111,7 +111,7 @@ class World:
         )
 
     def speed_kn(self, minute: Values) -> Values:
-        """The speed through the water: as ordered, with ups and downs that grow with speed and waves."""
+        """The speed through the water: as ordered, with variations that grow with speed and waves."""
         ordered = self.voyages.ordered_kn(minute)
         liveliness = ordered / 18 * (0.4 + 0.6 * self.weather.at("wave_m", minute) / 1.6)
         ups = np.interp(minute / SURGE_MIN, np.arange(-1, len(self.surge) - 1), self.surge)
@@ -119,7 +119,7 @@ class World:
 
 
 def world(seed: int, like: Likeness = ALIKE) -> World:
-    """The world of a seed, for a ship that compares with the example's as `like` says."""
+    """The world of a seed, for a ship of the size ratios `like`."""
     ship_log = like.sized(voyages(seed))
     corners = int((ship_log.start[-1] + ship_log.minutes[-1]) // SURGE_MIN) + 3
     return World(ship_log, weather(seed, ship_log), normal(random_streams.stream(seed, random_streams.SURGE), corners))

@@ -1,4 +1,4 @@
-"""What instruments and crews add: noise on the inputs (Shifts 2.0, Table 19) and on the power (Appendix D.1)."""
+"""Measurement noise: on the inputs (Shifts 2.0, Table 19) and on the power (Appendix D.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.tracks.power.schema import (
     WIND_ALONG,
 )
 
-# Standard deviations in the units of the columns. The table names one for the apparent wind: both components get it.
+# Standard deviations in the units of the columns. The table has one for the apparent wind, used for both components.
 SPREAD = {
     DRAFT_AFT: 0.15,
     DRAFT_FORE: 0.15,
@@ -36,10 +36,10 @@ KW_A_KNOT = 25.0  # b: of true wind, 1 MW at 40 kn
 
 
 def on_inputs(columns: Columns, rng: np.random.Generator) -> Columns:
-    """The columns as they are written: independent normal noise on nine inputs, none on time.
+    """The columns with noise: independent normal noise on nine inputs, none on time.
 
-    Unsigned columns are folded at 0. For the wind across that is the size of a signed component with noise; waves in a
-    calm come out a little too high.
+    Unsigned columns are folded at 0. For the wind across that is the absolute value of a signed component with noise;
+    waves near 0 become slightly too high.
     """
     found = columns | {name: columns[name] + normal(rng, len(columns[name])) * SPREAD[name] for name in SPREAD}
     return found | {name: folded(found[name]) for name in UNSIGNED}
@@ -48,7 +48,8 @@ def on_inputs(columns: Columns, rng: np.random.Generator) -> Columns:
 def on_power(power_kw: Values, wind_kn: Values, rng: np.random.Generator) -> Values:
     """y' = y + N(0, a·y) + N(0, b·w) in kW, with standard deviations, y the true power and w the true wind in knots.
 
-    Folded at 100 kW: a torque meter shows no less of a ship under way. Only slow ships in strong winds come near it.
+    Folded at 100 kW, the least that a torque meter shows of a ship under way. Only slow ships in strong winds come near
+    it.
     """
     size = len(power_kw)
     noisy = power_kw + RELATIVE * power_kw * normal(rng, size) + KW_A_KNOT * wind_kn * normal(rng, size)
@@ -56,5 +57,5 @@ def on_power(power_kw: Values, wind_kn: Values, rng: np.random.Generator) -> Val
 
 
 def folded(values: Values, least: float = 0.0) -> Values:
-    """What lies below `least` as far above it."""
+    """Values below `least` mirrored at it."""
     return np.asarray(least + np.abs(values - least))

@@ -1,4 +1,4 @@
-"""Random numbers with memory, and climates that every seed shares: chance decides when, not how often."""
+"""Random processes with memory and fixed distributions: the seed decides when values occur, not how often."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shiftbench.pipeline.example import normal
 Values = npt.NDArray[Any]
 
 GRID = 4_001  # points at which a density is tabulated
-VOYAGES, WEATHER, SURGE, ORDER, NOISE, GENERALIZATION = range(6)  # what each stream of a seed is for
+VOYAGES, WEATHER, SURGE, ORDER, NOISE, GENERALIZATION = range(6)  # the stream of each purpose
 
 
 def stream(seed: int, number: int) -> np.random.Generator:
-    """One of a seed's independent streams of random numbers, 2^127 numbers from the next."""
+    """One of a seed's independent streams of random numbers, 2^127 numbers apart."""
     return np.random.Generator(np.random.PCG64(seed).jumped(number))
 
 
@@ -38,16 +38,17 @@ def wandering(rng: np.random.Generator, minutes: Values, memory: Sequence[float]
 
     Exact whatever the steps: the share kept over a step of Δt is exp(-Δt/memory).
     """
-    steps = np.diff(minutes, prepend=-np.inf)  # the first value has nothing to remember
+    steps = np.diff(minutes, prepend=-np.inf)  # the first value has no predecessor
     kept = np.exp(-steps[:, None] / np.asarray(memory))
     return remembered(kept, np.sqrt(1 - kept**2) * normal(rng, len(minutes), len(memory)))
 
 
 def frequencies(latent: Values, weights: Values, batch: int) -> Values:
-    """Turn values [K] into shares of `weights` lying below them, (0, 1), in each `batch` or so of consecutive ones.
+    """Turn values [K] into the shares (0, 1) of `weights` below them, within batches of about `batch` consecutive
+    values.
 
-    In every batch the shares are spread evenly: whatever distribution they are then given is met almost exactly, with
-    any seed, and what varies from seed to seed is the order in which things come.
+    In every batch the shares are evenly spread, so any distribution made from them is reproduced almost exactly for any
+    seed; only the order varies from seed to seed.
     """
     found = np.empty(len(latent))
     edges = np.linspace(0, len(latent), max(1, round(len(latent) / batch)) + 1).astype(int)

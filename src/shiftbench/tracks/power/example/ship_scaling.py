@@ -1,4 +1,4 @@
-"""Another ship in the place of the example's container ship: the same voyages at her own speeds and drafts."""
+"""Another ship instead of the example's container ship: the same voyages at its own speeds and drafts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from shiftbench.tracks.power.physics.powering import shaft_power
 from shiftbench.tracks.power.physics.ship import Ship
 from shiftbench.tracks.power.units import KNOT
 
-SERVICE = 0.75  # of the rating: what a ship is to need at her service speed
-SPEEDS_KN = np.arange(5.0, 40.25, 0.25)  # among which it is looked for
+SERVICE = 0.75  # of the rating: the power at the service speed
+SPEEDS_KN = np.arange(5.0, 40.25, 0.25)  # in which the service speed is sought
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """A ship's service speed and design draft over those of the container ship that the example was fitted to."""
+    """A ship's service speed and design draft relative to those of the container ship of the example."""
 
     speed: float = 1.0
     draft: float = 1.0
 
     def sized(self, voyages: Voyages) -> Voyages:
-        """The same days at sea, courses and loadings, at speeds and drafts in her proportion: the line is as long in
-        time, and so shorter or longer in miles."""
+        """The same days at sea, courses and loadings, at speeds and drafts in proportion: voyages take the same time,
+        so distances scale.
+        """
         aft, fore = voyages.aft * self.draft, voyages.fore * self.draft
         burnt = (voyages.aft_burnt * self.draft, voyages.fore_burnt * self.draft)
         return replace(
@@ -41,7 +42,7 @@ ALIKE = Likeness()
 
 
 def vessel_of(name_or_file: str | None) -> Ship:
-    """A ship of the package by its name, or that of a TOML file; the container ship if nobody says.
+    """A ship of the package by its name, or that of a TOML file; the container ship by default.
 
     Raises:
         SettingsError: if it is neither, or naming everything that is wrong with the file.
@@ -57,17 +58,17 @@ def vessel_of(name_or_file: str | None) -> Ship:
 
 
 def likeness(of: Ship) -> Likeness:
-    """How the ship compares with the container ship; exactly 1 and 1 of that ship herself.
+    """The ratios of a ship to the container ship; exactly 1 and 1 for that ship itself.
 
     Raises:
-        SettingsError: if she has no service speed.
+        SettingsError: if it has no service speed.
     """
     usual = ship.ship()
     return Likeness(service_speed_kn(of) / service_speed_kn(usual), of.hull.draft_m / usual.hull.draft_m)
 
 
 def service_speed_kn(of: Ship) -> float:
-    """The speed at which she needs 75 % of her rating: at her design draft, in calm water, out of dock.
+    """The speed at which the ship needs 75 % of its rating: at its design draft, in calm water, just out of dock.
 
     Raises:
         SettingsError: if there is none between 5 and 40 kn.
@@ -81,9 +82,9 @@ def service_speed_kn(of: Ship) -> float:
     )  # fmt: skip
     share = shaft_power(of, given).power_kw / of.drive.mcr_kw
     above = int(np.argmax(share >= SERVICE))
-    if not above:  # at once, never, or no power at all
+    if not above:  # above the share at once, never, or no power at all
         raise SettingsError(
-            f"ship {of.name!r}: expected one that needs {SERVICE:.0%} of her rating of {of.drive.mcr_kw:,.0f} kW at a "
+            f"ship {of.name!r}: expected one that needs {SERVICE:.0%} of its rating of {of.drive.mcr_kw:,.0f} kW at a "
             f"speed between {SPEEDS_KN[0]:g} and {SPEEDS_KN[-1]:g} kn, found {share[0]:.0%} to {share[-1]:.0%} at "
             "these. Correct drive.mcr_kw or the hull."
         )
@@ -91,22 +92,22 @@ def service_speed_kn(of: Ship) -> float:
 
 
 def require_afloat(of: Ship, low_m: float, high_m: float) -> None:
-    """Check that the ship can take the drafts that the example asks of her.
+    """Check that the ship floats at all drafts of the example.
 
     Raises:
-        SettingsError: if her form is not known at these drafts, or her deck would be under water.
+        SettingsError: if its form is not known at these drafts, or its deck would be under water.
     """
     lightest, deepest = drafts.drafts_m(of)
     if not lightest <= low_m <= high_m <= deepest:
         raise SettingsError(
             f"ship {of.name!r}: expected one that floats at drafts from {low_m:.2f} to {high_m:.2f} m, those of the "
-            f"example in proportion to her design draft, found {lightest:.2f} to {deepest:.2f} m. Correct the hull or "
-            "her topsides."
+            f"example in proportion to its design draft, found {lightest:.2f} to {deepest:.2f} m. Correct the hull or "
+            "its topsides."
         )
 
 
 def draft_range_m(voyages: Voyages) -> tuple[float, float]:
-    """The least and the greatest draft of all minutes at sea that a crew may report."""
+    """The smallest and the largest draft that a crew may report in any minute at sea."""
     days = (voyages.minutes - 1) // DAY
     ends: list[Values] = [
         draft - burnt * at

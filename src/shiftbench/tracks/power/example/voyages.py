@@ -1,6 +1,5 @@
-"""Sixty-four months of a container ship's voyages: when she is at sea, how deep, how fast and on which course.
-
-She serves a line from the North Sea to Korea and back.
+"""Sixty-four months of a container ship's voyages between the North Sea and Korea: times at sea, drafts, speeds and
+courses.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ DAY = 1_440.0  # minutes
 MONTHS = 64.0
 PERIOD = round(MONTHS * MONTH_MINUTES)
 
-MOST_LEGS = 900  # more than 64 months hold
-NM_AN_ORDER = 170.0  # how far a speed order holds, about
+MOST_LEGS = 900  # more than fit into 64 months
+NM_AN_ORDER = 170.0  # the typical distance of a speed order
 LEGS_A_BATCH, ORDERS_A_BATCH = 18, 240
 
-# Long days in port at first, as in a poor market; a shorter turnaround later.
-POOR_MONTHS, POOR_SHARE, SHARE = 14.5, 0.50, 0.82  # of her days at sea
+# Long stays in port at first, as in a poor market; shorter ones later.
+POOR_MONTHS, POOR_SHARE, SHARE = 14.5, 0.50, 0.82  # share of days at sea
 SHORTEST_STAY = 150.0  # minutes
 
 ORDERS_KN = Mixture(9.5, 22.6, ((0.685, 18.95, 0.75), (0.215, 14.8, 1.6), (0.055, 12.3, 1.5), (0.045, 20.8, 1.0)))
 PILOTAGE_KN = (5.4, 9.5)
 PILOTAGE_MIN = (8.0, 36.0)
-RAMP_KN_3MIN = (0.07, 1.8)  # how fast an order is carried out: gently as a rule
+RAMP_KN_3MIN = (0.07, 1.8)  # the range of speed changes, mostly gentle
 
 MEAN_DRAFT_M = Mixture(6.9, 14.9, ((0.59, 13.2, 0.75), (0.355, 10.9, 1.0), (0.055, 8.6, 0.9)))
 TRIM_M, TRIM_A_METRE, TRIM_SPREAD_M, EVEN_DRAFT_M = 0.27, 0.15, 0.25, 12.1
-REPORTED_M = 0.05  # crews read drafts to so much
+REPORTED_M = 0.05  # resolution in m at which crews read drafts
 BURNT_M_A_DAY = (0.01, 0.05)
 
 
@@ -57,8 +56,8 @@ class Voyages:
     """All voyages; L legs, each with one record a minute from `start` on. Times in minutes since the first record.
 
     start, minutes, first: of legs [L]; `first` is the number of a leg's first record. aft, fore: drafts in m on
-    departure, and aft_burnt, fore_burnt: how much less a day, [L]. log_minute, log_kn: the ordered speed, linear in
-    between. course_minute, course_rad: courses from then on.
+    departure, and aft_burnt, fore_burnt: the decrease in m per day, [L]. log_minute, log_kn: the ordered speed, linear
+    in between. course_minute, course_rad: courses from these times on.
     """
 
     start: Values
@@ -79,7 +78,7 @@ class Voyages:
         return int(self.first[-1] + self.minutes[-1])
 
     def leg(self, record: Values) -> Values:
-        """To which leg records [N] belong."""
+        """The leg of each of the records [N]."""
         return np.asarray(np.searchsorted(self.first, record, side="right") - 1)
 
     def minute(self, record: Values) -> Values:
@@ -88,7 +87,7 @@ class Voyages:
         return np.asarray(self.start[leg] + (record - self.first[leg]))
 
     def drafts(self, record: Values) -> tuple[Values, Values]:
-        """Drafts aft and fore in m of records [N]: as the crew last reported them, once a day."""
+        """Drafts aft and fore in m of records [N]: as last reported by the crew, once a day."""
         leg = self.leg(record)
         days = (record - self.first[leg]) // DAY
         aft, fore = self.aft[leg] - self.aft_burnt[leg] * days, self.fore[leg] - self.fore_burnt[leg] * days
@@ -106,7 +105,7 @@ class Voyages:
 def passage(number: int) -> tuple[Values, Values]:
     """Courses in rad from north and distances in nm between the waypoints of a leg; eastward first, then back.
 
-    By middle-latitude sailing: a degree of longitude is as long as it is half way.
+    By middle-latitude sailing: a degree of longitude has its length at the middle latitude.
     """
     eastward = number // len(LEGS) % 2 == 0
     along = number % len(LEGS) if eastward else -1 - number % len(LEGS)
@@ -123,7 +122,7 @@ def voyages(seed: int) -> Voyages:
     logs = _logs(rng, np.array([miles.sum() for _, miles in passages]))
     start = _departures(rng, np.array([minute[-1] for minute, _ in logs]))
     logs = logs[: len(start)]
-    # The first three minutes of a log are no records: the change of speed over three minutes must be known.
+    # The first three minutes of a log are not records, since records hold the change of speed over three minutes.
     minutes = np.array([int(minute[-1]) - 3 for minute, _ in logs])
     turns = [_turns(miles, minute[-1]) for (_, miles), (minute, _) in zip(passages, logs, strict=False)]
     return Voyages(
@@ -139,7 +138,7 @@ def voyages(seed: int) -> Voyages:
 
 
 def _turns(miles: Values, minutes: float) -> Values:
-    """When the courses of a leg begin, were her speed the same all the way."""
+    """Start times of the courses of a leg at constant speed."""
     return np.asarray((np.cumsum(miles) - miles) / miles.sum() * minutes)
 
 
@@ -158,7 +157,7 @@ def _logs(rng: np.random.Generator, miles: Values) -> list[tuple[Values, Values]
 
 
 def _orders(latent: Values, miles: Values) -> Values:
-    """Speed orders in kn [S], each for so many miles, that hold as long as ORDERS_KN says.
+    """Speed orders in kn [S], each for a distance; their shares of time follow ORDERS_KN.
 
     Slow orders take longer, so their share of time follows from their speed: a fixed point, reached in a few rounds.
     """
@@ -187,7 +186,7 @@ def _polygon(rng: np.random.Generator, kn: Values, minutes: Values) -> tuple[Val
 
 
 def _departures(rng: np.random.Generator, minutes: Values) -> Values:
-    """When legs of so many minutes begin, whole minutes; those that end within the period."""
+    """Departures, in whole minutes, of legs of these lengths; those that end within the period."""
     wait = 0.4 + 1.2 * rng.random(len(minutes))  # 1 on average
     start, found = -3.0, []
     for passage, factor in zip(minutes, wait, strict=True):
@@ -201,11 +200,11 @@ def _departures(rng: np.random.Generator, minutes: Values) -> Values:
 
 
 def _drafts(rng: np.random.Generator, minutes: Values) -> tuple[Values, Values, Values, Values]:
-    """Drafts aft and fore on departure in m and how much less a day, [L] each; the lighter she is, the more trimmed."""
+    """Drafts aft and fore on departure in m and their decrease per day, [L] each; a lighter ship is trimmed more."""
     legs = len(minutes)
     latent = random_streams.remembered(np.full((legs, 1), 0.5), normal(rng, legs, 1))[:, 0]
     mean = MEAN_DRAFT_M.quantile(random_streams.frequencies(latent, minutes.astype(float), LEGS_A_BATCH))
     trim = TRIM_M + TRIM_A_METRE * (EVEN_DRAFT_M - mean) + TRIM_SPREAD_M * normal(rng, legs)
     burnt = BURNT_M_A_DAY[0] + (BURNT_M_A_DAY[1] - BURNT_M_A_DAY[0]) * rng.random((2, legs))
-    half = burnt.mean(axis=0) * minutes / DAY / 2  # so that `mean` is hers half way
+    half = burnt.mean(axis=0) * minutes / DAY / 2  # so that `mean` is the draft half way
     return mean + trim / 2 + half, mean - trim / 2 + half, burnt[0], burnt[1]

@@ -1,4 +1,4 @@
-"""The made-up weather along the voyages: wind, waves and currents that remember, hour by hour."""
+"""Made-up weather along the voyages: hourly wind, waves and currents with memory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from shiftbench.tracks.power.example.voyages import Voyages
 HOUR = 60.0  # minutes
 HOURS_A_BATCH = 2_400
 
-# Memory in minutes of the wind's strength and of its direction (east, north), of swell, and of currents met
+# Memory in minutes of wind speed, wind direction (east, north), swell, and currents
 WIND, TURNING, SWELL, EDDIES = 30 * HOUR, 50 * HOUR, 90 * HOUR, 7 * HOUR
-SEA = 8 * HOUR  # how long the wind needs to raise a sea
+SEA = 8 * HOUR  # minutes that the wind needs to raise a sea
 
 # Light airs, trade winds and gales
 WIND_KN = Mixture(0.0, 40.5, ((0.41, 5.3, 2.9), (0.505, 16.1, 3.5), (0.085, 24.0, 6.0)))
-# The relative direction's density, 1 + 2·A·cos θ + 2·B·cos 2θ over 2π: rather along the track than across it
+# The relative direction's density, 1 + 2·A·cos θ + 2·B·cos 2θ over 2π: more often along the track than across it
 HEAD_WIND, ALONG_TRACK = -0.07, 0.125
 
 WAVE_SCALE_M, WAVE_SHAPE, HIGHEST_WAVE_M = 2.03, 1.85, 6.0
 WIND_IN_WAVES = 0.75  # of the waves' variance on their latent scale; the rest is swell
 
 STRONGEST_KN = 2.0  # of a current's component
-CURRENT_KN = (0.255, 0.187)  # along, across: rather the width of a normal core
+CURRENT_KN = (0.255, 0.187)  # along, across: the width of the normal core
 CURRENT_TAIL = 1.25
 
 
@@ -35,7 +35,7 @@ class Weather:
     """Weather at K times in minutes since the first record, seen from the ship; linear in between.
 
     wind_along, wind_across: components in kn of the true wind from ahead and from starboard. wave_m: the significant
-    height of wind sea and swell. current_along, current_across: components in kn of where the water goes.
+    height of wind sea and swell. current_along, current_across: components in kn of the movement of the water.
     """
 
     minute: Values
@@ -46,7 +46,7 @@ class Weather:
     current_across: Values
 
     def at(self, name: str, minute: Values) -> Values:
-        """One of the five at times [N]."""
+        """One of the five quantities at times [N]."""
         return np.asarray(np.interp(minute, self.minute, getattr(self, name)))
 
 
@@ -96,7 +96,7 @@ def _waves(minute: Values, wind: Values, swell: Values) -> Values:
 
 
 def _current(latent: Values, core_kn: float) -> Values:
-    """A component in kn with heavy tails, core·sinh(tail·z)/tail of a normal z, none beyond the strongest."""
+    """A component in kn with heavy tails, core·sinh(tail·z)/tail of a normal z, limited to the strongest."""
     reach = np.arcsinh(STRONGEST_KN * CURRENT_TAIL / core_kn) / CURRENT_TAIL
     z = Mixture(-reach, reach, ((1.0, 0.0, 1.0),)).quantile(_share(latent))
     return np.asarray(core_kn * np.sinh(CURRENT_TAIL * z) / CURRENT_TAIL)

@@ -1,4 +1,4 @@
-"""Example data as frames, and as files that say what they are."""
+"""Example data as frames, and as files with metadata."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.tracks.power.example.random_streams import Values
 
 RECORDS, GENERALIZATION = "records.parquet", "generalization.parquet"
 DIGITS = 6  # after the point, as in the official synthetic files
-ROW_BYTES = 110  # of both files together, rather too many
+ROW_BYTES = 110  # bytes per record of both files together, at most
 
 
 def frame(columns: Columns, power_kw: Values) -> pl.DataFrame:
@@ -25,6 +25,6 @@ def frame(columns: Columns, power_kw: Values) -> pl.DataFrame:
 
 
 def write_frame(path: Path, table: pl.DataFrame, origin: str, shares: Mapping[str, float]) -> None:
-    """Parquet that says in its metadata what it is (`shiftbench`) and which ranges it leaves (`outside.KEY`)."""
+    """Write Parquet whose metadata hold its origin (`shiftbench`) and the shares outside ranges (`outside.KEY`)."""
     said = {"shiftbench": origin, **outside.metadata(shares)}
     table.write_parquet(path, compression="zstd", compression_level=3, metadata=said)

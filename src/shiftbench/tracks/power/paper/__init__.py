@@ -1,4 +1,4 @@
-"""The vessel power tables and figures of Shifts 2.0 from any runs, the printed values beside one's own.
+"""The vessel power tables and figures of Shifts 2.0 from any runs, beside the printed values.
 
 Malinin et al. (2022, arXiv:2206.15407), Appendix D: Tables 16-18 and 23-26.
 """

@@ -1,4 +1,4 @@
-"""Whether a run ranks the models as the paper does, and loses as much under shift: computed, beside print."""
+"""Compares a run's ranking of the models, and their degradation under shift, with the paper's."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from shiftbench.tracks.power.schema import TRACK
 
 Place = tuple[str, str]  # dataset, subset
 
-# A set under shift, and the in-domain one that it is measured by.
+# A shifted set, and the in-domain set it is compared with.
 SHIFTS: tuple[tuple[Place, Place], ...] = (
     (("dev", "shifted"), ("dev", "in")),
     (("eval", "shifted"), ("eval", "in")),
     (("generalization", "full"), ("eval", "in")),
 )
 HARDEST: dict[str, Place] = {"synthetic": ("generalization", "full"), REAL: ("eval", "shifted")}
-RANKED = {"rmse": UNITS["kW"], "r_auc": UNITS["1e5 kW^2"]}  # and the unit of print, with the factor to it
+RANKED = {"rmse": UNITS["kW"], "r_auc": UNITS["1e5 kW^2"]}  # and the printed unit, with the factor to it
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement: what it is about, ours and theirs in words, and whether they agree."""
+    """One statement: its subject, our result and the printed one as text, and whether they agree."""
 
     about: str
     ours: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def tables(run: Run) -> list[Table]:
-    """The findings of a run as a table; none where it has fewer than two of the paper's ensembles."""
+    """The findings of a run as a table; no table if it has fewer than two of the paper's ensembles."""
     found = findings(run)
     if not found:
         return []
@@ -62,7 +62,7 @@ def tables(run: Run) -> list[Table]:
 
 
 def findings(run: Run) -> list[Finding]:
-    """The ranking on the hardest set by RMSE and by R-AUC, and what each shift costs, where a run has the scores."""
+    """The ranking on the hardest set by RMSE and by R-AUC, and the degradation by each shift, if known."""
     return [*_rankings(run), *_degradations(run)]
 
 
@@ -101,7 +101,7 @@ def _degradations(run: Run) -> Iterator[Finding]:
 
 
 def _dearest(costs: dict[str, tuple[dict[str, float], dict[str, float]]]) -> Finding:
-    """Which set costs each model most."""
+    """The set on which each model degrades most."""
     names = [name for name in next(iter(costs.values()))[0] if all(name in pair[0] for pair in costs.values())]
     ours, theirs = ({name: max(costs, key=lambda place: costs[place][side][name]) for name in names} for side in (0, 1))
     same = sum(ours[name] == theirs[name] for name in names)
@@ -109,7 +109,7 @@ def _dearest(costs: dict[str, tuple[dict[str, float], dict[str, float]]]) -> Fin
 
 
 def _listed(places: dict[str, str]) -> str:
-    """The sets with the models that they cost most."""
+    """The sets, each with the models that degrade most on it."""
     return "; ".join(
         f"{place}: {', '.join(name for name, found in places.items() if found == place)}"
         for place in dict.fromkeys(places.values())
@@ -122,12 +122,12 @@ def _ratios(values: dict[Place, dict[str, float]]) -> dict[str, float]:
 
 
 def _turn(ratio: float) -> int:
-    """Whether a ratio of two decimals rises, falls or stays."""
+    """Whether a ratio, rounded to two decimals, is above, below or equal to 1."""
     return (round(ratio, 2) > 1) - (round(ratio, 2) < 1)
 
 
 def _alike(ours: dict[str, float], theirs: dict[str, float], told: dict[frozenset[str], bool] | None = None) -> str:
-    """How many pairs of models stand in the same order; pairs that cannot be told apart count for neither side."""
+    """The number of pairs of models in the same order; pairs that cannot be told apart are not counted."""
     pairs = list(combinations(ours, 2))
     sure = [pair for pair in pairs if told is None or told[frozenset(pair)]]
     same = sum((ours[a] < ours[b]) == (theirs[a] < theirs[b]) for a, b in sure)
@@ -140,7 +140,7 @@ def _alike(ours: dict[str, float], theirs: dict[str, float], told: dict[frozense
 def _order(
     values: dict[str, float], told: dict[frozenset[str], bool] | None = None, *, decimals: int | None = None
 ) -> str:
-    """The lowest first: `Symbolic 1204 < DNN 1427 ≈ VI 1431`."""
+    """Models from the lowest value on: `Symbolic 1204 < DNN 1427 ≈ VI 1431`."""
     digits = digits_of(values.values(), factor=1.0) if decimals is None else None
     names = sorted(values, key=lambda name: values[name])
     text = ""
@@ -154,7 +154,7 @@ def _order(
 
 
 def _scores(run: Run, place: Place, metric: str) -> dict[str, Score]:
-    """The score of each model's ensemble; of several systems of one model the first."""
+    """The score of each model's ensemble; the first, if a model has several."""
     found = {}
     for model in MODELS:
         for name in run.named(model.ensemble)[:1]:
@@ -173,7 +173,7 @@ def _everything(kind: str) -> dict[tuple[str, ...], float]:
 
 
 def _printed(kind: str, place: Place, metric: str) -> dict[str, float]:
-    """What print has of each model's ensemble, in the unit of print."""
+    """The printed score of each model's ensemble, in the printed unit."""
     every = _everything(kind)
     keys = {model.name: (model.ensemble.model, model.ensemble.ensemble, *place, metric) for model in MODELS}
     return {name: every[key] for name, key in keys.items() if key in every}

@@ -1,6 +1,6 @@
-"""Pictures of the tables of power: members beside their ensemble, retention curves, and what each shift costs.
+"""Pictures of the tables of power: members beside their ensemble, retention curves, and degradation by each shift.
 
-Printed values are hollow and grey. matplotlib is imported when the first picture is drawn.
+Printed values are hollow and grey. matplotlib is imported only when a picture is drawn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DRAWN_UNIT, DRAWN_FACTOR = UNITS["1e5 kW^2"]  # of squared errors in kW², as in
 def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
 
-    For the runs beside the synthetic and beside the real data each: `errors_of_members` and `scores_of_members`
+    For the runs compared with the synthetic and with the real data each: `errors_of_members` and `scores_of_members`
     (violins over the members of each model), `error_retention_eval` and `f1_retention_eval`, the same of `dev` and
     `generalization`, and `degradation_rmse` and `degradation_r_auc`.
 
@@ -91,7 +91,9 @@ def _cells(table: Table, metric: str, subset: str) -> dict[tuple[str, str], Cell
 
 
 def _members(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
-    """A row of panels a split, a panel a metric: over each model the scores of its members, and of their ensemble."""
+    """A row of panels for each split, a panel for each metric: the scores of each model's members and of their
+    ensemble.
+    """
     kept = [(model, run) for run in runs for model in MODELS if run.named(model.ensemble) or run.named(model.single)]
     made = [table for table in made if any(cell.value is not None for row in table.cells for cell in row)]
     if not kept or not made:
@@ -115,7 +117,7 @@ def _members(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
 
 
 def _violin(panel: Any, x: float, cell: Cell | None, color: str) -> None:
-    """The scores of the members: their density and each of them; only mean ± std where a report lacks them."""
+    """The scores of the members: their density and each one; only mean ± std if the report lacks them."""
     if cell is None or cell.value is None:
         return
     if len(cell.each) > 1 and len(set(cell.each)) > 1:
@@ -134,7 +136,7 @@ def _ensemble(panel: Any, x: float, cell: Cell | None, color: str) -> None:
 
 
 def _in_print(panel: Any, x: float, model: Model, cells: dict[tuple[str, str], Cell], run: Run) -> None:
-    """What print has of a model, hollow, beside ours."""
+    """The printed scores of a model, hollow, beside ours."""
     look = {"color": GREY, "markerfacecolor": "white", "linestyle": "", "zorder": 3}
     shown = (("members in print", model.single.title, "o"), ("ensemble in print", model.ensemble.title, "D"))
     for name, title, marker in shown:
@@ -177,7 +179,7 @@ def _axis(table: Table, metric: str, runs: Sequence[Run]) -> str:
 
 
 def _shown(report: Report) -> Report:
-    """Ensembles, with the colours of the other pictures; squared errors in the unit of print."""
+    """Ensembles, with the colours of the other pictures; squared errors in the printed unit."""
     ensembles = tuple(system for system in report.systems if system.role != "single")
     report = replace(report, systems=ensembles)
     if report.error_unit != "kW²":
@@ -193,7 +195,7 @@ def _shown(report: Report) -> Report:
 
 
 def _degradation(run: Run, made: Sequence[Table], metric: str) -> Figure | None:
-    """Each ensemble on the sets one after the other, over its value on dev in-domain: here, and in print."""
+    """Each ensemble on all sets, relative to its value on dev in-domain: here and in print."""
     ours, theirs = _lines(run, made, metric)
     if not any(len(line) > 1 for line in ours.values()):
         return None
@@ -218,7 +220,7 @@ def _degradation(run: Run, made: Sequence[Table], metric: str) -> Figure | None:
 
 
 def _lines(run: Run, made: Sequence[Table], metric: str) -> tuple[dict[str, dict[str, float]], ...]:
-    """Of each model, ours and in print: the sets that have a value, and this over the value on dev in-domain."""
+    """For each model, ours and printed: the sets with a value, and the ratio to the value on dev in-domain."""
     found: tuple[dict[str, dict[str, float]], ...] = ({}, {})
     for dataset, subset, text in SETS:
         for table in made:
@@ -234,7 +236,7 @@ def _lines(run: Run, made: Sequence[Table], metric: str) -> tuple[dict[str, dict
 
 
 def _relative(lines: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Every value over that of the first set; models without one are left out."""
+    """Ratios of all values to that of the first set; models without one are left out."""
     first = SETS[0][2]
     return {
         name: {text: value / line[first] for text, value in line.items()}

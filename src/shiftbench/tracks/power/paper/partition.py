@@ -1,4 +1,4 @@
-"""Tables 16 to 18: intervals of the true wind speed, and how many records the canonical partition has of each."""
+"""Tables 16 to 18: intervals of the true wind speed, and the records of the canonical partition in each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shiftbench.tracks.power.schema import COUNTS, INTERVALS
 
 NUMBERS = {"synthetic": "Table 17", REAL: "Table 18"}
 ROWS = ("train", "dev_in", "dev_out", "dev", "eval_in", "eval_out", "eval")
-WHOLE = ("train", *SPLITS)  # what shares of all records are of
+WHOLE = ("train", *SPLITS)  # together all records
 TOTAL = 0  # the column of all intervals together, before those of each by its number
 COLUMNS = (TOTAL, *(entry.number for entry in INTERVALS))
 
@@ -25,7 +25,7 @@ Counts = Mapping[tuple[str, int], int]
 
 
 def tables(runs: Sequence[Run]) -> list[Table]:
-    """Table 16, and of Tables 17 (synthetic) and 18 (real) those that a run stands beside."""
+    """Table 16, and Tables 17 (synthetic) and 18 (real) if a run belongs to them."""
     kinds = [kind for kind in NUMBERS if any(run.kind == kind for run in runs)]
     return [_intervals(), *(_counts(kind, [run for run in runs if run.kind == kind]) for kind in kinds)]
 
@@ -40,7 +40,7 @@ def _intervals() -> Table:
         number="Table 16",
         paper=SOURCE,
         title="Wind intervals",
-        caption="Intervals of the true wind speed w that the canonical partition is made by, as printed.",
+        caption="Intervals of the true wind speed w that define the canonical partition, as printed.",
         label="Interval",
         rows=tuple(Row(str(entry.number)) for entry in INTERVALS),
         heads=("True wind speed (kn)", "Beaufort", "Where"),
@@ -55,7 +55,7 @@ def _counts(kind: str, runs: Sequence[Run]) -> Table:
         number=NUMBERS[kind],
         paper=SOURCE,
         title=f"Records of the canonical partition ({kind} data)",
-        caption=f"How many records each partition has, by interval of the true wind speed. {origins(runs)}",
+        caption=f"Records of each partition, by interval of the true wind speed. {origins(runs)}",
         label="Partition",
         rows=tuple(Row(name) for name in ROWS),
         heads=tuple(f"{title}, {name}" for title in titles for name in named),
@@ -82,7 +82,7 @@ def printed(kind: str) -> Counts:
 
 
 def ours(run: Run) -> Counts:
-    """The counts that a report holds: in its recipe, and by interval in its slices."""
+    """The counts in a report: those of its recipe, and by interval those of its slices."""
     recipe = _inner(run.report.recipe, "partition")
     found = {(name, TOTAL): count for name, count in _inner(recipe, "counts").items()}
     for name, counts in _inner(_inner(recipe, "rules"), "drawn").items():
@@ -92,18 +92,18 @@ def ours(run: Run) -> Counts:
     for part in run.report.slices:
         if part.column == INTERVAL and part.split in SPLITS and part.group in labels:
             found[part.split, labels[part.group]] = part.n
-    # A report is a file, which anybody may have written: invalid counts are left out.
+    # A report may be edited or of other origin: invalid counts are left out.
     return _with_splits({place: count for place, count in found.items() if isinstance(count, int)})
 
 
 def _inner(recipe: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of a recipe; empty where it is missing or no mapping."""
+    """A part of a recipe; empty if it is missing or not a mapping."""
     found = recipe.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def _with_splits(found: Mapping[tuple[str, int], int]) -> Counts:
-    """The counts with those of dev and eval, where both of their partitions are known."""
+    """The counts with those of dev and eval, if both of their partitions are known."""
     sums = {
         (split, column): sum(found[name, column] for name in parts)
         for split, parts in SPLITS.items()
@@ -114,7 +114,7 @@ def _with_splits(found: Mapping[tuple[str, int], int]) -> Counts:
 
 
 def _notes(kind: str, runs: Sequence[Run]) -> Iterator[str]:
-    """Of official data, whether the counts are the printed ones."""
+    """Notes on whether the counts of official data are the printed ones."""
     theirs = printed(kind)
     for run in runs:
         known = {place: count for place, count in ours(run).items() if place in theirs}

@@ -1,4 +1,4 @@
-"""The systems of the paper, its printed values, and one's own runs beside them."""
+"""The paper's systems, its printed values, and runs beside them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from shiftbench.tracks.power.schema import TRACK
 TASK, SOURCE = "regression", "Shifts 2.0"
 REAL = "real"
 SPLITS = ("dev", "eval", "generalization")
-SPLIT_NAMES = {"gen": "generalization"}  # as print shortens them, and as reports name them
-MEMBERS = 10  # of a deep ensemble in the paper
+SPLIT_NAMES = {"gen": "generalization"}  # printed abbreviations, and names in reports
+MEMBERS = 10  # members of a deep ensemble in the paper
 UNIT = "kW"
 
 
 @dataclass(frozen=True)
 class Slot(run.Slot):
-    """A system of the paper: a model alone, or with samples of itself, or an ensemble of ten."""
+    """A system of the paper: a single model, one with samples, or an ensemble of ten."""
 
     @property
     def title(self) -> str:
-        """The system in words, with members × samples where one member alone is called an ensemble."""
+        """The system in words, with members × samples if one member alone is called an ensemble."""
         counts = " (1 × 10)" if self.model in SAMPLED and self.ensemble == "ensemble" else ""
         return f"{self.model} {self.ensemble.replace('_', ' ')}{counts}"
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the paper: the method that trains it, its ensemble of ten, and one of the ten alone."""
+    """A model of the paper: its method, its ensemble of ten, and one of the ten alone."""
 
     name: str
     method: str
@@ -60,17 +60,17 @@ class Run(run.Run):
 
     @property
     def kind(self) -> str:
-        """Which data of the paper it stands beside: "real" if it is of those, else "synthetic"."""
+        """The paper's data to compare with: "real" for a run on these, else "synthetic"."""
         return REAL if self.origin == f"official, {REAL}" else "synthetic"
 
     @property
     def comparable(self) -> bool:
-        """Whether its errors have the unit of print."""
+        """Whether its errors have the printed unit."""
         return self.report.target_unit in ("", UNIT)
 
 
 def of(reports: Iterable[Report]) -> list[Run]:
-    """The reports that tables can be made of, under names that tell them apart.
+    """The reports that tables can be made of, under unique names.
 
     Raises:
         TableError: if there is none, or some are of another track.
@@ -81,7 +81,7 @@ def of(reports: Iterable[Report]) -> list[Run]:
 def printed(number: str) -> pl.DataFrame:
     """The printed values of one table of scores, "Table 23" say, as in `shiftbench.track.published.results`.
 
-    Datasets are called, and ordered, as the splits of reports.
+    Datasets have the names and order of the splits of reports.
 
     Raises:
         UnknownNameError: if there are no values of this table.

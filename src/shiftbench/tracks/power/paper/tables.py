@@ -1,4 +1,4 @@
-"""Filling Tables 23 to 26: ours from the runs beside print, and what to know about them."""
+"""Tables 23 to 26: our values from runs beside the printed ones, with notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS = ("model", "ensemble", "dataset", "subset", "metric")  # of a cell in prin
 
 @dataclass(frozen=True)
 class Layout:
-    """A table of scores: its number, whose data, and what it shows; `joint`: of errors and uncertainty together."""
+    """A table of scores: its number, data and content; `joint`: of errors and uncertainty together."""
 
     number: str
     kind: str
@@ -31,12 +31,12 @@ class Layout:
 
     @property
     def title(self) -> str:
-        """What it shows, in short."""
+        """A short title."""
         return "Retention" if self.joint else "Errors"
 
     @property
     def caption(self) -> str:
-        """What it shows."""
+        """The caption."""
         if self.joint:
             return "Errors and uncertainty jointly: areas under the retention curves, and F1 when 95 % are kept."
         return "How large the errors are in-domain, under shift, and over both together."
@@ -59,7 +59,7 @@ class Line:
     run: Run | None
 
     def score(self, column: Column) -> tuple[Run, Score] | None:
-        """Our score for a column, and whose it is."""
+        """Our score for a column, with its run."""
         found = None if self.run is None else self.run.score(self.row.own, column.place)
         return None if self.run is None or found is None else (self.run, found)
 
@@ -67,8 +67,8 @@ class Line:
 def tables(reports: Iterable[Report]) -> list[Table]:
     """Ranking and degradation of each run beside the paper's, then the tables of the paper in its order.
 
-    Runs on the official real data stand beside Tables 18, 25 and 26; all others, with a word that theirs are not the
-    official data where so it is, beside Tables 17, 23 and 24.
+    Runs on the official real data are compared with Tables 18, 25 and 26; all others with Tables 17, 23 and 24, with a
+    note if their data are not the official ones.
 
     Raises:
         TableError: if there is no report of a regression, or one of another track.
@@ -112,7 +112,7 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
 
 
 def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
-    """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
+    """The printed systems in their order, with or without a run, then all others."""
     slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
     for slot in slots:
         filled: list[tuple[Run | None, str]] = [(run, name) for run in runs for name in run.named(slot)]
@@ -150,7 +150,7 @@ def _notes(
 
 
 def _otherwise(layout: Layout, run: Run) -> Iterator[str]:
-    """What a run does otherwise than the paper."""
+    """Differences of a run from the paper."""
     report = run.report
     if not run.comparable:
         yield f"{run.name} measures in {clean(report.target_unit)}, the paper in {UNIT}."

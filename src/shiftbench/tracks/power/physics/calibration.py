@@ -9,12 +9,12 @@ VERSIONS = ("1982", "1984")  # of the Holtrop-Mennen method
 
 
 def between(low: float, high: float, default: Any = MISSING) -> Any:
-    """A number of a ship; `low` … `high` is wide enough for any merchant ship and too tight for the wrong unit."""
+    """A number of a ship, with the range of all merchant ships, in which a number in the wrong unit rarely lies."""
     return field(default=default, metadata={"range": (low, high)})
 
 
 def _constant(value: float) -> Any:
-    """A constant of the Holtrop-Mennen method: from 0 to ten times theirs, which keeps its sign."""
+    """A constant of the Holtrop-Mennen method: from 0 to ten times its value, so that it keeps its sign."""
     return between(min(0.0, 10 * value), max(0.0, 10 * value), value)
 
 
@@ -22,10 +22,10 @@ def _constant(value: float) -> Any:
 class Calibration:
     """Constants of the Holtrop-Mennen method that a recalibration may replace; the defaults are the papers' own.
 
-    Named after the coefficient of the papers that they belong to. form_1982 and form_1984: 1 + k1 of either version,
+    Named after the coefficients of the papers. form_1982 and form_1984: 1 + k1 of either version,
     with c12 of 1982 as `form_1982_draft` above T/L = 0.05 and `form_1982_shallow_…` below. c1 … m1, c15 … lambda: the
-    wave resistance, angle: i_E, wave_exponent: d, m2: of 1982, m4: of 1984, c16_full: from C_P = 0.8. c2, c3: what a
-    bulb leaves, also in C_A. c5: what a transom leaves. bulb: R_B. c6: R_TR. ca: C_A.
+    wave resistance, angle: i_E, wave_exponent: d, m2: of 1982, m4: of 1984, c16_full: from C_P = 0.8. c2, c3: the
+    effect of a bulb, also in C_A. c5: that of a transom. bulb: R_B. c6: R_TR. ca: C_A.
     """
 
     form_1982_constant: float = _constant(0.93)
@@ -85,11 +85,12 @@ class Calibration:
 
 HOLTROP = Calibration()
 
-# Two towed models: see `benchmarks/full_ships.py`; docs/findings/full-ships.md discusses how little two can tell.
+# Two towed models: see `benchmarks/full_ships.py`; docs/findings/full-ships.md discusses how little two of them
+# determine.
 FULL = Calibration(form_1984_factor=0.3935)
 
 FORMS = {"published": HOLTROP, "full": FULL}
-"""What `form` in a ship's file may be: the papers' constants, or our own fit of the 1984 form factor to full ships.
+"""The values of `form` in a ship's file: the papers' constants, or our own fit of the 1984 form factor to full ships.
 
 "full" is not the form of Nikolopoulos & Boulougouris (2019), whose constants are not public.
 """
@@ -97,7 +98,7 @@ FORMS = {"published": HOLTROP, "full": FULL}
 
 @dataclass(frozen=True)
 class Resistance:
-    """How calm-water resistance is found: a version of Holtrop & Mennen's method, of `VERSIONS`, and its constants."""
+    """The method for calm-water resistance: a version of Holtrop & Mennen's, of `VERSIONS`, and its constants."""
 
     version: str = "1984"
     calibration: Calibration = HOLTROP

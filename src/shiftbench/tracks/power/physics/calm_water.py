@@ -2,10 +2,9 @@
 
 J. Holtrop, G. G. J. Mennen, "An approximate power prediction method", International Shipbuilding Progress 29 (1982)
 166-170; J. Holtrop, "A statistical re-analysis of resistance and propulsion data", ibid. 31 (1984) 272-276. Names of
-coefficients (c1, m1, …) are theirs. Of the resistance the 1984 paper changes form factor and wave resistance. Full and
-slow ships take the branches that the papers have for high prismatic coefficients and small ratios of length to beam;
-a recalibration of the method for them (or for any ships) is given by its constants, see `calibration`, and made from
-towing tests by `recalibration`.
+coefficients (c1, m1, …) are theirs. The 1984 paper changes the form factor and the wave resistance. Full and slow ships
+use the branches of the papers for high prismatic coefficients and small ratios of length to beam; a recalibration of
+the method consists of its constants, see `calibration`, and is fitted to towing tests by `recalibration`.
 """
 
 from __future__ import annotations
@@ -40,15 +39,16 @@ RANGES = {
         "beam over draft": (2.4, 3.2),
     },
 }
-"""Kind of ship → what the models behind the regressions spanned, as textbooks quote it from Holtrop & Mennen (1978)."""
+"""Kind of ship → the ranges of the models behind the regressions, as textbooks quote them from Holtrop & Mennen (1978).
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class CalmWater:
     """Resistance in N and its parts, all arrays [N].
 
-    friction_N: of a plate with the hull's wetted area (ITTC-57); `form_factor`, 1 + k1, times it is the hull's own.
-    viscous_coefficient: C_V = (1 + k1) C_F + C_A, what the wake depends on.
+    friction_N: of a plate with the hull's wetted area (ITTC-57); times `form_factor`, 1 + k1, it is that of the hull.
+    viscous_coefficient: C_V = (1 + k1) C_F + C_A, on which the wake depends.
     """
 
     friction_N: Vector
@@ -82,7 +82,7 @@ def resistance(
         version: "1984", or "1982" for form factor and wave resistance of the first paper; None: the ship's own.
 
     Raises:
-        ArrayError: if a speed is no number or negative, or there are not as many as loadings.
+        ArrayError: if a speed is negative or not a number, or their number is not that of the loadings.
         UnknownNameError: if the version is not in `VERSIONS`.
     """
     version, by = ship.resistance.version if version is None else version, ship.resistance.calibration
@@ -99,7 +99,7 @@ def resistance(
     appendages = pressure * plate * (hull.appendage_area_m2 * hull.appendage_factor)
     weight = density * GRAVITY * loading.displacement_m3
     transom_reduction = wave_making.transom_reduction(hull, loading, constants=by)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # constants that give no number: `NO_POWER`
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # constants without a finite result: `NO_POWER`
         bare = wave_making.bare(hull, loading, speed, version=version, constants=by)
     wave = weight * bulb * transom_reduction * bare
     bulb_resistance = density * GRAVITY * _bulb_volume(loading, speed, by)
@@ -119,7 +119,7 @@ def resistance(
 
 
 def quantities(ship: Ship, loading: Loading, speed_m_s: Vector) -> dict[str, Vector]:
-    """What `RANGES` are ranges of: name → [N]."""
+    """The quantities of `RANGES`: name → [N]."""
     length, beam = loading.length_waterline_m, ship.hull.beam_m
     return {
         "Froude number": speed_m_s / np.sqrt(GRAVITY * length),
@@ -130,7 +130,7 @@ def quantities(ship: Ship, loading: Loading, speed_m_s: Vector) -> dict[str, Vec
 
 
 def validity(ship: Ship, loading: Loading, speed_m_s: Any) -> tuple[str, ...]:
-    """One message for each range of `RANGES` that records leave, with their number and the first of them.
+    """One message for each range of `RANGES` with records outside it, with their number and the first of them.
 
     Args and errors as of `resistance`. Results outside are extrapolated, not wrong by themselves.
     """
@@ -147,7 +147,7 @@ def validity(ship: Ship, loading: Loading, speed_m_s: Any) -> tuple[str, ...]:
 
 
 def _speed(loading: Loading, speed_m_s: Any) -> Vector:
-    advice = "Drop these records: the method knows no sternway."
+    advice = "Drop these records: the method does not cover sternway."
     return check.vector("speed_m_s", speed_m_s, length=len(loading.draft_m), nonnegative=True, advice=advice)
 
 
@@ -155,7 +155,8 @@ def _bulb_volume(loading: Loading, speed: Vector, by: Calibration) -> Vector:
     """Resistance of a bulb near the surface over ρ g, [N] (1982, formula for R_B)."""
     area, fore, centre = loading.bulb_area_m2, loading.draft_fore_m, loading.bulb_centre_m
     root = np.sqrt(area)
-    # 3 / P_B² (`bulb_decay`) with P_B = 0.56 √A_BT / (T_F - 1.5 h_B), written so that no bulb is no division by zero
+    # 3 / P_B² (`bulb_decay`) with P_B = 0.56 √A_BT / (T_F - 1.5 h_B), written without a division by zero if there is no
+    # bulb
     depth = fore - 1.5 * centre
     squared = speed * speed / (GRAVITY * np.maximum(fore - centre - 0.25 * root, FLOOR) + 0.15 * speed * speed)
     emergence = np.exp(-by.bulb_decay * depth * depth / np.maximum(0.3136 * area, 1e-9))
@@ -163,7 +164,7 @@ def _bulb_volume(loading: Loading, speed: Vector, by: Calibration) -> Vector:
 
 
 def _transom_area(hull: Hull, loading: Loading, speed: Vector, by: Calibration) -> Vector:
-    """A_T c6 [N] in m²: a transom that runs dry, F_nT ≥ 5, has no resistance of its own (1982, formula for R_TR)."""
+    """A_T c6 [N] in m²: a dry transom, F_nT ≥ 5, has no resistance of its own (1982, formula for R_TR)."""
     area = loading.transom_area_m2
     width = hull.beam_m * (1 + loading.waterplane_coefficient)
     froude = speed * np.sqrt(width / (2 * GRAVITY * np.maximum(area, 1e-9)))

@@ -1,4 +1,4 @@
-"""What a ship meets: arrays of records, checked before any physics sees them."""
+"""The conditions of a ship: arrays of records, checked before the physics uses them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics.fouling import YEAR_S
 from shiftbench.tracks.power.physics.motion import Sea
 
-# What a record may hold, in the unit of its name; wide enough for any ship and too tight for most wrong units.
+# Valid ranges, in the unit of the name; wide enough for any ship and tight enough to detect most wrong units.
 RANGES = {
     "speed_through_water_m_s": (-10.0, 25.0),
     "speed_over_ground_m_s": (-15.0, 30.0),
@@ -29,9 +29,9 @@ RANGES = {
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """What N records hold, arrays [N], in the units of their names.
+    """Conditions of N records, arrays [N], in the units of their names.
 
-    wind_speed_m_s: true wind. wind_angle_rad: between the heading and where it comes from, 0 = from ahead.
+    wind_speed_m_s: true wind. wind_angle_rad: between the heading and the direction it comes from, 0 = head wind.
     wave_height_m: significant. wave_period_s: mean period T_1. wave_angle_rad: like the wind's, 0 = head seas.
     """
 
@@ -80,10 +80,10 @@ class Conditions:
 def _out_of_range(name: str, values: Any, low: float, high: float) -> list[str]:
     try:
         array = np.asarray(values).ravel()
-    except ValueError:  # ragged, and reported as such
+    except ValueError:  # ragged; reported below
         return []
     if array.dtype.kind not in "biuf" or not array.size or not (array.min() < low or array.max() > high):
         return []
     wrong = (array < low) | (array > high)
     found = first(array.astype(np.float64), wrong)
-    return [f"{name}: expected {low:.4g} to {high:.4g}, found {found}. Is it in the unit that its name tells?"]
+    return [f"{name}: expected {low:.4g} to {high:.4g}, found {found}. Is it in the unit of its name?"]

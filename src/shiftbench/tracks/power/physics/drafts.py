@@ -1,4 +1,4 @@
-"""The drafts at which a ship can float and her form is known."""
+"""The drafts at which a ship floats and its form is known."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics.hydrostatics import SHALLOWEST, Loading
 from shiftbench.tracks.power.physics.ship import Ship
 
-PROBES = 100  # drafts at which a ship is tried, either side of the design draft
+PROBES = 100  # drafts tried on either side of the design draft
 
 
 def loading(ship: Ship, draft_aft_m: Vector, draft_fore_m: Vector) -> tuple[Loading, Flags]:
-    """The ship at her drafts [N], and where she has no form at one of them: there as in the design condition."""
+    """The ship at drafts [N], and flags [N] of drafts without a form, for which the design condition is used."""
     low, high = drafts_m(ship)
     formless = (np.minimum(draft_aft_m, draft_fore_m) < low) | (np.maximum(draft_aft_m, draft_fore_m) > high)
     drafts = (np.where(formless, ship.hull.draft_m, draft) for draft in (draft_aft_m, draft_fore_m))
@@ -25,7 +25,7 @@ def loading(ship: Ship, draft_aft_m: Vector, draft_fore_m: Vector) -> tuple[Load
 
 @functools.lru_cache(maxsize=16)
 def drafts_m(ship: Ship) -> tuple[float, float]:
-    """The shallowest and the deepest draft at which the ship's form is known and her deck is above the water."""
+    """The shallowest and the deepest draft at which the ship's form is known and its deck is above the water."""
     hull, topsides = ship.hull, ship.topsides
     side = (topsides.lateral_area_m2 - topsides.deck_lateral_area_m2) / topsides.length_overall_m
     front = topsides.frontal_area_m2 / topsides.beam_m

@@ -1,9 +1,9 @@
-"""What the time since dry dock does: a rougher hull drags more, rougher blades need more torque, the wake thickens.
+"""Effects of the time since dry dock: a rougher hull has more drag, rougher blades need more torque, the wake thickens.
 
 All three formulas are those of ITTC procedure 7.5-02-03-01.4 (1978 performance prediction method, 2017), the hull's
-after Townsin & Dey (1990); the heights of the roughness are Schultz's (2007). No formula is that of Seo et al.
-(2016) or Farkas et al. (2020): the former put fouling into the blades' formula as sand roughness, as here, and are
-a check on it; the latter say in which direction the wake goes.
+after Townsin & Dey (1990); the heights of the roughness are Schultz's (2007). No formula is from Seo et al. (2016) or
+Farkas et al. (2020): the former use fouling as sand roughness in the blades' formula, as here, and serve as a check;
+the latter give the direction of the change of wake.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from shiftbench.tracks.power.physics import open_water
 from shiftbench.tracks.power.physics.parts import Propeller
 
 YEAR_S = 365.25 * 86_400
-FASTEST_M = 0.01  # a year; beyond it blades would in time be rougher than they are long
-CLEAN_HULL_M = 150e-6  # what Holtrop & Mennen's correlation allowance holds for, and the ITTC's standard
+FASTEST_M = 0.01  # m a year; with more, the roughness of blades would in time exceed their length
+CLEAN_HULL_M = 150e-6  # the roughness in Holtrop & Mennen's correlation allowance, and the ITTC's standard
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How fast surfaces roughen; linear in time, without end.
+    """The growth of roughness: linear in time, unlimited.
 
     The default, `HEAVY_SLIME`, takes a hull from fresh antifouling paint (150 µm) to heavy slime (600 µm) in a docking
     interval of five years, the heights that Schultz (Effects of coating roughness and biofouling on ship resistance and
-    powering, Biofouling 23, 2007, Table 1) gives as R_t50, the roughness that Townsin's formula asks for; and blades
+    powering, Biofouling 23, 2007, Table 1) gives as R_t50, the roughness in Townsin's formula; and blades
     from the 30 µm of new ones to the 300 µm of equivalent sand grains that the same table gives for heavy slime.
 
     Raises:
-        SettingsError: if either is no growth, or one that nothing has.
+        SettingsError: if either is not a number from 0 to `FASTEST_M`.
     """
 
     hull_m_per_year: float = 90e-6
@@ -70,21 +70,22 @@ def friction_increase(roughness_m: Vector | float, length_m: Vector, reynolds: V
 
 
 def hull_change(growth: Growth, since_dry_dock_s: Vector, length_m: Vector, reynolds: Vector) -> Vector:
-    """ΔC_F of the hull as it is over the hull out of dock, whose roughness the correlation allowance holds, [N]."""
+    """ΔC_F of the hull relative to the hull out of dock, whose roughness is in the correlation allowance, [N]."""
     grown = friction_increase(growth.hull_m(since_dry_dock_s), length_m, reynolds)
     return grown - friction_increase(CLEAN_HULL_M, length_m, reynolds)
 
 
 def propeller_change(growth: Growth, propeller: Propeller, since_dry_dock_s: Vector) -> tuple[Vector, Vector]:
-    """ΔK_T and ΔK_Q of blades as they are over new ones, each [N]: less thrust, more torque.
+    """ΔK_T and ΔK_Q of blades relative to new ones, each [N]: less thrust, more torque.
 
     ΔK_T = -0.3 ΔC_D (P/D) (c Z/D) and ΔK_Q = 0.25 ΔC_D (c Z/D), with the drag of a rough section
     C_D = 2 (1 + 2 t/c) (1.89 + 1.62 log10(c/k))^(-2.5) at 0.75 of the radius and t = (0.0185 - 0.00125 Z) D: ITTC
     7.5-02-03-01.4, and Holtrop & Mennen 1982, section 5, for machined blades.
 
-    That the equivalent sand roughness of fouling is put in for k follows Seo, Atlar & Goo (A study on the hydrodynamic
+    Using the equivalent sand roughness of fouling for k follows Seo, Atlar & Goo (A study on the hydrodynamic
     effect of biofouling on marine propeller, J. Korean Society of Marine Environment & Safety 22, 2016). They computed
-    a loss of efficiency of up to 15 % at k = 1 mm, J = 0.5 for a propeller of 7 m, which a test holds within 3 points.
+    a loss of efficiency of up to 15 % at k = 1 mm, J = 0.5 for a propeller of 7 m, which a test reproduces within 3
+    points.
     """
     rough = _section_drag(propeller, growth.blade_m(propeller, since_dry_dock_s))
     drag = rough - _section_drag(propeller, np.asarray(propeller.roughness_m))
@@ -97,10 +98,10 @@ def wake_fraction(clean: Vector, thrust_deduction: Vector, viscous_increase: Vec
 
     w + (w - t - 0.04) · increase: the ITTC's scaling of a wake with friction (7.5-02-03-01.4, 1978), there from
     model to ship, here from the clean to the fouled hull, which is our extension; where w < t + 0.04 there is no
-    viscous part to grow. The thrust deduction stays as it is. That fouling thickens the wake, which gives back a
-    little of what it costs, is what Farkas, Song, Degiuli, Martić & Demirel computed (Impact of biofilm on the ship
-    propulsion characteristics and the speed reduction, Ocean Engineering 199, 2020); nothing of theirs enters the
-    formula, and its size was not compared with theirs.
+    viscous part to grow. The thrust deduction is unchanged. Farkas, Song, Degiuli, Martić & Demirel computed that
+    fouling thickens the wake, which recovers a little of the loss (Impact of biofilm on the ship propulsion
+    characteristics and the speed reduction, Ocean Engineering 199, 2020); nothing of theirs enters the formula, and the
+    results were not compared.
 
     Args:
         clean: [N] wake fraction of the clean hull. thrust_deduction: [N].

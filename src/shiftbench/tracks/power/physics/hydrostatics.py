@@ -1,4 +1,4 @@
-"""What of the hull is under water at given drafts, carried over from the design condition."""
+"""The immersed hull at given drafts, derived from the design condition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.errors import ArrayError
 from shiftbench.tracks.power.physics.parts import Hull
 from shiftbench.tracks.power.physics.ship import Ship
 
-SHALLOWEST = 0.35  # of the design draft: the design condition says little about the hull that is left under it
+SHALLOWEST = 0.35  # of the design draft: at smaller drafts the design condition says little about the immersed hull
 
 FORMS = {
     "length_waterline_m": (20.0, 500.0),
@@ -21,7 +21,7 @@ FORMS = {
     "prismatic_coefficient": (0.35, 0.93),
     "waterplane_coefficient": (0.4, 0.99),
 }
-"""What no hull may leave at any draft, in m or as a fraction."""
+"""Valid ranges of all hulls at any draft, in m or as fractions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Loading:
 
     draft_m: mean of aft and fore.
     lcb_percent: centre of buoyancy forward of half the waterline, in percent of its length.
-    wetted_area_m2: bare hull. transom_area_m2, bulb_area_m2: what of them is under water at rest.
+    wetted_area_m2: bare hull. transom_area_m2, bulb_area_m2: their immersed part at rest.
     bulb_centre_m: of that part, above the keel.
     """
 
@@ -53,13 +53,13 @@ class Loading:
     def of(cls, ship: Ship, draft_aft_m: Any, draft_fore_m: Any) -> Loading:
         """The ship at drafts [N] in m.
 
-        The displacement follows ∇ ∝ T^(C_WP / C_B), which holds where the ratio of the two does not change with the
-        draft: then d∇/dT is the waterplane's area, as it must be. For the like reason the section amidships follows
-        A_M ∝ T^(1 / C_M). The centre of flotation stays where it is; trim turns the hull about it and keeps ∇.
+        The displacement follows ∇ ∝ T^(C_WP / C_B), which holds if the ratio of the two does not change with the draft:
+        then d∇/dT is the waterplane's area, as required. For the same reason the midship section follows A_M ∝ T^(1 /
+        C_M). The centre of flotation stays where it is; trim rotates the hull about it and keeps ∇.
 
         Raises:
-            ArrayError: if a draft is no number, above the deck or below 0.35 of the design draft, or if the hull's
-                coefficients at these drafts are impossible for a ship; all at once.
+            ArrayError: if a draft is not a number, above the deck or below 0.35 of the design draft, or if the hull's
+                coefficients at these drafts are impossible; all problems at once.
         """
         hull = ship.hull
         aft, fore = _drafts(hull, draft_aft_m, draft_fore_m)
@@ -116,7 +116,7 @@ def _drafts(hull: Hull, draft_aft_m: Any, draft_fore_m: Any) -> tuple[Vector, Ve
 
 
 def _check_forms(**form: Vector) -> None:
-    """Raises: ArrayError: naming what leaves the range of anything that floats, in which all formulas are defined."""
+    """Raises: ArrayError: naming what is outside the ranges in which the formulas are defined."""
     problems = []
     for name, values in form.items():
         low, high = FORMS[name]
@@ -130,7 +130,7 @@ def _check_forms(**form: Vector) -> None:
 
 
 def _bulb(hull: Hull, draft_fore: Vector) -> tuple[Vector, Vector]:
-    """Area [N] and centre [N] of the part under water, of a bulb equally wide from the keel to twice its centre."""
+    """Area [N] and centre [N] of the immersed part of a bulb of constant width from the keel to twice its centre."""
     if hull.bulb_area_m2 == 0:
         return np.zeros_like(draft_fore), np.zeros_like(draft_fore)
     immersed = np.minimum(draft_fore / (2 * hull.bulb_centre_m), 1.0)
@@ -138,7 +138,7 @@ def _bulb(hull: Hull, draft_fore: Vector) -> tuple[Vector, Vector]:
 
 
 def _lcb_shift(hull: Hull, trim: Vector, length: Vector, mean_depth: Vector, waterplane: Vector) -> Vector:
-    """How far trim moves the centre of buoyancy, [N] percent of the length: BM_L times the angle of trim.
+    """The shift of the centre of buoyancy by trim, [N] percent of the length: BM_L times the angle of trim.
 
     mean_depth: [N] displacement over length and beam. The waterplane's moment of inertia is that of a half-breadth
     1 - |2x/L|^n of the same area, which is C_WP / (12 (3 - 2 C_WP)) times its beam and length cubed.

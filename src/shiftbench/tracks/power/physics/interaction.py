@@ -1,8 +1,8 @@
-"""How hull and propeller act on each other: wake, thrust deduction, relative rotative efficiency, single screw.
+"""Interaction of hull and propeller, single screw: wake, thrust deduction, relative rotative efficiency.
 
 Holtrop & Mennen 1982 and Holtrop 1984 as in `calm_water`; for tankers and other full ships H. O. Kristensen and
 M. Lützen, "Prediction of resistance and propulsion power of ships" (2013), who correct Harvald's diagrams. All are for
-a clean hull: what fouling does to the wake is `fouling.wake_fraction`.
+a clean hull; for the effect of fouling on the wake see `fouling.wake_fraction`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from shiftbench.tracks.power.physics.viscous import FLOOR
 
 VERSIONS = ("1982", "1984", "full")
 OF_KIND = {"container": "1984", "tanker": "full"}
-"""Kind of ship → the version that is right for it; "full" is Kristensen & Lützen's for full ships."""
+"""Kind of ship → its version; "full" is Kristensen & Lützen's for full ships."""
 
 
 def wake_fraction(ship: Ship, loading: Loading, viscous_coefficient: Vector, *, version: str | None = None) -> Vector:
-    """w [N]: how much slower than the ship the water flows into the propeller, as a fraction of her speed.
+    """w [N]: the reduction of the inflow speed at the propeller, as a fraction of the ship's speed.
 
     Args:
         ship: hull and propeller.
         loading: at N drafts.
-        viscous_coefficient: C_V [N] of `calm_water.CalmWater`; the version "full" does not look at it.
-        version: one of `VERSIONS`; None: as the ship's kind asks.
+        viscous_coefficient: C_V [N] of `calm_water.CalmWater`; not used by the version "full".
+        version: one of `VERSIONS`; None: that of the ship's kind.
 
     Raises:
         UnknownNameError: if there is no such version.
@@ -54,9 +54,9 @@ def wake_fraction(ship: Ship, loading: Loading, viscous_coefficient: Vector, *, 
 
 
 def thrust_deduction(ship: Ship, loading: Loading, *, version: str | None = None) -> Vector:
-    """t [N]: the part of the thrust that the propeller's own suction at the stern uses up.
+    """t [N]: the part of the thrust that compensates the propeller's suction at the stern.
 
-    version: one of `VERSIONS`; None: as the ship's kind asks.
+    version: one of `VERSIONS`; None: that of the ship's kind.
 
     Raises:
         UnknownNameError: if there is no such version.
@@ -95,7 +95,7 @@ def _after_fullness(loading: Loading) -> Vector:
 
 
 def _c9(ship: Ship, loading: Loading) -> Vector:
-    """c9 [N], from c8: the hull's wetted area against its aft draft and the propeller's diameter."""
+    """c9 [N], from c8, a function of wetted area, aft draft and the propeller's diameter."""
     ratio = ship.hull.beam_m / loading.draft_aft_m
     wide = np.maximum(ratio, 5.0)
     area = loading.wetted_area_m2 / (loading.length_waterline_m * ship.propeller.diameter_m)
@@ -104,7 +104,7 @@ def _c9(ship: Ship, loading: Loading) -> Vector:
 
 
 def _c11(ship: Ship, loading: Loading) -> Vector:
-    """c11 [N]: aft draft over the propeller's diameter, and steeper from 2 on."""
+    """c11 [N]: aft draft over the propeller's diameter, steeper from 2 on."""
     ratio = loading.draft_aft_m / ship.propeller.diameter_m
     return np.where(ratio < 2, ratio, 0.0833333 * ratio * ratio * ratio + 1.33333)
 

@@ -15,8 +15,8 @@ from shiftbench.errors import SettingsError
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Propeller
 
 PITCH_RATIOS = (0.5, 1.4)
-REYNOLDS = (2e6, 2e9)  # the polynomials hold at the first; the corrections reach to the second
-BELOW_ZERO = 0.02  # thrust coefficient below zero down to which a curve is followed
+REYNOLDS = (2e6, 2e9)  # of the polynomials; the upper limit of the corrections
+BELOW_ZERO = 0.02  # the lowest thrust coefficient up to which a curve is used
 
 Polynomial = tuple[tuple[float, ...], ...]
 """Coefficients in two variables: the k-th of row j is that of J^j times the logarithm to the power of k."""
@@ -27,7 +27,7 @@ POWERS_OF_ADVANCE, POWERS_OF_REYNOLDS = 4, 3
 class Curves:
     """The polynomials of one propeller, in the advance ratio J and, for the corrections, in log10(Reynolds) - 0.301.
 
-    thrust, torque: K_T = T/(ρ n² D⁴) and K_Q = Q/(ρ n² D⁵) with the corrections. base_thrust: without, as it is at 2e6.
+    thrust, torque: K_T = T/(ρ n² D⁴) and K_Q = Q/(ρ n² D⁵) with the corrections. base_thrust: without them, at 2e6.
     last_advance_ratio: the advance ratio up to which the curves are used, shortly beyond zero thrust.
     """
 
@@ -46,7 +46,7 @@ def curves(propeller: Propeller) -> Curves:
     number of 2e6, and the corrections ΔK_T, ΔK_Q for others, of 9 and 13 terms.
 
     Raises:
-        SettingsError: naming what of the propeller lies outside the series.
+        SettingsError: naming the properties of the propeller outside the series.
     """
     if problems := _outside(propeller):
         raise SettingsError(*problems)
@@ -95,7 +95,7 @@ def _in_logarithm(row: tuple[float, ...], logarithm: Vector) -> Vector | float:
 
 
 def _polynomial(table: Vector) -> Polynomial:
-    """A table [4, 3] without the zeros at the ends of its rows, which would only cost time."""
+    """A table [4, 3] without trailing zeros in its rows, to save time."""
     return tuple(tuple(np.trim_zeros(row, "b").tolist()) or (0.0,) for row in table)
 
 
@@ -112,7 +112,7 @@ def _outside(propeller: Propeller) -> list[str]:
 
 
 def _collapsed(curve: str, propeller: Propeller) -> Vector:
-    """The terms of a curve, summed over pitch, area and blades of one propeller, [4, 3]."""
+    """The terms of a curve, summed up for the pitch, area and blades of one propeller, [4, 3]."""
     table = np.zeros((POWERS_OF_ADVANCE, POWERS_OF_REYNOLDS))
     for coefficient, advance, pitch, area, blades, logarithm in _terms()[curve]:
         size = propeller.pitch_ratio**pitch * propeller.area_ratio**area * propeller.blades**blades

@@ -16,26 +16,26 @@ from shiftbench.tracks.power.physics.water import DENSITY, VISCOSITY
 
 Codes = npt.NDArray[np.uint8]
 
-# Codes by gravity: of several the highest is told. `powering` has more of them.
+# Codes by severity: of several problems the highest is reported. `powering` has further codes.
 NONE, OUTSIDE_SERIES, STOPPED, NO_THRUST = 0, 1, 3, 4
 PROBLEMS = {
-    OUTSIDE_SERIES: "the blades' Reynolds number is outside 2e6 … 2e9: open-water curves taken at the nearer end",
-    STOPPED: "no water meets the propeller from ahead (speed of advance <= 0): taken at its pull on the spot",
-    NO_THRUST: "nothing is left to push (thrust <= 0): taken where the propeller turns without thrust",
+    OUTSIDE_SERIES: "the blades' Reynolds number is outside 2e6 … 2e9: open-water curves at the nearer limit are used",
+    STOPPED: "no inflow from ahead (speed of advance <= 0): bollard pull is used",
+    NO_THRUST: "no thrust needed (thrust <= 0): zero thrust is used",
 }
 
-CREEP_M_S = 1e-6  # the speed of advance that stands for none: advance ratio 0 to all digits that matter
+CREEP_M_S = 1e-6  # in m/s, in place of speeds of advance <= 0: the advance ratio is practically 0
 PRECISION = 1e-14  # of the advance ratio, relative
-STEPS = 60  # 4 to 7 do; halving the bracket alone would need 50
+STEPS = 60  # 4 to 7 are enough; bisection alone would need 50
 BLADE_SPEED = 0.75 * math.pi  # of a blade at 0.75 of the radius, over n D
 
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """Of N records; open water, that is without the relative rotative efficiency.
+    """The operating point of N records in open water, without the relative rotative efficiency.
 
     advance_ratio: J. kt, kq: thrust and torque coefficients. revolutions_per_s, torque_Nm.
-    efficiency: K_T J / (2π K_Q). problem: a code of `PROBLEMS`, 0 where there is none.
+    efficiency: K_T J / (2π K_Q). problem: a code of `PROBLEMS`, 0 for no problem.
     """
 
     advance_ratio: Vector
@@ -48,7 +48,7 @@ class OperatingPoint:
 
     @property
     def power_W(self) -> Vector:
-        """What the propeller takes up in open water: 2π n Q, [N]."""
+        """The power of the propeller in open water: 2π n Q, [N]."""
         return 2 * math.pi * self.revolutions_per_s * self.torque_Nm
 
 
@@ -61,15 +61,16 @@ def solve(
     viscosity: float = VISCOSITY,
     roughening: tuple[Vector, Vector] | None = None,
 ) -> OperatingPoint:
-    """Where K_T(J)/J² = T/(ρ D² V_A²), for N records; the curves at the blades' own Reynolds number.
+    """Solve K_T(J)/J² = T/(ρ D² V_A²) for N records, with the curves at the blades' own Reynolds number.
 
-    A guarded Newton iteration in J: K_T falls with J all over the series, so there is one root, and a step that leaves
-    the bracket halves it instead. A thrust <= 0 is taken as 0, a speed <= 0 as 1e-6 m/s, and the record gets a code.
+    A guarded Newton iteration in J: K_T falls with J everywhere in the series, so there is one root; a step that leaves
+    the bracket is replaced by a bisection. A thrust <= 0 becomes 0, a speed <= 0 becomes 1e-6 m/s, and the record gets
+    a code.
 
     Args:
         propeller: one of the B-series.
-        thrust_N: [N] what the propeller has to push.
-        advance_speed_m_s: [N] speed of the water that it meets.
+        thrust_N: [N] required thrust of the propeller.
+        advance_speed_m_s: [N] inflow speed.
         density: of the water, kg/m³. viscosity: kinematic, m²/s.
         roughening: changes of K_T and K_Q, each [N], by rough blades (`fouling.propeller_change`).
 
@@ -100,8 +101,8 @@ def _advance_ratio(
 ) -> tuple[Vector, Vector]:
     """The root J of K_T(J) - load · J² and the Reynolds number there, each [N].
 
-    The derivative leaves out that the Reynolds number changes with J too: 1e-4 of the rest, so that each step still
-    gains four digits or more.
+    The derivative neglects the change of the Reynolds number with J, 1e-4 of the rest, so each step still gains four
+    digits or more.
     """
     ratio = _first_guess(curves, load)
     low, high = np.zeros_like(load), np.full_like(load, curves.last_advance_ratio)
@@ -120,7 +121,7 @@ def _advance_ratio(
 
 
 def _first_guess(curves: open_water.Curves, load: Vector) -> Vector:
-    """The root if K_T fell along a straight line; written so that no digits cancel."""
+    """The root for a linear K_T, written without cancellation."""
     at_rest, end = curves.base_thrust[0][0], curves.last_advance_ratio
     fall = at_rest / end
     return np.asarray(2 * at_rest / (fall + np.sqrt(fall**2 + 4 * at_rest * load)))

@@ -1,4 +1,4 @@
-"""The parts of a ship as data: hull, propeller, topsides and drive, each number with the range that it may lie in."""
+"""The parts of a ship as data: hull, propeller, topsides and drive, each number with its valid range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shiftbench.tracks.power.physics.calibration import between
 
-# Blade area ratios that were tested, by the number of blades (Bernitsas, Ray & Kinley 1981, Table 3).
+# Tested blade area ratios by number of blades (Bernitsas, Ray & Kinley 1981, Table 3).
 AREA_RATIOS = {2: (0.30, 0.38), 3: (0.35, 0.80), 4: (0.40, 1.00), 5: (0.45, 1.05), 6: (0.50, 0.80), 7: (0.55, 0.85)}
 
 
@@ -14,7 +14,7 @@ AREA_RATIOS = {2: (0.30, 0.38), 3: (0.35, 0.80), 4: (0.40, 1.00), 5: (0.45, 1.05
 class Hull:
     """The hull at its design draft, on even keel; coefficients refer to the length of the waterline.
 
-    length_waterline_slope: m of waterline that a m of draft adds, where stem and stern rake.
+    length_waterline_slope: m of waterline added per m of draft, by the rake of stem and stern.
     depth_m: from keel to deck; no draft may exceed it.
     lcb_percent: centre of buoyancy forward of half the waterline, in percent of its length.
     lcf_percent: centre of flotation, likewise.
@@ -22,7 +22,7 @@ class Hull:
     transom_width_m: mean width of the transom where it is immersed. transom_height_m: of its lower edge above the keel.
     stern_shape: Holtrop's C_stern: -25 pram with gondola, -10 V-shaped, 0 normal, 10 U-shaped with Hogner stern.
     appendage_area_m2: wetted area of rudder, bilge keels and the like. appendage_factor: their 1 + k2.
-    bow_length_m: from the stem to where the waterline reaches 95 % of its greatest breadth (STAWAVE-1's L_BWL).
+    bow_length_m: from the stem to the point where the waterline has 95 % of its greatest breadth (STAWAVE-1's L_BWL).
     pitch_radius_ratio: radius of gyration about the transverse axis over the length between perpendiculars.
     """
 
@@ -76,7 +76,7 @@ class Propeller:
 
 @dataclass(frozen=True)
 class Topsides:
-    """What the wind sees, as Fujiwara's regression asks for it (ISO 15016:2015, Annex C), heights above the water.
+    """Windage in the quantities of Fujiwara's regression (ISO 15016:2015, Annex C), heights above the water.
 
     All at the draft `draft_m`. frontal_area_m2: A_XV. lateral_area_m2: A_YV.
     deck_lateral_area_m2: A_OD, lateral area of superstructure, containers and the like above the deck.
@@ -97,7 +97,7 @@ class Topsides:
 
 @dataclass(frozen=True)
 class Drive:
-    """The engine's maximum continuous rating in kW, and what the shaft line leaves of its power."""
+    """The engine's maximum continuous rating in kW, and the efficiency of the shaft line."""
 
     mcr_kw: float = between(200, 120_000)
     shaft_efficiency: float = between(0.9, 1, 0.99)

@@ -1,4 +1,4 @@
-"""Shaft power of a ship under way, record by record: all resistances, the propeller that overcomes them, the drive."""
+"""Shaft power of a ship under way for each record: all resistances, the propeller, the drive."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ __all__ = [
     "ABOVE_RATING", "EMERGED", "NO_FORM", "NO_POWER", "PROBLEMS", "Powering", "describe", "shaft_power", "validity",
 ]  # fmt: skip
 
-BLOCK = 16_384  # records at a time: what they need stays in the cache
+BLOCK = 16_384  # records at a time, so that temporaries stay in the cache
 EMERGED, ABOVE_RATING, NO_FORM, NO_POWER = 2, 5, 6, 7
 PROBLEMS = {
     **operating_point.PROBLEMS,
-    EMERGED: "the propeller is not wholly under water: taken as if it were",
+    EMERGED: "the propeller is not fully immersed: treated as if it were",
     ABOVE_RATING: "the propeller cannot deliver this thrust: it needs more power than the engine is rated for",
-    NO_FORM: "the ship cannot float at these drafts, or her form is not known there (see `drafts.drafts_m`): no power",
+    NO_FORM: "the ship cannot float at these drafts, or its form is not known there (see `drafts.drafts_m`): no power",
     NO_POWER: "the methods give no finite resistance here: no power",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Powering:
-    """Of N records, arrays [N]: power at the shaft, what it is made of, and a code for what is wrong.
+    """Results of N records, arrays [N]: power at the shaft, its components, and a code of problems.
 
-    viscous_N: friction with the hull's form factor. fouling_N: what roughness since dry dock adds to it.
-    wind_N, waves_N, inertia_N: negative where they push. total_N: the sum, what the propeller's thrust less its
-    deduction overcomes. thrust_N: of the propeller.
-    advance_ratio, kt, kq, revolutions_per_s, torque_Nm: of the propeller, see `OperatingPoint`; the torque is that
-    behind the hull. efficiency: in open water.
-    problem: a code of `PROBLEMS`, 0 where there is none; of several the gravest, which is the highest. Power and all
-    that follows from it are NaN where it is `NO_FORM` or `NO_POWER`, and only there.
-    draft_aft_m, draft_fore_m: as they were asked for. floats_m: the drafts from which to which the ship has a form.
+    viscous_N: friction with the hull's form factor. fouling_N: its increase by roughness since dry dock.
+    wind_N, waves_N, inertia_N: negative if they push the ship. total_N: the sum, equal to the propeller's thrust less
+    the deduction. thrust_N: of the propeller.
+    advance_ratio, kt, kq, revolutions_per_s, torque_Nm: of the propeller, see `OperatingPoint`; torque behind the hull.
+    efficiency: in open water.
+    problem: a code of `PROBLEMS`, 0 for none; of several the most severe, which is the highest. Power and all that
+    follows from it are NaN only with `NO_FORM` or `NO_POWER`.
+    draft_aft_m, draft_fore_m: as given. floats_m: the range of drafts in which the ship has a form.
     """
 
     power_kw: Vector
@@ -84,13 +84,13 @@ def shaft_power(
     """Power at the shaft of N records: P = 2π n Q / (η_R η_S), after the thrust R/(1 - t) at the speed V (1 - w).
 
     Calm water by Holtrop & Mennen, wind by Fujiwara, waves by STAWAVE-2, fouling by the ITTC (hull: Townsin), inertia
-    of the ship and the water that she takes along, the propeller of the Wageningen B-series. A record that the physics
-    cannot answer as asked gets a code in `Powering.problem`; `describe` puts it into words.
+    of the ship and its added mass, the propeller of the Wageningen B-series. A record outside the scope of the physics
+    gets a code in `Powering.problem`; `describe` explains it.
 
     Args:
         ship: see `ship.ship` and `ship.read`.
         conditions: of N records.
-        water: what the ship floats in.
+        water: density and viscosity.
         growth: how fast hull and propeller foul.
 
     Raises:
@@ -113,7 +113,7 @@ def shaft_power(
 
 
 def describe(powering: Powering) -> list[str]:
-    """Each problem that occurs, gravest first: what it is, how many records have it, which is the first."""
+    """Each problem that occurs, most severe first, with its number of records and the first of them."""
     found = []
     for code in sorted(PROBLEMS, reverse=True):
         places = np.flatnonzero(powering.problem == code)
@@ -125,7 +125,7 @@ def describe(powering: Powering) -> list[str]:
 
 
 def _drafts(powering: Powering, place: int) -> str:
-    """At which drafts a record asks for the ship, and at which she has a form."""
+    """The drafts of a record, and the range in which the ship has a form."""
     aft, fore, (low, high) = powering.draft_aft_m[place], powering.draft_fore_m[place], powering.floats_m
     return f", drafts of {aft:.3g} m aft and {fore:.3g} m fore, from {low:.3g} to {high:.3g} m are possible"
 
@@ -159,7 +159,9 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
 def _operating_point(
     ship: Ship, given: Conditions, parts: dict[str, Vector], *, water: Water, growth: Growth
 ) -> tuple[OperatingPoint, Flags]:
-    """The propeller's operating point in open water, and where there is none, for want of a finite resistance, [N]."""
+    """The propeller's operating point in open water, and flags [N] of records without one, since their resistance is
+    not finite.
+    """
     advance_speed = given.speed_through_water_m_s * (1 - parts["wake_fraction"])
     undefined = ~np.isfinite(parts["thrust_N"] + advance_speed)
     point = operating_point.solve(
@@ -174,7 +176,7 @@ def _operating_point(
 
 
 def _interaction(ship: Ship, loading: Loading, calm: CalmWater, parts: dict[str, Vector]) -> dict[str, Vector]:
-    """Wake, thrust deduction, relative rotative efficiency, and the thrust that they ask for, each [N]."""
+    """Wake, thrust deduction, relative rotative efficiency, and the thrust that they require, each [N]."""
     deduction = interaction.thrust_deduction(ship, loading)
     viscous = parts["viscous_N"] + parts["correlation_N"]
     increase = np.divide(parts["fouling_N"], viscous, out=np.zeros_like(viscous), where=viscous > 0)
@@ -188,7 +190,7 @@ def _interaction(ship: Ship, loading: Loading, calm: CalmWater, parts: dict[str,
 
 
 def _at_the_shaft(ship: Ship, point: OperatingPoint, rotative: Vector) -> dict[str, Vector]:
-    """The propeller's operating point behind the hull, and the power that the shaft must bring, each [N]."""
+    """The propeller's operating point behind the hull, and the shaft power, each [N]."""
     return {
         "power_kw": point.power_W / (1e3 * rotative * ship.drive.shaft_efficiency),
         "advance_ratio": point.advance_ratio,

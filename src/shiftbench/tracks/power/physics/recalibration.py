@@ -1,9 +1,9 @@
-"""Constants of the Holtrop-Mennen method fitted to towing tests, and held near the papers' where tests say little.
+"""Constants of the Holtrop-Mennen method fitted to towing tests, and kept near the papers' where tests say little.
 
 The idea is that of Nikolopoulos & Boulougouris, "A study on the statistical calibration of the Holtrop and Mennen
 approximate power prediction method for full hull form, low Froude number vessels", Journal of Ship Production and
-Design 35 (2019), of which the abstract was at hand. The fit is our own: penalised least squares, by the method of
-Marquardt (SIAM Journal on Applied Mathematics 11, 1963).
+Design 35 (2019), of which only the abstract was available. The fit is our own: penalised least squares, by the method
+of Marquardt (SIAM Journal on Applied Mathematics 11, 1963).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from shiftbench.tracks.power.physics.calibration import HOLTROP, VERSIONS, Calib
 from shiftbench.tracks.power.physics.towing import TowingTest
 
 LEVELS = {"1982": ("form_1982_constant", "c1_factor"), "1984": ("form_1984_factor", "c1_factor")}
-"""Version → the constants that scale viscous and wave resistance: what a few tests can tell."""
+"""Version → the constants that scale viscous and wave resistance, which a few tests can determine."""
 
 STRENGTH = 0.04
 """(0.02 / 0.1)²: tests that scatter by 2 % against constants that are known to 10 %."""
 
 MOST_STRENGTH = 1e12
-FURTHEST = math.log(10) * (1 - 1e-9)  # a constant may become ten times, or a tenth of, Holtrop's
+FURTHEST = math.log(10) * (1 - 1e-9)  # a constant is at most ten times, and at least a tenth of, Holtrop's
 MOST_STEPS, DAMPING, STIFFEST, DIFFERENCE = 200, 1e-3, 1e12, 1e-5
 
 Matrix = npt.NDArray[np.float64]
@@ -41,27 +41,27 @@ def recalibrated(
     strength: float = STRENGTH,
     version: str = "1984",
 ) -> Calibration:
-    """Holtrop's constants, of which some are fitted to measured resistance; the fit is never worse than the start.
+    """Holtrop's constants with some fitted to measured resistance; the fit is never worse than the start.
 
-    What is made as small as it can be, with R predicted over measured resistance and c a constant over Holtrop's:
+    Minimised, with R predicted over measured resistance and c a constant over Holtrop's:
 
         sum over tests of the mean over speeds of (ln R)²  +  strength · sum over constants of (ln c)²
 
-    Each test counts once, however many speeds it has. What is found is the least value downhill from Holtrop's
-    constants. Where tests cannot tell the constants apart and the strength is small there can be others, and lower
-    ones: take fewer constants or more strength. No constant leaves a tenth to ten times Holtrop's; one that is found
-    there ran away.
+    Each test counts once, for any number of speeds. The result is the local minimum reached from Holtrop's constants.
+    If tests cannot distinguish the constants and the strength is small, there can be other, lower minima: choose fewer
+    constants or a larger strength. Constants stay between a tenth and ten times Holtrop's; a result at these limits has
+    diverged.
 
     Args:
-        tests: one or more. Different ships tell how the constants depend on the hull, speeds of one ship do not.
+        tests: one or more. Only different ships show how the constants depend on the hull.
         constants: names of `Calibration`, or one; None: those of `LEVELS`. Others keep Holtrop's values.
         strength: ≥ 0, of the pull towards Holtrop's constants: the scatter of tests over that of constants, squared.
         version: of the method, of `VERSIONS`.
 
     Raises:
-        SettingsError: if there is no test, a constant is unknown or named twice, the strength is no number or negative,
-            or the version unknown, all at once; then if constants are without effect on any test.
-        ArrayError: if the method gives no resistance of a hull at these speeds.
+        SettingsError: if there is no test, a constant is unknown or named twice, the strength is negative or not a
+            number, or the version unknown, all at once; then if constants have no effect on any test.
+        ArrayError: if the method gives no resistance for a hull at these speeds.
     """
     tests = (tests,) if isinstance(tests, TowingTest) else tuple(tests)
     chosen = constants if constants is not None else LEVELS[version] if version in VERSIONS else ()
@@ -83,7 +83,7 @@ def recalibrated(
 
 def _misfit(tests: Sequence[TowingTest], by: Resistance) -> Vector:
     """ln (predicted over measured) of all speeds of all tests, one after the other, each over the root of its N."""
-    with np.errstate(all="ignore"):  # a step too far gives no number and is not taken
+    with np.errstate(all="ignore"):  # a step that is too long gives NaN and is not taken
         parts = [np.log(test.predicted_N(by) / test.resistance_N) / math.sqrt(len(test.speed_m_s)) for test in tests]
     return np.concatenate(parts)
 
@@ -97,7 +97,7 @@ def _jacobian(residuals: Callable[[Vector], Vector], at: Vector) -> Matrix:
 
 
 def _least(residuals: Callable[[Vector], Vector], start: Vector) -> Vector:
-    """Where the sum of squares is least: a step is taken if it is smaller there, else it is tried shorter."""
+    """Minimise the sum of squares: a step that does not reduce it is tried shorter."""
     here, found, damping = start, residuals(start), DAMPING
     for _ in range(MOST_STEPS):
         slopes = _jacobian(residuals, here)
@@ -149,7 +149,7 @@ def _check_effect(names: tuple[str, ...], slopes: Matrix) -> None:
     if idle:
         raise SettingsError(
             f"constants: expected that each changes a test, found none changed by {', '.join(idle)}. Leave these out: "
-            "they belong to the other version, to parts that these ships lack, or to C_A, which models have not."
+            "they belong to the other version, to parts that these ships lack, or to C_A, which models do not have."
         )
     if not np.isfinite(slopes).all():
         raise ArrayError("tests: expected hulls and speeds of which the method gives a resistance, found none of it.")

@@ -1,4 +1,4 @@
-"""The resistance of a ship under way: calm water, fouling, wind, waves and inertia, part by part and in all."""
+"""The resistance of a ship under way: calm water, fouling, wind, waves and inertia, and their sum."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from shiftbench.tracks.power.physics.water import Water
 def parts(
     ship: Ship, loading: Loading, calm: CalmWater, given: Conditions, *, water: Water, growth: Growth
 ) -> dict[str, Vector]:
-    """Every resistance of N records and their sum, in N, by its name in `powering.Powering`, each [N].
+    """Every resistance of N records and their sum, in N, by the names in `powering.Powering`, each [N].
 
     Args:
         ship: the ship.
-        loading: of hers, [N].
-        calm: her resistance in calm water, [N].
-        given: conditions, checked, [N].
-        water: what she floats in.
-        growth: how fast her hull fouls.
+        loading: of the ship, [N].
+        calm: resistance in calm water, [N].
+        given: checked conditions, [N].
+        water: density and viscosity.
+        growth: of roughness.
     """
     speed = np.maximum(given.speed_through_water_m_s, 0)
     length = loading.length_waterline_m
@@ -54,7 +54,7 @@ def parts(
 
 
 def _wind(ship: Ship, loading: Loading, given: Conditions) -> Vector:
-    """Resistance of the wind in N, [N], without that of still air, which the correlation allowance holds."""
+    """Resistance of the wind in N, [N], without that of still air, which is part of the correlation allowance."""
     speed, angle = motion.polar(
         given.wind_speed_m_s * np.cos(given.wind_angle_rad) + given.speed_over_ground_m_s,
         given.wind_speed_m_s * np.sin(given.wind_angle_rad),
@@ -69,7 +69,7 @@ def _wind(ship: Ship, loading: Loading, given: Conditions) -> Vector:
 
 
 def _moving_mass_kg(loading: Loading, water: Water) -> Vector:
-    """Mass of the ship and of the water that she takes along when she speeds up, [N].
+    """Mass of the ship and its added mass, [N].
 
     The latter by Söding, 2.7 ρ ∇^(5/3)/L² (V. Bertram, Practical Ship Hydrodynamics, 2nd ed., 2012, section 6.4).
     """

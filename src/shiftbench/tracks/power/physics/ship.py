@@ -1,4 +1,4 @@
-"""A ship: her parts and how her resistance is found, read from one TOML file a vessel and checked as a whole."""
+"""A ship: its parts and the method for its resistance, read from a TOML file and checked as a whole."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ PARTS = {"hull": Hull, "propeller": Propeller, "topsides": Topsides, "drive": Dr
 
 @dataclass(frozen=True)
 class Ship:
-    """A single-screw ship. kind: "container" or "tanker"; a tanker stands for any full, slow ship.
+    """A single-screw ship. kind: "container" or "tanker"; "tanker" stands for all full, slow ships.
 
-    resistance: Holtrop's method of 1984 with its own constants, if nothing else is said.
+    resistance: by default Holtrop's method of 1984 with its own constants.
     """
 
     name: str
@@ -65,14 +65,14 @@ def read(path: str | os.PathLike[str]) -> Ship:
 
     Raises:
         SettingsError: if there is no such file, or naming everything that is unknown, missing, of the wrong type, out
-        of range or at odds with itself.
+            of range or contradictory.
     """
     source = str(path)
     try:
         values = tomllib.loads(files.read_text(path))
-    except (OSError, ValueError, RecursionError) as error:  # TOML's own errors, and numbers of endless digits
+    except (OSError, ValueError, RecursionError) as error:  # TOML's own errors, and numbers with too many digits
         raise SettingsError(
-            f"{source}: expected a ship as a TOML file, found none that can be read ({error})."
+            f"{source}: expected a ship as a TOML file, found one that cannot be read ({error})."
         ) from None
     return _ship(values, source)
 
@@ -84,8 +84,8 @@ def _ship(values: Mapping[str, Any], source: str) -> Ship:
         value = values.get(name)
         if not isinstance(value, str) or not value or (known and value not in known):
             problems.append(f"{name}: expected {' or '.join(known) if known else 'text'}, found {value!r}.")
-        elif not value.isprintable():  # it stands in messages and recipes
-            problems.append(f"{name}: expected one line of signs that can be printed, found {value!r:.60}. Rename her.")
+        elif not value.isprintable():  # it is shown in messages and recipes
+            problems.append(f"{name}: expected one line of printable characters, found {value!r:.60}. Rename it.")
     parts: dict[str, Any] = {}
     for name, of in PARTS.items():
         if found := _part_problems(name, values.get(name), of):
@@ -131,7 +131,7 @@ def _part_problems(name: str, values: Any, of: type[Any]) -> list[str]:
                 problems.append(f"{where}: expected a number from {low:g} to {high:g}, found none. Add it.")
         elif not _is_number(value := values[place.name], whole=place.type == "int") or not low <= value <= high:
             kind = "whole number" if place.type == "int" else "number"
-            hint = "Does it keep its sign?" if of is Calibration else "Is it in its unit?"
+            hint = "Is its sign right?" if of is Calibration else "Is its unit right?"
             hint = "Write it without quotes." if isinstance(value, str) else hint
             problems.append(f"{where}: expected a {kind} from {low:g} to {high:g}, found {quoted(value)}. {hint}")
     return problems

@@ -1,4 +1,4 @@
-"""What cannot be true of the parts of one ship together, although each number lies in its own range."""
+"""Contradictions among the parts of a ship whose numbers are each within their ranges."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Hull, Propeller, Topsides
 
 Rule = tuple[bool, str, str]
-"""Whether it holds, what was expected, what was found."""
+"""Whether a rule holds, what was expected, what was found."""
 
 
 def contradictions(parts: Mapping[str, Any]) -> list[str]:
-    """A sentence for each thing that cannot be true of one ship, as far as her parts, by name, are there."""
+    """A message for each contradiction among the parts of a ship that are known, by name."""
     hull, propeller, topsides = (parts.get(name) for name in ("hull", "propeller", "topsides"))
     rules: list[Rule] = []
     rules += _hull_rules(hull) if hull else []
@@ -47,7 +47,7 @@ def _hull_rules(hull: Hull) -> list[Rule]:
 
 
 def _series_rules(propeller: Propeller) -> list[Rule]:
-    """What was tested with so many blades."""
+    """Rules of the B-series for a number of blades."""
     low, high = AREA_RATIOS[propeller.blades]
     wanted = f"propeller.area_ratio from {low:g} to {high:g}, as the B-series was tested with {propeller.blades} blades"
     return [(low <= propeller.area_ratio <= high, wanted, f"{propeller.area_ratio:g}")]
@@ -75,7 +75,7 @@ def _topsides_rules(topsides: Topsides) -> list[Rule]:
 
 
 def _size_rules(hull: Hull, topsides: Topsides) -> list[Rule]:
-    """Lengths and beams of one ship in two or three ways."""
+    """Rules for lengths and beams that are given in several ways."""
     between, water = hull.length_between_perpendiculars_m, hull.length_waterline_m
     overall, beam = topsides.length_overall_m, topsides.beam_m
     return [

@@ -1,4 +1,4 @@
-"""A resistance test of a ship or her model in calm water, and what the Holtrop-Mennen method says of the same test."""
+"""A resistance test of a ship or its model in calm water, and its prediction by the Holtrop-Mennen method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shiftbench.tracks.power.physics.ship import Ship
 from shiftbench.tracks.power.physics.water import Water
 
 SCALES = (1.0, 500.0)
-COEFFICIENTS = (8e-4, 0.05)  # no displacement hull leaves them: friction alone is 1.2e-3 at the largest ship's speed
+COEFFICIENTS = (8e-4, 0.05)  # limits of all displacement hulls: friction alone is 1.2e-3 for the largest ships
 
 FRESH_WATER = Water(density=999.1, viscosity=1.139e-6)
-"""Of 15 °C (ITTC 7.5-02-01-03)."""
+"""Fresh water of 15 °C (ITTC 7.5-02-01-03)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,12 +28,12 @@ class TowingTest:
     """One ship at one pair of drafts, towed at N speeds, as a towing tank reports it.
 
     ship, draft_aft_m, draft_fore_m: at full scale; the ship's own `resistance` is not used.
-    scale: length of the ship over the model's; 1: the ship herself.
+    scale: length of the ship over the model's; 1: the ship itself.
     speed_m_s, resistance_N: [N] of the model, measured. water: of the tank. appended: with the ship's appendages.
 
     Raises:
-        ArrayError: naming everything that is wrong: a scale below 1, no numbers or not as many, drafts that the ship
-            cannot have, and resistances that no hull has, such as those in kN.
+        ArrayError: naming all problems: a scale below 1, values that are not numbers, unequal lengths, impossible
+            drafts, and impossible resistances, such as those in kN.
     """
 
     ship: Ship
@@ -47,7 +47,7 @@ class TowingTest:
 
     def __post_init__(self) -> None:
         problems = _scale_problems(self.scale)
-        if kinds := self._kind_problems():  # nothing more can be asked of what is no ship
+        if kinds := self._kind_problems():  # nothing else can be checked without a valid ship
             raise ArrayError(*problems, *kinds)
         try:
             speed, measured = check.vectors(
@@ -70,9 +70,9 @@ class TowingTest:
     def predicted_N(self, by: Resistance = AS_PUBLISHED) -> Vector:
         """Resistance in N, [N], of the same model by the Holtrop-Mennen method.
 
-        A model and her ship at one Froude number have all dimensionless parts but friction in common. So the ship is
-        asked, in a water whose viscosity is λ^1.5 times the tank's: that gives her the model's Reynolds number. A model
-        is smooth and has no correlation allowance; the ship herself, at scale 1, has it.
+        At the same Froude number a model and its ship have all dimensionless parts but friction in common. So the
+        prediction is that for the ship in water with a viscosity of λ^1.5 times the tank's, at which its Reynolds
+        number is the model's. A model is smooth and has no correlation allowance; the ship itself, at scale 1, has it.
         """
         scale = self.scale
         calm = calm_water.resistance(
@@ -127,6 +127,6 @@ def _scale_problems(scale: Any) -> list[str]:
     ):
         return []
     return [
-        f"scale: expected a number from {low:g} (the ship herself) to {high:g}, found {scale!r:.40}. "
+        f"scale: expected a number from {low:g} (the ship itself) to {high:g}, found {scale!r:.40}. "
         "It is the ship's length over the model's."
     ]

@@ -1,4 +1,4 @@
-"""Which records leave the ranges that the formulas rest on, range by range: in words, and as flags to count."""
+"""Records outside the ranges of the formulas, range by range: as text, and as flags to count."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.motion import Sea
 from shiftbench.tracks.power.physics.ship import Ship
 
-ANY = ": any of its ranges"  # ends the name of what holds for a method as a whole
+ANY = ": any of its ranges"  # suffix of the name for all ranges of a method
 
 
 def validity(ship: Ship, conditions: Conditions) -> list[str]:
-    """Where records leave the ranges that the regressions were made from: range, how many records, which is the first.
+    """Messages on records outside the ranges of the regressions: range, number of records, the first of them.
 
     Such powers are extrapolated, not wrong by themselves. Records that get the code `powering.NO_FORM` have no power,
     and are left out.
@@ -40,15 +40,15 @@ def validity(ship: Ship, conditions: Conditions) -> list[str]:
 
 
 def outside(ship: Ship, conditions: Conditions, power_kw: Vector) -> dict[str, Flags]:
-    """Range → whether each of N records leaves it, [N]; of each method first whether it leaves any of them.
+    """Range → flags [N] of records outside it; for each method first those outside any of its ranges.
 
-    Calm water as Holtrop & Mennen's models spanned it (`calm_water.RANGES`), waves as STAWAVE-2 wants them, the
-    propeller, and the engine's rating. Powers outside are extrapolated, not wrong by themselves.
+    Calm water: the range of Holtrop & Mennen's models (`calm_water.RANGES`); waves: that of STAWAVE-2; the propeller;
+    and the engine's rating. Powers outside are extrapolated, not wrong by themselves.
 
     Args:
-        ship: as `powering.shaft_power` has it.
+        ship: as in `powering.shaft_power`.
         conditions: of N records.
-        power_kw: [N] what `powering.shaft_power` found.
+        power_kw: [N] the result of `powering.shaft_power`.
 
     Raises:
         ArrayError: as `powering.shaft_power` does.
@@ -67,7 +67,7 @@ def outside(ship: Ship, conditions: Conditions, power_kw: Vector) -> dict[str, F
         "propeller: not wholly under water": given.draft_aft_m < tip_m,
         f"engine: above its rating, {ship.drive.mcr_kw:,.0f} kW": power_kw > ship.drive.mcr_kw,
     }
-    return {name: flags & ~formless for name, flags in found.items()}  # those have no power at all
+    return {name: flags & ~formless for name, flags in found.items()}  # these have no power
 
 
 def _flags(method: str, values: Mapping[str, Vector], ranges: Mapping[str, tuple[float, float]]) -> dict[str, Flags]:

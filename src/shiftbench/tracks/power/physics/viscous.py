@@ -1,4 +1,4 @@
-"""What friction does to a hull in calm water: plate, form factor, and the allowance between model and ship.
+"""Viscous resistance in calm water: flat plate, form factor, and the allowance between model and ship.
 
 Holtrop & Mennen 1982 and Holtrop 1984 as in `calm_water`; the plate is the ITTC's.
 """
@@ -12,11 +12,11 @@ from shiftbench.tracks.power.physics.calibration import HOLTROP, Calibration
 from shiftbench.tracks.power.physics.hydrostatics import Loading
 from shiftbench.tracks.power.physics.parts import Hull
 
-FLOOR = 0.02  # of bases that the regressions raise to a power, so that no hull beyond their range turns into NaN
+FLOOR = 0.02  # least base of a power in the regressions, so that hulls beyond their range do not give NaN
 
 
 def friction_coefficient(reynolds: Vector) -> Vector:
-    """C_F [N] of the ITTC-1957 line, 0.075 / (log10 Re - 2)²; Reynolds numbers under 10⁵ count as 10⁵."""
+    """C_F [N] of the ITTC-1957 line, 0.075 / (log10 Re - 2)²; Reynolds numbers below 10⁵ are replaced by 10⁵."""
     logarithm: Vector = np.log10(np.maximum(reynolds, 1e5)) - 2
     return 0.075 / (logarithm * logarithm)
 

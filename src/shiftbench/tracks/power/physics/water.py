@@ -1,4 +1,4 @@
-"""The water that a ship floats in, and gravity."""
+"""Properties of water, and gravity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ VISCOSITY = 1.1883e-6  # m²/s, sea water of 15 °C (ITTC 7.5-02-01-03)
 
 @dataclass(frozen=True)
 class Water:
-    """Sea water of 15 °C unless told otherwise: density in kg/m³, kinematic viscosity in m²/s.
+    """Density in kg/m³, kinematic viscosity in m²/s; by default of sea water at 15 °C.
 
     Raises:
-        SettingsError: if no water on which ships sail has such values.
+        SettingsError: if the values are not those of water.
     """
 
     density: float = DENSITY

@@ -1,4 +1,4 @@
-"""Resistance of the waves that a hull makes in calm water, and what a bulb and an immersed transom leave of it.
+"""Wave-making resistance in calm water, and its reduction by a bulb and an immersed transom.
 
 Holtrop & Mennen 1982 and Holtrop 1984 as in `calm_water`.
 """
@@ -14,13 +14,13 @@ from shiftbench.tracks.power.physics.parts import Hull
 from shiftbench.tracks.power.physics.viscous import FLOOR, run_ratio
 from shiftbench.tracks.power.physics.water import GRAVITY
 
-STILL = 1e-3  # Froude number: under it all waves vanish in float64, while powers of it stay finite
+STILL = 1e-3  # Froude number: below it wave resistance vanishes in float64, while powers of it stay finite
 
 
 def bare(hull: Hull, loading: Loading, speed: Vector, *, version: str, constants: Calibration = HOLTROP) -> Vector:
     """Wave resistance over weight, without c2 and c5, [N], at a speed [N] in m/s.
 
-    1984 goes over to another formula between the Froude numbers 0.40 and 0.55.
+    The 1984 version changes to another formula between the Froude numbers 0.40 and 0.55.
     """
     froude = np.maximum(speed / np.sqrt(GRAVITY * loading.length_waterline_m), STILL)
     if version == "1982" or not (fast := froude > 0.4).any():
@@ -32,7 +32,7 @@ def bare(hull: Hull, loading: Loading, speed: Vector, *, version: str, constants
 
 
 def bulb_reduction(hull: Hull, loading: Loading, *, constants: Calibration = HOLTROP) -> Vector:
-    """c2 [N]: what a bulb leaves of the wave resistance."""
+    """c2 [N]: the factor on wave resistance due to a bulb."""
     area = loading.bulb_area_m2
     root = np.sqrt(area)
     above = 0.31 * root + loading.draft_fore_m - loading.bulb_centre_m
@@ -41,7 +41,7 @@ def bulb_reduction(hull: Hull, loading: Loading, *, constants: Calibration = HOL
 
 
 def transom_reduction(hull: Hull, loading: Loading, *, constants: Calibration = HOLTROP) -> Vector:
-    """c5 [N]: what an immersed transom leaves of the wave resistance."""
+    """c5 [N]: the factor on wave resistance due to an immersed transom."""
     section = hull.beam_m * loading.draft_m * loading.midship_coefficient
     return np.maximum(1 - constants.c5_factor * loading.transom_area_m2 / section, FLOOR)
 
@@ -94,7 +94,7 @@ def _wave_fast(hull: Hull, loading: Loading, froude: Vector, by: Calibration) ->
 
 
 def _interference(hull: Hull, loading: Loading, froude: Vector, version: str, by: Calibration) -> Vector:
-    """m2 cos(λ Fn^-2) of 1982 or m4 cos(λ Fn^-2) of 1984, [N]: how bow and stern waves meet."""
+    """m2 cos(λ Fn^-2) of 1982 or m4 cos(λ Fn^-2) of 1984, [N]: interference of bow and stern waves."""
     length, prismatic = loading.length_waterline_m, loading.prismatic_coefficient
     # Holtrop's -1.69385 up to L³/∇ = 512, 0 from 1726.91 on
     slender = (length / np.cbrt(loading.displacement_m3) - 8) / 2.36

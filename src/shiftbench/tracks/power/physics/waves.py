@@ -16,10 +16,10 @@ from shiftbench.tracks.power.physics.water import DENSITY, GRAVITY
 
 SECTOR = np.pi / 4  # off the bow, within which waves count as head waves
 SPECTRUM_A, SPECTRUM_B = 173.0, 691.0  # ITTC (1978): S = A H²/T_1⁴ ω⁻⁵ exp(-B/(T_1⁴ ω⁴))
-STEP = 0.005  # of the tables, in the logarithm: relative errors of linear interpolation stay below 10⁻⁴
+STEP = 0.005  # step of the tables in the logarithm: relative errors of linear interpolation are below 10⁻⁴
 TABLE = np.arange(np.log(1e-3), np.log(1e2), STEP)
-TIMES = np.arange(0.4, 10.0, STEP)  # logarithms of ω T_1: below there is no energy, above 10⁻¹⁷ of it
-DEEP = 30.0  # 1.5 k T from which a hull reflects all but 10⁻⁵⁰ of a wave
+TIMES = np.arange(0.4, 10.0, STEP)  # logarithms of ω T_1: no energy below, 10⁻¹⁷ of it above
+DEEP = 30.0  # 1.5 k T above which a hull reflects all but 10⁻⁵⁰ of a wave
 VALID_HEIGHT = 2.25  # H_S <= 2.25 √(L_PP/100)
 
 RANGES = {
@@ -30,17 +30,17 @@ RANGES = {
     "block coefficient": (0.39, 0.9),
     "degrees off the bow that the waves come from": (0.0, 45.0),
 }
-"""The ranges of STAWAVE-2 (ISO 15016:2015, Annex D); the last is that of STAWAVE-1, too."""
+"""The ranges of STAWAVE-2 (ISO 15016:2015, Annex D); the last applies to STAWAVE-1, too."""
 
 
 def stawave1(hull: Hull, sea: Sea, *, density: float = DENSITY) -> Vector:
-    """Added resistance in N [N] of short waves that the bow turns back: (1/16) ρ g H² B √(B/L_BWL).
+    """Added resistance in N [N] of short waves reflected by the bow: (1/16) ρ g H² B √(B/L_BWL).
 
-    It knows neither speed nor period: for waves so short that the ship does not heave or pitch. Waves from further
+    It depends on neither speed nor period: for waves so short that the ship does not heave or pitch. Waves from further
     than 45° off the bow are reduced as `direction` says.
 
     Raises:
-        ArrayError: naming all that is wrong with the sea.
+        ArrayError: naming all problems of the sea.
     """
     height, _, angle = _checked(sea)
     beam = hull.beam_m
@@ -54,12 +54,12 @@ def stawave2(
     """Mean added resistance in N [N] in irregular seas: motion and reflection.
 
     R = 2 ∫ (R_motion + R_reflection)/ζ² S dω over the ITTC (1978) spectrum. With ω̄ = z ω T_1 and 1.5 k T = (y ω T_1)²
-    either integral depends on one number only, z or y; both are tabulated once and interpolated (to 10⁻⁴).
+    each integral depends on one number only, z or y; both are tabulated once and interpolated (to 10⁻⁴).
     speed_m_s: through water [N] >= 0. draft_m: amidships [N]. block_coefficient: at this draft [N]. Waves from further
-    than 45° off the bow are reduced as `direction` says. `validity` says which records the method was made for.
+    than 45° off the bow are reduced as `direction` says. see `validity` for the range of the method.
 
     Raises:
-        ArrayError: naming all that is wrong with the sea and the ship's condition.
+        ArrayError: naming all problems of the sea and the ship's condition.
     """
     height, period, angle, speed, draft, block = _checked(
         sea, speed_m_s=speed_m_s, draft_m=draft_m, block_coefficient=block_coefficient
@@ -67,7 +67,7 @@ def stawave2(
     beam, length = hull.beam_m, hull.length_between_perpendiculars_m
     froude = speed / np.sqrt(GRAVITY * length)
     log_period = np.log(period)
-    # ω̄ = √(L/g) k_yy^(1/3) Fr^0.143/1.17 ω; at rest there is no motion part, whatever its frequency
+    # ω̄ = √(L/g) k_yy^(1/3) Fr^0.143/1.17 ω; at rest there is no motion part
     log_z = 0.143 * np.log(np.maximum(froude, 1e-9)) - log_period
     log_z += np.log(np.sqrt(length / GRAVITY) * np.cbrt(hull.pitch_radius_ratio) / 1.17)
     log_y = 0.5 * np.log(1.5 / GRAVITY * draft) - log_period
@@ -82,9 +82,9 @@ def stawave2(
 def direction(angle_rad: Vector) -> Vector:
     """The share of the head seas' resistance [N]: 1 up to 45° off the bow, then (1 + 2 cos χ)/(1 + √2), 0 from 120°.
 
-    The standard takes waves within 45° of the bow as head waves and corrects for no others, which is a jump. Beyond
-    45° we let the resistance fall as the amplitude of the motions' part does between head and beam seas in the method
-    that followed, SNNM (Liu & Papanikolaou 2020; ITTC 7.5-04-01-01.1, 2021: (1 + 2 cos χ)/3).
+    The standard treats waves within 45° of the bow as head waves and ignores all others, which is a discontinuity.
+    Beyond 45° our resistance falls like the amplitude of the motion part between head and beam seas in the later method
+    SNNM (Liu & Papanikolaou 2020; ITTC 7.5-04-01-01.1, 2021: (1 + 2 cos χ)/3).
     """
     return np.asarray(np.clip((1 + 2 * np.cos(angle_rad)) / (1 + 2 * np.cos(SECTOR)), 0, 1))
 
@@ -92,7 +92,7 @@ def direction(angle_rad: Vector) -> Vector:
 def quantities(
     hull: Hull, speed_m_s: Vector, *, angle_rad: Vector, draft_m: Vector, block_coefficient: Vector
 ) -> dict[str, Vector]:
-    """What `RANGES` are ranges of: name → [N]."""
+    """The quantities of `RANGES`: name → [N]."""
     beam, length = hull.beam_m, hull.length_between_perpendiculars_m
     every = np.ones_like(speed_m_s)
     values = (
@@ -107,7 +107,8 @@ def quantities(
 
 
 def validity(hull: Hull, sea: Sea, speed_m_s: Vector, *, draft_m: Vector, block_coefficient: Vector) -> tuple[str, ...]:
-    """What lies outside the ranges of the methods, in words, with how many records and the first; NaN counts as inside.
+    """Messages on records outside the ranges of the methods, with their number and the first of them; NaN counts as
+    inside.
 
     STAWAVE-2: 75 to 350 m, L/B 4 to 9, B/T 2.2 to 5.5, Froude numbers 0.1 to 0.3, block coefficients 0.39 to 0.9;
     STAWAVE-1: H <= 2.25 √(L/100); both: waves from within 45° of the bow.
@@ -124,13 +125,13 @@ def motion_shape(frequency: Vector, length_over_beam: float) -> Vector:
     long = frequency <= 1
     b = np.where(long, 11.0, -8.5)
     d = np.where(long, 14.0, -566 * length_over_beam**-2.66)
-    # in logarithms, so that waves of any length neither overflow nor underflow
+    # in logarithms, to avoid overflow and underflow for any wave length
     logarithm = np.log(frequency)
     return np.asarray(np.exp(b * logarithm - b / d * np.expm1(d * logarithm)))
 
 
 def reflection_share(depth: Vector) -> Vector:
-    """The share of waves that a hull turns back, 0 … 1 [N]: π² I₁²/(π² I₁² + K₁²) of `depth` = 1.5 k T."""
+    """The share of waves reflected by a hull, 0 … 1 [N]: π² I₁²/(π² I₁² + K₁²) of `depth` = 1.5 k T."""
     clipped = np.minimum(depth, DEEP)
     waves, hull = (np.pi * bessel_i1(clipped)) ** 2, bessel_k1(clipped) ** 2
     return np.asarray(waves / (waves + hull))

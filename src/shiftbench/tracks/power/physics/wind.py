@@ -19,7 +19,7 @@ EDGE = np.sin(SMOOTHING)
 
 @dataclass(frozen=True, eq=False)
 class Windage:
-    """What the wind sees at a draft, each [N]: areas in m², and in m heights above the water and C_MC."""
+    """Windage at a draft, each [N]: areas in m²; heights above the water and C_MC in m."""
 
     frontal: Vector
     lateral: Vector
@@ -37,16 +37,17 @@ def resistance(
     speed_over_ground_m_s: Any,
     density: float = AIR_DENSITY,
 ) -> Vector:
-    """The wind's force against the motion in N [N], positive = it holds her back: ½ ρ C_AA(ψ) A_XV V².
+    """The wind's force against the motion in N [N], positive = against the ship's motion: ½ ρ C_AA(ψ) A_XV V².
 
-    Of it the resistance ½ ρ C_AA(0) A_XV V_G² of still air is taken off, as the standard does: Holtrop's correlation
-    allowance holds the still air already.
+    The resistance ½ ρ C_AA(0) A_XV V_G² of still air is subtracted, as in the standard, since Holtrop's correlation
+    allowance includes it.
 
-    apparent_angle_rad: ψ, between the heading and where the apparent wind comes from, 0 = from ahead, of either sign.
-    draft_m: amidships [N]. A lighter ship shows more side and front.
+    apparent_angle_rad: ψ, between the heading and the direction the apparent wind comes from, 0 = from ahead, of either
+    sign.
+    draft_m: amidships [N]. A lighter ship has a larger lateral and frontal area.
 
     Raises:
-        ArrayError: naming all that is wrong with the arrays, and drafts that leave nothing above the water.
+        ArrayError: naming all problems of the arrays, and drafts at which the hull is submerged.
     """
     speed, angle, draft, ground = check.vectors(
         nonnegative=("apparent_speed_m_s",),
@@ -63,9 +64,9 @@ def resistance(
 
 
 def _windage(topsides: Topsides, draft: Vector) -> Windage:
-    """The topsides at another draft: a strip of hull as long as the ship and as broad rises out of the water.
+    """The topsides at another draft: a strip of hull of the ship's length and breadth emerges.
 
-    The strip's own centre is amidships and half its height above the water.
+    The strip's centre is amidships, at half its height above the water.
     """
     rise = topsides.draft_m - draft
     strip = topsides.length_overall_m * rise
@@ -85,9 +86,9 @@ def _coefficient(topsides: Topsides, windage: Windage, angle: Vector) -> Vector:
     """C_AA: the fore regression before beam wind, the aft one behind it.
 
     Within 10° of beam wind the standard gives one value, at 90°: the mean of C_AA at 80° and at 100°. The line between
-    these two points goes through it, and leaves no jump.
+    these two points passes through it, without a discontinuity.
     """
-    cosine = np.cos(angle)  # even and periodic: so is all that follows
+    cosine = np.cos(angle)  # even and periodic, like the coefficients below
     beyond_beam = np.arcsin(np.clip(-cosine, -EDGE, EDGE))
     sine = np.minimum(np.abs(np.sin(angle)), np.cos(SMOOTHING))
     fore = _curve(sine, np.maximum(cosine, EDGE), *_fore(topsides, windage))

@@ -1,1 +1,1 @@
-"""The ensemble of networks made of ship physics: the "Symbolic" of Shifts 2.0."""
+"""An ensemble of networks with the structure of ship physics: the "Symbolic" of Shifts 2.0."""

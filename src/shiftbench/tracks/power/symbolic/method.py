@@ -1,9 +1,9 @@
-"""An ensemble of networks made of ship physics and trained end to end: the "Symbolic" of Shifts 2.0 (Malinin et al.
-2022, appendix D.3), which prints no equations. Ours are in `network`, each with its source.
+"""An ensemble of networks with the structure of ship physics, trained end to end: the "Symbolic" of Shifts 2.0 (Malinin
+et al. 2022, appendix D.3), which does not print its equations. Ours are in `network`, each with its source.
 
 The mean is a ship's shaft power: speed times resistance over the efficiency of a propeller, with positive coefficients
-for what must help or cost. So outside of train (slow ships, high winds) it keeps the laws that `network` lists;
-inside, a learnt factor of drafts and speed may bend the curve of speed. Columns that have no role are not seen.
+for terms whose sign is known. So outside train (slow ships, high winds) it keeps the laws listed in `network`; inside,
+a learnt factor of drafts and speed may change the shape of the curve over speed. Columns without a role are not used.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Settings(BatchedSettings):
 
     Attributes:
         width: of the hidden layer of the network of drafts, trim and speed.
-        roles: the column of each role that is not named as on the vessel power track; see `terms.ROLES`.
-            Speeds are in one unit, that of the wind and the current too.
+        roles: the column of each role, if it is not that of the vessel power track; see `terms.ROLES`.
+            All speeds, wind and current included, have the same unit.
     """
 
     width: int = whole_number(16, 1, 4096)
@@ -55,13 +55,13 @@ def terms(job: Job) -> Terms:
 
 
 def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
-    """How many networks."""
+    """The number of networks."""
     members = fitted.record["settings"]["members"]
     steps = best_steps(fitted.folder, members)
-    return f"{members} networks made of ship physics that differ by seed (best after {steps})"
+    return f"{members} networks with the structure of ship physics that differ by seed (best after {steps})"
 
 
 METHOD = batched(
-    "symbolic", "Ensemble of networks made of ship physics", Settings, make=make, learn_inputs=terms,
+    "symbolic", "Ensemble of networks with the structure of ship physics", Settings, make=make, learn_inputs=terms,
     read_inputs=Terms.from_json, describe=describe,
 )  # fmt: skip

@@ -1,5 +1,6 @@
-"""A network whose mean is put together as a ship's shaft power is; only positive coefficients and two bounded factors,
-functions of drafts and speed, are learnt. What holds for any weights, so also outside of train, stands at the end.
+"""A network whose mean has the structure of a ship's shaft power; only positive coefficients and two bounded factors,
+functions of drafts and speed, are learnt. Properties that hold for any weights, so also outside train, are listed at
+the end.
 
 With relative speed v, relative resistance R and time t since the last dry dock:
 
@@ -9,19 +10,18 @@ With relative speed v, relative resistance R and time t since the last dry dock:
 
 The effective power is R v. An ideal propeller that gives the thrust R at the speed v has the efficiency
 2 / (1 + √(1 + C)) with the thrust loading C = k R / v² (Rankine 1865, Froude 1889; Carlton, Marine Propellers and
-Propulsion, chapter 8), hence the root: it tells what high winds cost at low speed. `calm` and `added` are the terms of
-`terms`: friction with the power 1.825 of speed (Froude 1872), roughness that adds up to its third root
-(Townsin 2003), residuary resistance with higher powers of speed (ITTC 1978's division of the resistance), wind with the
-square of its apparent speed (ISO 15016, Annex C), waves with the square of their height (ISO 15016, Annex D), inertia
-with the acceleration. The noise is a part of the power, a part of the wind, and what an error of the log for speed does
-to a power that grows with its cube.
+Propulsion, chapter 8), hence the root: it gives the cost of high winds at low speed. `calm` and `added` are the terms
+of `terms`: friction with the power 1.825 of speed (Froude 1872), roughness that adds up to its third root (Townsin
+2003), residuary resistance with higher powers of speed (ITTC 1978's division of the resistance), wind with the square
+of its apparent speed (ISO 15016, Annex C), waves with the square of their height (ISO 15016, Annex D), inertia with the
+acceleration. The noise has a part proportional to power, one proportional to wind, and the effect of an error of
+measured speed on a power that grows with its cube.
 
-For any weights, all else equal: time since dry dock, waves, acceleration and an apparent wind from ahead never save
-power, and a wind from astern never costs any. In the same true wind power never falls with speed where e no longer
-changes, which is outside the speeds of train (`terms.EDGES`), nor between two speeds of which one is 1.73
-times the other or more: e lies between exp(-1/2) and exp(1/2), and friction, which grows least, makes up for that.
-Closer together and inside train e may bend the curve: weights that no training makes let power fall in 3 % of small
-steps there. No law holds for the drafts.
+For any weights, all else equal: time since dry dock, waves, acceleration and an apparent head wind never reduce power,
+and a following wind never increases it. In the same true wind power never falls with speed where e is constant, which
+is outside the speeds of train (`terms.EDGES`), nor between two speeds with a ratio of 1.73 or more: e is between
+exp(-1/2) and exp(1/2), and even friction, which grows least, compensates that. Between closer speeds inside train power
+may fall because of e: random weights, unlike trained ones, do so in 3 % of small steps. Drafts are not constrained.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shiftbench.methods.batched.networks import Batched, Function, glorot
 from shiftbench.methods.batched.noise import derived
 from shiftbench.tracks.power.symbolic.terms import ADDED, CALM, SHAPE, STATE
 
-# The coefficients that training begins with: shares of the power of a typical ship, in the order of the terms.
+# Initial coefficients: shares of the power of a typical ship, in the order of the terms.
 START = {
     "calm": (0.25, 0.25, 0.03, 0.03, 0.03, 0.1, 0.1, 0.05),
     "added": (0.03, 0.03, 0.03, 0.02, 0.01, 0.02, 0.02),
@@ -47,19 +47,19 @@ START = {
     "fouling": (0.03,),
     "noise": (0.03, 0.03, 0.01, 0.03),
 }
-SPREAD = 0.3  # standard deviation of the logarithms of the members' coefficients to begin with
-LARGEST = (0.5, 0.7)  # logarithms of the factors of resistance and deviation that drafts and speed may make at most
+SPREAD = 0.3  # standard deviation of the logarithms of the members' initial coefficients
+LARGEST = (0.5, 0.7)  # bounds of the logarithms of the learnt factors of resistance and deviation
 SMALLEST_RESISTANCE = 1e-3
 
 
 class Symbolic(Batched):
-    """M such networks, for the record of a fit: `center` and `scale` of the target, `inputs.cube`, `settings.width`."""
+    """M networks for the record of a fit: `center` and `scale` of the target, `inputs.cube`, `settings.width`."""
 
     def __init__(self, record: Mapping[str, Any], *, seeds: Sequence[int]) -> None:
         super().__init__()
         self.members, self.scale = len(seeds), record["scale"]
         self.center = record["center"] / self.scale
-        # The power at which R and v are 1, in deviations of the target.
+        # The power at R = v = 1, in standard deviations of the target.
         self.typical = max(abs(self.center), 1.0) / record["inputs"]["cube"]
         start = torch.tensor([value for part in START.values() for value in part])
         self.raw = nn.Parameter(torch.stack([_begun(start, seed) for seed in seeds]))
@@ -83,7 +83,7 @@ class Symbolic(Batched):
         return self._outputs(inputs.expand(self.members, -1, -1))[0]
 
     def functions(self, draws: int) -> Iterator[Function]:
-        """One function for all members; there is nothing to draw."""
+        """One function for all members; there are no random draws."""
         yield lambda inputs: torch.stack(self._outputs(inputs.T.contiguous().expand(self.members, -1, -1)))
 
     def _outputs(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -107,7 +107,7 @@ class Symbolic(Batched):
 
 
 def _begun(start: Tensor, seed: int) -> Tensor:
-    """What softplus makes the coefficients of, a member's own: `start` times something around 1."""
+    """Initial values, different for each member, from which softplus gives coefficients near `start`."""
     generator = torch.Generator().manual_seed(derived(seed, 4))
     coefficients = start * torch.exp(SPREAD * torch.randn(len(start), generator=generator))
     return torch.log(torch.expm1(coefficients))

@@ -1,6 +1,6 @@
-"""The terms that ship physics gives for a record before anything is learnt: `symbolic` learns positive coefficients.
+"""Terms of ship physics for each record; `symbolic` learns their positive coefficients.
 
-All terms are relative to a typical record of train, so that coefficients are of like size whatever the ship.
+All terms are relative to a typical record of train, so that coefficients have similar sizes for any ship.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROLES: Mapping[str, str] = {
 """The columns by their meaning: through water, apparent wind positive from ahead, the wind across without a sign."""
 
 STATE = ("speed", "true_wind", "since_dry_dock")
-SHAPE = ("draft", "trim", "speed")  # what the small network sees
+SHAPE = ("draft", "trim", "speed")  # the inputs of the small network
 CALM = (
     "friction", "friction_draft", "fouling_third", "fouling_two_thirds", "fouling", "residuary_4", "residuary_6",
     "residuary_8",
@@ -40,21 +40,21 @@ CALM = (
 ADDED = ("wind_ahead", "wind_ahead_exposed", "wind_astern", "wind_across", "waves", "waves_ahead", "inertia")
 WIDTH = len(STATE) + len(SHAPE) + len(CALM) + len(ADDED)
 
-SLOWEST = 0.02  # of the mean speed: below, a division by speed would mean nothing
+SLOWEST = 0.02  # of the mean speed: the lowest speed used as a divisor
 FROUDE = 1.825  # friction grows with this power of speed (W. Froude's planks, 1872)
-EDGES = (0.005, 0.995)  # the network sees no draft, trim or speed outside these quantiles of train
+EDGES = (0.005, 0.995)  # inputs of the network are clipped to these quantiles of train
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of records, relative to train.
+    """The terms of records relative to train.
 
     Attributes:
         roles: the column of each role.
-        speed, draft, time: the means of train (of what is above 0).
+        speed, draft, time: the means of train (of positive values).
         wind, wave, acceleration: root mean squares of train: apparent wind, wave height, acceleration.
         cube: the mean of the cube of relative speed.
-        low, high, center, factor: of draft, trim and speed as the network sees them, each [3].
+        low, high, center, factor: of draft, trim and speed as inputs of the network, each [3].
     """
 
     roles: Mapping[str, str]
@@ -75,7 +75,7 @@ class Terms:
         """The terms learnt from train.
 
         Raises:
-            TableError: naming roles whose columns are no numeric features, or lack values, or speeds that are all <= 0.
+            TableError: naming roles whose columns are not numeric features or lack values, or if all speeds are <= 0.
         """
         if absent := [f"{name} (for {role})" for role, name in roles.items() if name not in features.numeric]:
             raise TableError(
@@ -128,17 +128,19 @@ class Terms:
 
     @staticmethod
     def _calm(speed: Vector, draft: Vector, time: Vector) -> Vector:
-        """Friction on a wetted surface that grows with draft, and with roughness that grows with time; what is left of
-        the resistance grows with the displacement, and with higher powers of speed (as waves do)."""
+        """Friction on a wetted surface that grows with draft, with roughness that grows with time; the residuary
+        resistance grows with the displacement and with higher powers of speed (as waves do).
+        """
         friction = speed**FROUDE
         fouled = [friction * time**power for power in (1 / 3, 2 / 3, 1.0)]
         residuary = [speed**power * draft for power in (4, 6, 8)]
         return np.stack([friction, friction * draft, *fouled, *residuary])
 
     def _added(self, values: Mapping[str, Vector], draft: Vector, ahead: Vector) -> Vector:
-        """What wind, waves and a change of speed add; wind from astern takes away. The area that the wind meets shrinks
-        with the draft. Waves are taken to come from where the true wind does, `ahead` being 1 for head seas and 0 for
-        following ones."""
+        """The contributions of wind, waves and acceleration; that of a following wind is negative. The windage area
+        shrinks with the draft. Waves are assumed to come from the direction of the true wind, `ahead` being 1 for head
+        seas and 0 for following ones.
+        """
         along, across = values["wind_along"] / self.wind, values["wind_across"] / self.wind
         apparent, height = np.hypot(along, across), values["wave_height"] / self.wave
         blowing = apparent * np.maximum(along, 0.0)
@@ -156,7 +158,7 @@ class Terms:
 
 
 def checked_roles(roles: object) -> list[str]:
-    """Everything that is wrong with a table of roles."""
+    """The problems of a table of roles."""
     if not isinstance(roles, Mapping):
         return [f"roles: expected a table of roles and columns, found {roles!r}."]
     unknown = [
@@ -167,7 +169,7 @@ def checked_roles(roles: object) -> list[str]:
 
 
 def _values(frame: pl.DataFrame, roles: Mapping[str, str]) -> dict[str, Vector]:
-    """The column of each role in float64; every value must be there."""
+    """The column of each role in float64, without missing values."""
     inputs = columns.matrix(frame, Features(numeric=tuple(dict.fromkeys(roles.values()))))
     found = dict(zip(inputs.numeric_names, inputs.numeric.T.astype(np.float64), strict=True))
     counts = {name: int(np.isnan(column).sum()) for name, column in found.items()}
@@ -188,5 +190,5 @@ def _shape(values: Mapping[str, Vector]) -> Vector:
 
 
 def _size(value: Any) -> float:
-    """A size to divide by: 1 if there is none."""
+    """A size to divide by: 1 if it is 0."""
     return float(value) or 1.0
