@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from matplotlib.figure import Figure
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, UnknownNameError
 from shiftbench.report import canvas
 from shiftbench.tracks.motion.picture import Forecast, forecasts, look, scene_figure, write_png
+from shiftbench.tracks.motion.picture.figure import scene_panel
 from shiftbench.tracks.motion.picture.traffic import Traffic, fronts
 from shiftbench.tracks.motion.picture.view import request_view, scene_view
 from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
-from shiftbench.tracks.motion.scenes.scene import read_scene
-from shiftbench.tracks.motion.schema import LightState
+from shiftbench.tracks.motion.scenes.scene import Request, read_scene
+from shiftbench.tracks.motion.schema import LightState, SceneTags
 from shiftbench.tracks.motion.submissions.submission import Submission
 
 from ..made_scene import GENUINE, GOLDEN, MADE, TRACK_ID, scene
@@ -78,6 +80,54 @@ def test_the_view_of_a_scene_keeps_its_axes_and_holds_its_requests():
     np.testing.assert_allclose(view.seen(view.center + np.array([3.0, 5.0])), [3.0, 5.0], atol=1e-9)
     track = scene(ids=(7, 8)).vehicles.position[:, 0, :2]
     assert np.abs(view.seen(track)).max() <= view.reach
+
+
+def along_a_street(of, length):
+    """A scene whose two requests stand at both ends of a street along x, 6 m apart in y."""
+    vehicles = of.vehicles
+    position = np.array(vehicles.position)
+    position[:, 0, :2], position[:, 1, :2] = (0.0, 0.0), (length, 6.0)
+    asked = tuple(Request(int(track), ()) for track in vehicles.ids)
+    return replace(of, vehicles=replace(vehicles, position=position), requests=asked)
+
+
+@pytest.mark.parametrize(("length", "half"), [(30.0, (40, 40)), (220.0, (120, 60)), (120.0, (70, 40))])
+def test_a_picture_is_cropped_to_its_requests_with_a_margin(length, half):
+    """10 m around them, at least 80 m either way, and no slimmer than two to one; its figure has the same shape."""
+    of = along_a_street(scene(ids=(7, 8)), length)
+    view = scene_view(of)
+    assert view.half == pytest.approx(half)
+    np.testing.assert_allclose(view.center, (length / 2, 3.0))
+    figure = scene_figure(of)
+    figure.draw_without_rendering()
+    box = figure.axes[0].get_window_extent()
+    assert box.height / box.width == pytest.approx(half[1] / half[0], rel=0.01)
+    assert max(box.width, box.height) / figure.dpi > 6.5
+
+
+def test_truths_and_forecasts_lie_below_all_vehicles_and_the_truth_above_forecasts():
+    of = crossing()
+    panel = scene_panel(of, 7, {7: forecast(of, modes=3)}, side=7)[1]
+    panel.show_now()
+    traffic = panel.traffic
+    boxes = [each.get_zorder() for each in (traffic.boxes, traffic.ego, traffic.asked_boxes, traffic.people)]
+    assert max(line.get_zorder() for line in panel.paths.lines) < panel.paths.truth.get_zorder() < min(boxes)
+
+
+def test_lines_are_finer_where_vehicles_are_small():
+    near, far = (
+        scene_panel(along_a_street(scene(ids=(7, 8)), length), None, {}, side=7)[1] for length in (30.0, 350.0)
+    )
+    assert near.view.fineness == 1
+    assert near.paths.truth.get_linewidth() <= 1.0
+    assert far.paths.truth.get_linewidth() < 0.5 * near.paths.truth.get_linewidth()
+    edges = [panel.traffic.asked_boxes.get_linewidth()[0] for panel in (near, far)]
+    assert edges[1] < 0.5 * edges[0]
+
+
+def test_a_scene_without_tags_has_no_line_about_them():
+    of = replace(scene(), tags=SceneTags())
+    assert look.title(of) == f"Scene {of.id}"
 
 
 def test_a_request_is_seen_wider_where_its_forecast_goes_far():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
-SIZE, DPI = (7.4, 6.1), 100
+SIDE, DPI = 6.2, 100
 COLOURS = 96  # of one palette for all frames
 _MS, _LAST_MS = 1000 // HZ, 1600  # the last frame stays, so that one sees where all ended
 _PAST, _FUTURE = "past", "future"
@@ -46,7 +46,7 @@ def write_gif(
     """
     from PIL import Image as images
 
-    figure, panel = scene_panel(scene, request, predictions or {}, size=SIZE)
+    figure, panel = scene_panel(scene, request, predictions or {}, side=SIDE)
     with canvas.settings():
         frames = _frames(figure, panel, progress or (lambda done, all_of_them: None))
     palette = _palette(frames)
@@ -65,7 +65,7 @@ def _frames(figure: Figure, panel: Panel, progress: Callable[[int, int], None]) 
 
     figure.set_dpi(DPI)
     drawing: Any = FigureCanvasAgg(figure)
-    clock = panel.axes.text(1.0, -0.022, "", transform=panel.axes.transAxes, ha="right", va="top", fontsize="large")
+    clock = panel.axes.text(1.0, -panel.gap, "", transform=panel.axes.transAxes, ha="right", va="top", fontsize="large")
     for step in (0, NOW):  # the legend has an entry for all that comes
         panel.show(step, until=STEPS - 1)
     finish(figure, panel)

@@ -39,8 +39,8 @@ class Panel:
         self, axes: Any, scene: Scene, view: View, asked: list[int], forecasts: Mapping[int, Forecast]
     ) -> None:
         self.axes, self.scene, self.view, self.asked = axes, scene, view, asked
-        reach = (-view.reach, view.reach)
-        axes.set(xlim=reach, ylim=reach, aspect="equal", xticks=[], yticks=[])
+        wide, tall = view.half
+        axes.set(xlim=(-wide, wide), ylim=(-tall, tall), aspect="equal", xticks=[], yticks=[])
         axes.grid(visible=False)
         for spine in axes.spines.values():
             spine.set(visible=True, color=look.KERB)
@@ -74,12 +74,17 @@ class Panel:
 
     def measure(self, *, words: str = "") -> None:
         """A scale bar below the panel, with words beside it."""
-        length = _round_length(self.view.reach / 2)
-        start, below = -self.view.reach, self.axes.get_xaxis_transform()
+        length = _round_length(self.view.half[0] / 2)
+        start, below = -self.view.half[0], self.axes.get_xaxis_transform()
         bar = {"transform": below, "color": "black", "clip_on": False, "solid_capstyle": "butt"}
-        self.axes.plot((start, start + length), (-0.022, -0.022), linewidth=2.2, **bar)
+        self.axes.plot((start, start + length), (-self.gap, -self.gap), linewidth=2.2, **bar)
         text = f"{length:g} m" + (f"     {words}" if words else "")
-        self.axes.text(start, -0.034, text, transform=below, va="top", fontsize="small")
+        self.axes.text(start, -1.6 * self.gap, text, transform=below, va="top", fontsize="small")
+
+    @property
+    def gap(self) -> float:
+        """The distance to what stands below the panel, as a share of its height."""
+        return 0.022 * self.view.reach / self.view.half[1]
 
 
 def _round_length(metres: float) -> float:
@@ -104,7 +109,9 @@ def view_of(scene: Scene, request: int | None, forecasts: Mapping[int, Forecast]
     return request_view(scene, request, fits=fits)
 
 
-SIZE = (8.6, 7.1)  # inches; the legend stands beside the panel, where it covers nobody
+SIDE = 7.2  # inches, the longer side of a panel
+_BESIDE, _AROUND = 2.4, 0.95  # inches for the legend beside the panel, where it covers nobody, and above and below it
+_LEAST = 3.6  # inches of a figure's height, for the legend
 
 
 def scene_figure(
@@ -122,7 +129,7 @@ def scene_figure(
         UnknownNameError: for a request that is not in the scene.
         ShiftbenchError: for a request whose vehicle has no state at T = 0.
     """
-    figure, panel = scene_panel(scene, request, predictions or {}, size=SIZE)
+    figure, panel = scene_panel(scene, request, predictions or {}, side=SIDE)
     with canvas.settings():
         panel.show_now()
         finish(figure, panel)
@@ -130,15 +137,16 @@ def scene_figure(
 
 
 def scene_panel(
-    scene: Scene, request: int | None, forecasts: Mapping[int, Forecast], *, size: tuple[float, float]
+    scene: Scene, request: int | None, forecasts: Mapping[int, Forecast], *, side: float
 ) -> tuple[Figure, Panel]:
-    """A figure with a title and a panel on which no step is shown yet."""
+    """A figure with a title and a panel, its longer side so many inches, on which no step is shown yet."""
     from matplotlib.figure import Figure
 
     asked = [each.track_id for each in scene.requests] if request is None else [request_of(scene, request).track_id]
     view = view_of(scene, request, forecasts)
+    wide, tall = (side * half / view.reach for half in view.half)
     with canvas.settings():
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=(wide + _BESIDE, max(tall + _AROUND, _LEAST)), layout="constrained")
         axes = figure.add_subplot()
         panel = Panel(axes, scene, view, asked, forecasts)
         panel.paths.number(axes)

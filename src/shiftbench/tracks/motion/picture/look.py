@@ -17,6 +17,7 @@ TRUTH = "#000000"
 ASKED, OTHER, EGO, PEDESTRIAN = BLUE, "#a7aeb6", "#2b2f34", "#F0E442"
 GROUND, KERB, LANE, STRIPES = "#eef0f3", "#d3d8de", "#aab2bb", "#c3c9d0"
 EVERY = (*COLOURS, FORECAST, TRUTH, OTHER, EGO, PEDESTRIAN, GROUND, KERB, LANE, STRIPES, GREY)
+TRUTH_WIDTH, TRUTH_MARK = 0.9, 2.2  # points
 LONGEST_ID = 36
 
 
@@ -75,12 +76,12 @@ def opacity(weight: float) -> float:
 
 
 def title(scene: Scene, request: int | None = None) -> str:
-    """The scene's id, the request with its maneuvers, and the scene's tags, a line each."""
+    """The scene's id, the request with its maneuvers, and the scene's tags if it has any, a line each."""
     lines = [f"Scene {short(scene.id, LONGEST_ID)}"]
     if request is not None:
         tags = ", ".join(tag.label.lower() for tag in request_of(scene, request).tags)
         lines.append(f"Vehicle {request}" + (f": {tags}" if tags else ""))
-    return "\n".join([*lines, tag_text(scene) or "no tags"])
+    return "\n".join(filter(None, [*lines, tag_text(scene)]))
 
 
 def tag_text(scene: Scene, *, brief: bool = False) -> str:
@@ -109,7 +110,10 @@ def handles(present: Mapping[str, bool]) -> list[Any]:
             "markersize": 5, "markeredgewidth": 0.7,
         },
         "trail": {"label": "past 5 s", "color": ASKED, "linestyle": ":", "linewidth": 1.4},
-        "truth": {"label": "truth, next 5 s", "color": TRUTH, "linewidth": 1.3, "marker": "o", "markersize": 2.6},
+        "truth": {
+            "label": "truth, next 5 s", "color": TRUTH, "linewidth": TRUTH_WIDTH, "marker": "o",
+            "markersize": TRUTH_MARK,
+        },
         **{
             key: {"label": label, **box, "color": "white", "markeredgecolor": edge, "markeredgewidth": 1.6}
             for key, (label, edge) in WALKS.items()

@@ -34,9 +34,11 @@ class Paths:
         self.forecasts = [forecasts[track] for track in asked if track in forecasts]
         self.lines = [line for forecast in self.forecasts for line in self._draw(axes, forecast)]
         self.names: list[Any] = []
+        fine = view.fineness
         self.truth = axes.plot(
-            [], [], color=look.TRUTH, linewidth=1.3, marker="o", markersize=2.6, markevery=[], zorder=8
-        )[0]
+            [], [], color=look.TRUTH, linewidth=look.TRUTH_WIDTH * fine, marker="o", markersize=look.TRUTH_MARK * fine,
+            markevery=[], zorder=4.8,
+        )[0]  # fmt: skip
 
     @property
     def artists(self) -> list[Any]:
@@ -63,16 +65,15 @@ class Paths:
         return {"truth"} if any(np.isfinite(truth[1:]).any() for truth in self.truths) else set()
 
     def _draw(self, axes: Any, forecast: Forecast) -> list[Any]:
-        """One line a mode, the lightest at the bottom."""
+        """One line a mode, the lightest at the bottom, below the truth and all vehicles."""
         lines = []
         pairs = list(zip(forecast.trajectories, forecast.weights.tolist(), strict=True))
         for place, (path, weight) in enumerate(reversed(pairs)):
-            seen, above = self.view.seen(path), 6 + place / len(pairs)
+            seen, above = self.view.seen(path), 4.3 + 0.4 * place / len(pairs)
             style = {"color": look.FORECAST, "alpha": look.opacity(weight), "zorder": above}
-            lines += axes.plot(*seen.T, linewidth=look.width(weight), solid_capstyle="round", **style)
-            lines += axes.plot(
-                *seen[-1:].T, marker="D", markersize=1.2 + 0.8 * look.width(weight), linestyle="", **style
-            )
+            width = look.width(weight) * self.view.fineness
+            lines += axes.plot(*seen.T, linewidth=width, solid_capstyle="round", **style)
+            lines += axes.plot(*seen[-1:].T, marker="D", markersize=1.0 + 0.8 * width, linestyle="", **style)
         return lines
 
     def number(self, axes: Any) -> None:
@@ -82,7 +83,7 @@ class Paths:
         forecast = self.forecasts[0]
         groups: list[tuple[Floats, list[int]]] = []
         for rank, end in enumerate(self.view.seen(forecast.trajectories[:MOST_NAMED, -1]), 1):
-            if not np.abs(end).max() < self.view.reach:
+            if not (np.abs(end) < self.view.half).all():
                 continue
             near = [ranks for spot, ranks in groups if np.hypot(*(spot - end)) < _APART * self.view.reach]
             near[0].append(rank) if near else groups.append((end, [rank]))
@@ -100,7 +101,7 @@ class Paths:
         if not self.forecasts:
             return []
         if not self.alone:
-            return weight_handles()
+            return weight_handles(self.view.fineness)
         weights = self.forecasts[0].weights.tolist()
         entries = [
             _handle(f"{rank}: weight {weight:.2f}", weight) for rank, weight in enumerate(weights[:MOST_NAMED], 1)
@@ -110,14 +111,15 @@ class Paths:
         return entries
 
 
-def weight_handles() -> list[Any]:
-    """Legend entries that tell how wide forecasts of some weights are."""
-    return [_handle(f"forecast of weight {weight:g}", weight) for weight in (1.0, 0.3, 0.05)]
+def weight_handles(fineness: float = 1.0) -> list[Any]:
+    """Legend entries that tell how wide forecasts of some weights are, in a picture of some fineness."""
+    return [_handle(f"forecast of weight {weight:g}", weight, fineness) for weight in (1.0, 0.3, 0.05)]
 
 
-def _handle(label: str, weight: float) -> Any:
+def _handle(label: str, weight: float, fineness: float = 1.0) -> Any:
+    width = look.width(weight) * fineness
     return canvas.handle(
-        label, color=look.FORECAST, alpha=look.opacity(weight), linewidth=look.width(weight), solid_capstyle="round"
+        label, color=look.FORECAST, alpha=look.opacity(weight), linewidth=width, solid_capstyle="round"
     )
 
 

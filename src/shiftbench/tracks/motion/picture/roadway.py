@@ -28,7 +28,7 @@ def draw(axes: Any, scene: Scene, view: View) -> None:
     ground = _visible([polygon[:, :2] for polygon in road.polygons], view, least=3)
     axes.add_collection(PolyCollection(ground, facecolor=look.GROUND, edgecolor=look.KERB, linewidth=0.6, zorder=1))
     lanes = _visible([lane.centers[:, :2] for lane in road.lanes], view, least=2)
-    axes.add_collection(LineCollection(lanes, color=look.LANE, linewidth=0.7, zorder=2))
+    axes.add_collection(LineCollection(lanes, color=look.LANE, linewidth=0.7 * view.fineness, zorder=2))
     _draw_arrows(axes, lanes, view)
     walks = _visible([walk.polygon[:, :2] for walk in road.crosswalks], view, least=3)
     stripes = PolyCollection(
@@ -53,10 +53,10 @@ def _visible(shapes: list[Floats], view: View, *, least: int) -> list[Floats]:
 def _draw_arrows(axes: Any, lanes: list[Floats], view: View) -> None:
     """Small heads along lanes, at least one each."""
     spots = [spot for lane in lanes for spot in _arrows(lane)]
-    spots = [spot for spot in spots if np.abs(spot[:2]).max() <= view.reach]
+    spots = [spot for spot in spots if (np.abs(spot[:2]) <= view.half).all()]
     if spots:
         x, y, right, up = np.array(spots).T
-        size = 0.014 * view.reach  # quiver's arrows, without a shaft
+        size = 0.014 * view.reach * view.fineness**0.6  # quiver's arrows, without a shaft
         axes.quiver(
             x, y, right * size, up * size, angles="xy", scale_units="xy", scale=1, units="xy", pivot="mid",
             width=0.25 * size, headwidth=4.5, headlength=4.5, headaxislength=3.2, minlength=0, color=look.LANE,

@@ -83,25 +83,27 @@ class Traffic:
         self._turn_asked()
         self.others = np.setdiff1d(np.arange(len(scene.vehicles.ids)), self.columns)
 
+        fine = view.fineness
+
         def shapes(color: str, edge: str, zorder: float, width: float = 0.6) -> Any:
-            filled = PolyCollection([], facecolor=color, edgecolor=edge, linewidth=width, zorder=zorder)
+            filled = PolyCollection([], facecolor=color, edgecolor=edge, linewidth=width * fine, zorder=zorder)
             return axes.add_collection(filled)
 
         def lines(color: str, zorder: float, width: float, dash: str = "-") -> Any:
             return axes.add_collection(
-                LineCollection([], color=color, linewidth=width, linestyle=dash, zorder=zorder, capstyle="round")
+                LineCollection([], color=color, linewidth=width * fine, linestyle=dash, zorder=zorder, capstyle="round")
             )
 
         self.trails = lines(GREY, 4, 0.7, ":")
-        self.asked_trails = lines(look.ASKED, 4.2, 1.3, ":")
+        self.asked_trails = lines(look.ASKED, 4.2, 1.3 / fine**0.5, ":")  # the one that shows, however small
         self.paths = lines("#8a7d1a", 4, 0.7, ":")  # of pedestrians, in a darker yellow
         self.boxes = shapes(look.OTHER, GREY, 5)
         self.ego = shapes(look.EGO, look.EGO, 5.2)
         self.asked_boxes = shapes(look.ASKED, "black", 5.4, 0.8)
         self.noses = lines("white", 5.6, 1.1)
         self.people = axes.plot(
-            [], [], linestyle="", marker="o", markersize=4.5, color=look.PEDESTRIAN, markeredgecolor="black",
-            markeredgewidth=0.7, zorder=5.8,
+            [], [], linestyle="", marker="o", markersize=4.5 * fine**0.7, color=look.PEDESTRIAN,
+            markeredgecolor="black", markeredgewidth=0.7 * fine, zorder=5.8,
         )[0]  # fmt: skip
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +17,39 @@ from shiftbench.tracks.motion.schema import PAST
 
 Floats = npt.NDArray[np.float64]
 
-NEAR_M, FAR_M = 40.0, 200.0  # least and most from the middle of a picture to its edge
+NEAR_M, FAR_M = 40.0, 200.0  # least and most from the middle of a picture to its farther edges
+_SLIMMEST = 0.5  # the shorter side of a picture, as a share of the longer one
+_FINE_M = 60.0  # in pictures that reach farther, lines and marks are finer
 REQUEST_M = 60.0
-_MARGIN_M = 15.0
+_MARGIN_M = 10.0
 _NOWHERE_M = 1e5  # what is farther from the middle is not drawn: matplotlib's own numbers would overflow
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A square of the scene's plane.
+    """A rectangle of the scene's plane.
 
     Attributes:
         center: float64 [2], its middle in the scene's frame, in metres.
         up: radians, the direction in the scene's frame that is upwards in the picture.
-        reach: metres from the middle to an edge.
+        half: metres from the middle to the right-hand edge and to the upper one.
         upwards: what is upwards, in words.
     """
 
     center: Floats
     up: float
-    reach: float
+    half: tuple[float, float]
     upwards: str
+
+    @property
+    def reach(self) -> float:
+        """Metres from the middle to the farther edges."""
+        return max(self.half)
+
+    @property
+    def fineness(self) -> float:
+        """The factor for widths of lines and marks: less than 1 where vehicles are small."""
+        return float(np.clip(_FINE_M / self.reach, 0.45, 1.0))
 
     def seen(self, points: npt.ArrayLike) -> Floats:
         """Points [..., 2] of the scene in metres to the right of the middle and above it; NaN where far away."""
@@ -49,10 +61,11 @@ class View:
         return turned
 
     def holds(self, points: Floats) -> npt.NDArray[np.bool_]:
-        """Which of some polylines, points [..., P, 2] of the picture, may touch the square."""
+        """Which of some polylines, points [..., P, 2] of the picture, may touch the rectangle."""
+        half = np.array(self.half)
         with np.errstate(invalid="ignore"):
             low, high = np.fmin.reduce(points, axis=-2), np.fmax.reduce(points, axis=-2)
-            return np.asarray(((low <= self.reach) & (high >= -self.reach)).all(axis=-1))
+            return np.asarray(((low <= half) & (high >= -half)).all(axis=-1))
 
 
 def request_of(scene: Scene, track_id: int) -> Request:
@@ -77,9 +90,10 @@ def request_view(scene: Scene, track_id: int, *, reach: float = REQUEST_M, fits:
         UnknownNameError, ShiftbenchError: as `frame.agent_frame`.
     """
     frame = agent_frame(scene, track_id)
-    view = View(frame.center, frame.yaw, reach, f"forwards of vehicle {track_id}")
+    view = View(frame.center, frame.yaw, (reach, reach), "forwards of the requested vehicle")
     farthest = max((_farthest(view.seen(points)) for points in fits), default=0.0)
-    return View(view.center, view.up, float(np.clip(1.08 * farthest, reach, max(reach, FAR_M))), view.upwards)
+    side = float(np.clip(1.08 * farthest, reach, max(reach, FAR_M)))
+    return replace(view, half=(side, side))
 
 
 def _farthest(points: Floats) -> float:
@@ -96,13 +110,14 @@ def scene_view(scene: Scene, forecasts: Mapping[int, Forecast] | None = None) ->
     points = np.concatenate([tracks.reshape(-1, 2), *ahead])
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
-        return View(np.zeros(2), np.pi / 2, REQUEST_M, "y of the scene")
+        return View(np.zeros(2), np.pi / 2, (REQUEST_M, REQUEST_M), "y of the scene")
     around = np.median(points, axis=0)
     near = points[(np.abs(points - around) <= 2 * FAR_M).all(axis=1)]  # one that is far away does not count
-    points = near if len(near) else points[:1]
-    low, high = points.min(axis=0), points.max(axis=0)
-    reach = float(np.clip((high - low).max() / 2 + _MARGIN_M, NEAR_M, FAR_M))
-    return View((low + high) / 2, np.pi / 2, reach, "y of the scene")
+    near = near if len(near) else points[:1]
+    low, high = near.min(axis=0), near.max(axis=0)
+    sides = np.minimum((high - low) / 2 + _MARGIN_M, FAR_M)
+    wide, tall = np.maximum(sides, max(_SLIMMEST * sides.max(), NEAR_M)).tolist()
+    return View((low + high) / 2, np.pi / 2, (wide, tall), "y of the scene")
 
 
 def _everyone(scene: Scene) -> Floats:
