@@ -1,14 +1,17 @@
 """What place and weather do to the methods of the motion track: `python -m benchmarks.towns FOLDER`.
 
-Makes the example of 600 scenes and three sets of one town in one weather each, runs the quick preset in FOLDER (a
-quarter of an hour; what is there is not made again), and writes scores and paired differences to results/towns.json.
-Ends with 1 if the interval of Vector − RIP-BC over the whole evaluation is not below 0 for both errors, or if a network
-does no worse in rain and snow than in the same town without.
+Makes the example of 600 scenes (or of --rows) and three sets of one town in one weather each, runs the quick preset in
+FOLDER (a quarter of an hour; what is there is not made again), and writes scores and paired differences to
+results/towns.json, under the number of scenes. --test-set scores further scenes beside. --forced trains behavioural
+cloning by teacher forcing, too, and compares both trainings on dev, by which settings are chosen. Ends with 1 if the
+interval of Vector − RIP-BC over the whole evaluation is not below 0 for both errors, or if a network does no worse in
+rain and snow than in the same town without.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -21,7 +24,10 @@ from rich.table import Table
 
 from shiftbench.io import files
 from shiftbench.report.content import Report
+from shiftbench.track import RunOptions
 from shiftbench.tracks.motion import example, write_scene
+from shiftbench.tracks.motion.baselines import presets
+from shiftbench.tracks.motion.definition import TRACK
 from shiftbench.tracks.motion.schema import City, Precipitation
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "towns.json"
@@ -30,17 +36,24 @@ METRICS = ("mean_error", "r_auc", "f1_auc", "f1_at_95", "roc_auc")
 OURS, THEIRS = "Vector", "RIP-BC"
 WEATHERS = {"dry": Precipitation.NO, "rain": Precipitation.RAIN, "snow": Precipitation.SNOW}
 SCENES, SEED = 100, 1  # of a weather; those of the example have seed 0
+FORCED = "teacher_forcing"
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, *, rows: int, members: int | None, test_sets: list[str], forced: bool) -> int:
     """Run what is missing, and judge."""
     if not (folder / "towns").exists():
-        shiftbench("example", "motion", "--rows", "600", "--seed", "0", "--out", folder / "towns")
-    sets = [word for name in WEATHERS for word in ("--test-set", f"{name}={one_weather(folder / name, name)}")]
+        shiftbench("example", "motion", "--rows", str(rows), "--seed", "0", "--out", folder / "towns")
+    sets = [*(f"{name}={one_weather(folder / name, name)}" for name in WEATHERS), *test_sets]
     if not all((folder / "run" / error).exists() for error in ERRORS):
-        shiftbench("run", "motion", "--data", folder / "towns", "--out", folder / "run", *sets)
+        more = [word for each in sets for word in ("--test-set", each)]
+        more += ["--members", str(members)] if members else []
+        shiftbench("run", "motion", "--data", folder / "towns", "--out", folder / "run", *more)
     reports = [Report.load(folder / "run" / error / "report" / "report.json") for error in ERRORS]
-    files.write_json(RESULTS, {"reports": [summary(report) for report in reports]})
+    made: dict[str, Any] = {"reports": [summary(report) for report in reports]}
+    if forced:
+        made["forced"] = [trainings(folder, error, members) for error in ERRORS]
+    known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    files.write_json(RESULTS, {**known, str(rows): made})
     found = [(report, each) for report in reports for each in differences(report)]
     print_tables(reports, found)
     beaten = all(each["high"] < 0 for _, each in found if each["subset"] == "full")
@@ -64,12 +77,30 @@ def shiftbench(*words: str | Path) -> None:
     subprocess.run([sys.executable, "-m", "shiftbench", *map(str, words)], check=True)
 
 
-def differences(report: Report) -> list[dict[str, Any]]:
-    """The difference of the mean errors on the evaluation, whole, in-domain and shifted."""
+def trainings(folder: Path, error: str, members: int | None) -> dict[str, Any]:
+    """RIP-BC trained by teacher forcing − by the published loss, on dev alone."""
+    data, place = folder / "run" / "data-canonical", folder / FORCED
+    quick = next(entry for entry in presets.PRESETS["quick"] if entry["name"] == "cloning")
+    presets.PRESETS = {**presets.PRESETS, FORCED: ({**quick, "generation": FORCED},)}
+    files_of = [run / "submissions" / "dev" / "RIP-BC.pb" for run in (place, folder / "run")]
+    if not files_of[0].exists():
+        options = RunOptions(FORCED, members=members, replicates=100)
+        TRACK.run(TRACK.open_prepared(data), TRACK.tasks, options, folder=place, cores=1, progress=None)
+    names = [FORCED, "sampling"]
+    out = folder / f"trainings-{error}"
+    if not out.exists():
+        words = [word for name in names for word in ("--name", name)]
+        shiftbench("compare", *files_of, "--track", "motion", "--data", data, "--task", error, "--out", out, *words)
+    report = Report.load(out / "report.json")
+    return {"error": report.error_name, "differences": differences(report, *names, split="dev")}
+
+
+def differences(report: Report, one: str = OURS, other: str = THEIRS, *, split: str = "eval") -> list[dict[str, Any]]:
+    """The difference of the mean errors on a split, whole, in-domain and shifted."""
     found = []
     for each in report.comparisons:
-        if (each.split, each.metric, {each.a, each.b}) == ("eval", "mean_error", {OURS, THEIRS}):
-            sign = 1 if each.a == OURS else -1
+        if (each.split, each.metric, {each.a, each.b}) == (split, "mean_error", {one, other}):
+            sign = 1 if each.a == one else -1
             low, high = sorted((sign * each.low, sign * each.high))
             found.append({"subset": each.subset, "difference": sign * each.difference, "low": low, "high": high})
     return found
@@ -114,4 +145,8 @@ def print_tables(reports: list[Report], found: list[tuple[Report, dict[str, Any]
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.towns", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the example and the run are, or will be")
-    sys.exit(main(parser.parse_args().folder))
+    parser.add_argument("--rows", type=int, default=600, help="scenes of the example [600]")
+    parser.add_argument("--members", type=int, help="networks of each ensemble [those of the preset]")
+    parser.add_argument("--test-set", action="append", default=[], metavar="NAME=SCENES", dest="test_sets")
+    parser.add_argument("--forced", action="store_true", help="compare with teacher forcing, on dev")
+    sys.exit(main(**vars(parser.parse_args())))
