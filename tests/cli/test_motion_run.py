@@ -16,6 +16,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ import pytest
 from shiftbench.cli import main
 from shiftbench.io import executor
 from shiftbench.io.output import MARK, writing
+from shiftbench.methods import ensemble_files
 from shiftbench.metrics import motion as metrics
 from shiftbench.report import plots
 from shiftbench.report.content import Report
@@ -246,6 +248,21 @@ def test_further_scenes_are_scored_beside(shiftbench: Shiftbench, prepared: Path
     assert len(noted["sha256"]) == 64
     assert [system.name for system in report.systems] == ["Vector", "constant velocity"]
     assert not (tmp_path / "run/plans/cloning-deep-more.npz").exists()
+
+
+def test_an_array_trains_and_predicts_to_the_same_bytes(
+    shiftbench: Shiftbench, whole: tuple[Path, Said], prepared: Path, towns: Path, made_up_slurm: Path
+) -> None:
+    words = ("--test-set", f"more={os.path.relpath(towns / 'eval')}", "--executor", "slurm", "--workers", 1)
+    said = shiftbench("run", "motion", "--data", prepared, "--out", "run", *VECTOR, *words)
+    assert said.code == 0, said.err
+    assert (made_up_slurm / "asked").exists()
+    for name in ("dev", "eval"):
+        for path in (f"plans/vector-deep-{name}.npz", f"submissions/{name}/Vector.pb"):
+            assert Path("run", path).read_bytes() == (whole[0] / path).read_bytes(), path
+    live, packed = (ensemble_files.read(Path(f"run/plans/vector-deep-{name}.npz"), ANY) for name in ("more", "eval"))
+    np.testing.assert_allclose(live.trajectories, packed.trajectories, rtol=1e-6)
+    assert not list(Path("run").rglob("*.part"))
 
 
 def test_other_settings_or_data_are_refused_in_the_same_folder(

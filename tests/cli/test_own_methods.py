@@ -90,6 +90,23 @@ def test_a_module_without_a_method_is_refused(
     assert "expected" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("t.parquet", "--target", "y", "--method", "vector"), "method vector: expected one for regression, found one "
+         "for trajectories. Choose another: boosting,"),
+        (("motion", "--data", "t.parquet", "--method", "mlp"), "Unknown method 'mlp'. Known: cloning, imitative, v"),
+    ],
+)  # fmt: skip
+def test_a_method_of_other_data_is_refused(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    table.rename("t.parquet")
+    said = shiftbench("run", *words, "--out", "out")
+    assert (said.code, message in said.err) == (2, True), said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
 def registered(folder: Path, monkeypatch: pytest.MonkeyPatch, **points: str) -> None:
     """Give the package these entry points, and let the registry look for them anew."""
     info = folder.parent / "own-1.0.dist-info"

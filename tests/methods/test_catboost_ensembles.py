@@ -93,7 +93,7 @@ def test_training_that_ended_early_is_told(name, copied, monkeypatch, trees, tol
     record["settings"] |= {"iterations": 1000, "learning_rate": 0.05, "early_stopping": 50}
     (copied / "settings.json").write_text(json.dumps(record))
     monkeypatch.setattr(model, "trees", lambda folder, models: [*trees, 1, 1, 1, 1][:models])
-    assert told in methods.caution(copied)
+    assert told in methods.method(name).caution(folder=copied)
 
 
 def test_equal_numbers_of_trees_are_told_once(module, parts, undisturbed, monkeypatch):

@@ -194,8 +194,10 @@ def test_what_does_not_fit_into_memory_starts_no_worker(fitted, networks, worker
     monkeypatch.setattr(parts.executor, "run", lambda *_, **__: pytest.fail("started"))
     each = 2 * 5 * 25 * 2 * 4 + 2 * 5 * 8  # two mixtures of five trajectories
     monkeypatch.setattr(memory, "available", lambda: memory.RESERVE + 40 * each + 1)
-    with pytest.raises(ShiftbenchError, match=rf"41 records of {each:,} bytes: expected .* found .* \(at most 40 fit"):
+    with pytest.raises(
+        ShiftbenchError, match=rf"41 records: expected .* for {each:,} bytes each, found .* at most 40 fit"
+    ):
         predicted(networks["vector"], REQUESTS, methods.method("vector"))
     monkeypatch.setattr(memory, "available", lambda: memory.RESERVE + 499 * 32)
-    with pytest.raises(ShiftbenchError, match=r"500 records of 32 bytes: expected .* \(at most 499 fit"):
+    with pytest.raises(ShiftbenchError, match=r"500 records: expected .* for 32 bytes each, .* at most 499 fit"):
         predicted(fitted)

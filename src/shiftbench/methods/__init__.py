@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.errors import SettingsError, UnknownNameError
@@ -51,33 +50,27 @@ METHODS = Registry(
 def method(name: str, *tasks: str) -> Method:
     """The method of this name, or the one at `package.module:NAME`, which then is its name; imported now.
 
-    Args:
-        name: of the method.
-        tasks: it must be for one of these, if any are given.
+    It must be for one of the tasks, if any are given.
 
     Raises:
         UnknownNameError: for an unknown name; the message suggests the closest one of the tasks.
         SettingsError: if the module has no such method, or cannot be imported; if the method is for other tasks.
     """
-    if name in METHODS or not {".", ":"} & set(name):
-        if name not in METHODS:
-            raise UnknownNameError("method", name, names(*tasks))
-        return _required(METHODS[name], tasks)
-    return _required(_elsewhere(name), tasks)
-
-
-def names(*tasks: str) -> tuple[str, ...]:
-    """The names of all methods, or of those for these tasks."""
-    return tuple(name for name in METHODS if set(tasks) & set(METHODS[name].tasks)) if tasks else METHODS.names()
-
-
-def _required(found: Method, tasks: Sequence[str]) -> Method:
+    elsewhere = name not in METHODS and {".", ":"} & set(name)
+    if name not in METHODS and not elsewhere:
+        raise UnknownNameError("method", name, names(*tasks))
+    found = _elsewhere(name) if elsewhere else METHODS[name]
     if tasks and not set(tasks) & set(found.tasks):
         raise SettingsError(
             f"method {found.name}: expected one for {' or '.join(tasks)}, found one for {' or '.join(found.tasks)}. "
             f"Choose another: {', '.join(names(*tasks))}."
         )
     return found
+
+
+def names(*tasks: str) -> tuple[str, ...]:
+    """The names of all methods, or of those for these tasks."""
+    return tuple(name for name in METHODS if set(tasks) & set(METHODS[name].tasks)) if tasks else METHODS.names()
 
 
 def _elsewhere(name: str) -> Method:
@@ -102,9 +95,7 @@ def _elsewhere(name: str) -> Method:
 def fitted(folder: str | os.PathLike[str], *tasks: str) -> Method:
     """The method that was fitted into this folder. One that is not registered is imported from its recorded location.
 
-    Args:
-        folder: of the fit.
-        tasks: it must be for one of these, if any are given.
+    It must be for one of the tasks, if any are given.
 
     Raises:
         SettingsError: if there is none, it is for other tasks, or it cannot be imported.
@@ -137,11 +128,3 @@ def answered(frame: pl.DataFrame, *, folder: str | os.PathLike[str]) -> Flags | 
 
     with fitted_folder.using(folder):
         return fitted(folder).answered(frame, folder=folder)
-
-
-def caution(folder: str | os.PathLike[str]) -> str:
-    """A sentence if the training of the method fitted into `folder` makes its scores doubtful, or ""."""
-    from shiftbench.methods import fitted_folder
-
-    with fitted_folder.using(folder):
-        return fitted(folder).caution(folder=folder)

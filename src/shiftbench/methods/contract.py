@@ -181,16 +181,10 @@ class Method:
         self, data: Data, *, folder: Folder, cores: int | None = None, ensemble: str = DEEP,
         progress: Progress | None = None,
     ) -> Any:  # fmt: skip
-        """What the M members in `folder` predict for the N records of `data`, as an ensemble.
+        """What the M members in `folder`, or another of its `ensembles`, predict for the N records of `data`.
 
-        Variances are at least 1e-12 times that of the training targets. On a GPU the last digits may differ.
-
-        Args:
-            data: the records [N].
-            folder: of the fit.
-            cores: to predict with; all cores if None.
-            ensemble: one of `ensembles`.
-            progress: called by methods that take long, with records done, all records, and a sentence.
+        Variances are at least 1e-12 times that of the training targets. On a GPU the last digits may differ. Methods
+        that take long call `progress` with records done, all records, and a sentence.
 
         Raises:
             TableError, ArrayError: if there are no records, or inputs are missing, invalid, or of another type.

@@ -23,6 +23,7 @@ from shiftbench.ensembles import concatenated
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import executor, files
 from shiftbench.io.executor import Job, memory
+from shiftbench.io.output import DONE
 from shiftbench.methods import ensemble_files, fitted_folder
 from shiftbench.methods.contract import DEEP
 
@@ -35,25 +36,21 @@ RECORDS = 1 << 14  # of a part of a table; with fewer, loading models costs more
 # predict: in other blocks sums would be in another order.
 REQUESTS = 1 << 11
 MOST_PARTS = 1000  # an array of Slurm has no more tasks
-GIVEN, FOUND = ".{}.recorded.part", ".{}.answered.part"
+GIVEN, FOUND = ".{}.recorded.part", ".{}" + DONE
 
 
 def predicted(
     method: Method, data: Data, *, folder: Path, cores: int, place: Path, most: int | None = None, ensemble: str = DEEP,
     kept: Callable[[Any], Any] | None = None, progress: Progress | None = None,
 ) -> Any:  # fmt: skip
-    """What the method fitted into `folder` predicts for all records of `data`, as one ensemble.
+    """What the method fitted into `folder` predicts for all records of `data`, as one ensemble; see `Method.predict`.
 
     Args:
-        method: of the fit.
-        data: the records [N].
-        folder: of the fit.
-        cores: to predict with here.
+        method, data, folder, cores, ensemble: as there.
         place: a folder to write to, which workers of the executor in use see.
         most: records to predict here at a time; all if None.
-        ensemble: one of the method's.
         kept: what is to be kept of each part's ensemble; all of it if None.
-        progress: called as by `Method.predict`, or by the executor in use with parts.
+        progress: called as there, or with parts.
 
     Raises:
         TableError, ArrayError, SettingsError, MissingExtraError: as `Method.predict`; SettingsError also if files of
@@ -70,7 +67,7 @@ def predicted(
             return concatenated(found, records=records)
         first = keep(ask(_rows(data, 0, 1)))  # refuses what no worker could do
         each = sum(array.nbytes for array in vars(first).values() if isinstance(array, np.ndarray))
-        memory.require_records(records, each)
+        memory.require(records, each, what="records", reserve=memory.RESERVE)
     usual = RECORDS if isinstance(data, pl.DataFrame) else REQUESTS
     size = usual * max(1, -(-records // (usual * MOST_PARTS)))
     digests = [_given(part, folder, place, ensemble) for part in _cut(data, size)]

@@ -100,9 +100,10 @@ class TableRecords(EvaluationSet[TableSystem]):
 
         Test sets are predicted in blocks, and the draws of a model are merged if there are very many records.
         """
+        merges = self.name and self.frame.height > MOST_DRAWN
         found: Gaussian | Categorical = predicted(
             module, self.frame, folder=place, cores=cores, place=place, most=BLOCK if self.name else None,
-            kept=_merged if self.name and self.frame.height > MOST_DRAWN else None, progress=progress,
+            kept=lambda part: part.merged() if merges and isinstance(part, Gaussian) else part, progress=progress,
         )  # fmt: skip
         return found
 
@@ -148,10 +149,6 @@ class TableRecords(EvaluationSet[TableSystem]):
 
     def _within(self, split: str) -> pl.Series:
         return self.partition.is_in(list(self.splits[split]))
-
-
-def _merged(part: Gaussian | Categorical) -> Gaussian | Categorical:
-    return part.merged() if isinstance(part, Gaussian) else part
 
 
 def test_sets(

@@ -60,7 +60,7 @@ def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
         raise SettingsError(
             f"rows: expected at least {FEWEST_ROWS}, found {rows}. Ask for more: every partition needs some."
         )
-    memory.require(rows * BYTES_A_ROW, what=f"{rows:,} rows")
+    memory.require(rows, BYTES_A_ROW, what="rows")
     rng = np.random.Generator(np.random.PCG64(seed))
     stations = _stations(rng, min(MOST_STATIONS, rows // ROWS_A_STATION))
     count = len(stations["station"])

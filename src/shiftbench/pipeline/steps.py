@@ -105,12 +105,13 @@ def predict_table(
     """Predict every row of a table with a fitted method, and write the predictions file.
 
     Ids are those of `id_column`, else of a column `id` with unique values in all rows, else the row numbers of the
-    table. If the table has the target, the predictions contain fingerprints of it.
+    table. If the table has the target, the predictions contain fingerprints of it. Interrupted where an executor
+    predicts in parts and called again, it goes on with those that are missing.
 
     Raises:
         ShiftbenchError: no fitted method in `model`, missing columns, repeated ids, or an existing output file.
     """
-    with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table]):
+    with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table], resumes=True):
         place = files.staging_of(path.parent)
         found = _predictions(model, table, place, id_column=id_column, cores=cores, progress=progress)
         found.save(path)

@@ -19,6 +19,7 @@ from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
+from shiftbench.methods import fitted_folder
 from shiftbench.methods.contract import Data
 from shiftbench.methods.settings import MethodSettings
 from shiftbench.progress import Progress, of_stage, silent
@@ -72,8 +73,9 @@ def fitted(
         train, dev, settings=settings, folder=folder, cores=cores, **columns,
         progress=of_stage(progress, f"fit {planned.name}"),
     )  # fmt: skip
-    about = method.about(evaluated, folder=folder)
-    return Fitted(planned, settings.to_dict(), folder, about, methods.caution(folder))
+    with fitted_folder.using(folder):
+        about, caution = method.about(evaluated, folder=folder), method.caution(folder=folder)
+    return Fitted(planned, settings.to_dict(), folder, about, caution)
 
 
 class System(Protocol):

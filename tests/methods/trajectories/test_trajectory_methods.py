@@ -297,7 +297,7 @@ def test_answers_that_do_not_fit_into_memory_are_refused_before_they_are_compute
     shapes = {"cloning": ((2, 3, 25, 2), (2, 6)), "vector": ((2, 3, 25, 2), (2, 3))}[name]
     there = memory.RESERVE + 20 * answers.needed(*shapes)
     monkeypatch.setattr(memory, "available", lambda: there)
-    with pytest.raises(ShiftbenchError, match=r"21 records of .* bytes: expected .* Predict fewer .*at most 20 fit"):
+    with pytest.raises(ShiftbenchError, match=r"21 requests: expected .* bytes each, found .* at most 20 fit"):
         method(name).predict(TEST, folder=fitted[name])
     assert method(name).predict(TEST.select(np.arange(20)), folder=fitted[name], cores=1).records == 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import SettingsError
 
 RESERVE = 500 * 2**20  # bytes for models, what is being computed, and libraries
 MEMINFO = Path("/proc/meminfo")
@@ -17,35 +17,18 @@ def available() -> int | None:
     return min(found) if found else None
 
 
-def require(size: int, *, what: str) -> None:
-    """Check that `size` bytes of memory are available; passes if that is unknown.
+def require(count: int, each: int, *, what: str, reserve: int = 0) -> None:
+    """Check that `count` times `each` bytes, and a reserve, are available; passes if that is unknown.
 
     Raises:
-        SettingsError: if they are not; `what` names the request.
+        SettingsError: if they are not, naming how many of `what` fit.
     """
-    free = available()
-    if free is not None and size > free:
+    free, needed = available(), count * each + reserve
+    if free is not None and needed > free:
         raise SettingsError(
-            f"{what}: expected about {-(-size // 2**30):,} GiB of memory for them, found {free // 2**30:,} GiB free. "
-            "Ask for fewer."
+            f"{count:,} {what}: expected about {needed / 2**30:.1f} GiB of memory for {each:,} bytes each, found "
+            f"{free / 2**30:.1f} GiB available. Ask for fewer: at most {max(0, free - reserve) // each:,} fit."
         )
-
-
-def require_records(records: int, each: int) -> None:
-    """Check that predictions of so many bytes for each record fit into memory; passes if that is unknown.
-
-    Raises:
-        ShiftbenchError: if they do not, naming how many records do.
-    """
-    there = available()
-    if there is None or records * each + RESERVE <= there:
-        return
-    most = max(0, there - RESERVE) // each
-    raise ShiftbenchError(
-        f"{records:,} records of {each:,} bytes: expected to need about {(records * each + RESERVE) / 2**30:.1f} GiB "
-        f"of memory, found {there / 2**30:.1f} GiB available. Predict fewer at a time (at most {most:,} fit), or with "
-        "fewer members, draws, plans or modes."
-    )
 
 
 def _meminfo() -> int | None:

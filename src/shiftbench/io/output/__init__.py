@@ -2,11 +2,11 @@
 
 from shiftbench.io.output.folder import adding, require_outside, writing
 from shiftbench.io.output.lock import alone
-from shiftbench.io.output.mark import MARK, PART, Mark, read_mark
+from shiftbench.io.output.mark import DONE, MARK, PART, Mark, read_mark
 from shiftbench.io.output.place import final, folder_of
 from shiftbench.io.output.staging import staging
 
 __all__ = [
-    "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_outside", "staging",
+    "DONE", "MARK", "PART", "Mark", "adding", "alone", "final", "folder_of", "read_mark", "require_outside", "staging",
     "writing",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ from shiftbench.io.output.lock import LOCK
 MARK = ".shiftbench.json"
 FORMAT = "shiftbench output folder 1"
 PART = re.compile(r"\..+\.[a-z0-9_]{8}\.part")  # what `files.replacing` leaves where it is killed
+DONE = ".answered.part"  # the end of such names of whole parts of a result, with which the same command goes on
 
 SETTLED_NS = 2_000_000_000  # the coarsest timestamp of any file system
 _HASHED: dict[tuple[int, ...], str] = {}

@@ -17,7 +17,7 @@ from shiftbench.io.files import sha256
 from shiftbench.io.output import journal as steps
 from shiftbench.io.output.journal import Journal
 from shiftbench.io.output.lock import LOCK
-from shiftbench.io.output.mark import MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same
+from shiftbench.io.output.mark import DONE, MARK, PART, Mark, contents, first, listing, read_mark, require_valid, same
 from shiftbench.io.output.merge import conflicts, move, remove
 from shiftbench.io.output.place import ADVICE, Place, named
 from shiftbench.io.output.staging import discard
@@ -105,7 +105,7 @@ class Transaction:
         if state.step == steps.IDLE:
             self.place.require_free(self.place.making)
         if goes_on:
-            _tidy(self.place.making)
+            _tidy(self.place.making, goes_on=True)
             return
         self._discard()
         if there and resumes and not overwrite:
@@ -307,9 +307,14 @@ def _removed(folder: Path, *, beside: Path) -> list[str]:
     return left
 
 
-def _tidy(folder: Path) -> None:
-    """Remove partial files, folders of arrays of Slurm, and empty locks that killed processes left."""
+def _tidy(folder: Path, *, goes_on: bool = False) -> None:
+    """Remove partial files, folders of arrays of Slurm, and empty locks that killed processes left.
+
+    goes_on: whether to keep parts of results.
+    """
     for path in sorted(folder.rglob(".*")):
+        if goes_on and path.name.endswith(DONE):
+            continue
         if PART.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif os.path.lexists(path) and (PART.fullmatch(path.name) or (path.name == LOCK and not path.lstat().st_size)):

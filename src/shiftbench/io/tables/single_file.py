@@ -24,7 +24,9 @@ FORMAT = "shiftbench output file 1"
 
 
 @aborts.left
-def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = ()) -> Iterator[bool]:
+def replacing(
+    path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Path] = (), resumes: bool = False
+) -> Iterator[bool]:
     """Allow the block to write a file, replacing an earlier one if that may be overwritten.
 
     Yields whether the block may also overwrite what belongs to the file: `overwrite`, or this command was killed here.
@@ -34,13 +36,14 @@ def replacing(path: Path, made_by: str, *, overwrite: bool, inputs: Sequence[Pat
         made_by: an identifier of the command.
         overwrite: whether an earlier file of this command may be replaced.
         inputs: files that the block reads.
+        resumes: whether the block goes on with parts of the result that one that ended early has left.
 
     Raises:
         SettingsError: if `path` is a folder, a file that may not be overwritten or was not written by this command or
             was changed since, one of the inputs, or a file of an output folder; if another process is writing it.
     """
     _require_no_folder(path)
-    with staging(path):
+    with staging(path, resumes=resumes):
         require_file(path, made_by, overwrite=overwrite, inputs=inputs)
         note = _note(path)
         before, goes_on = _noted(note), _is_unfinished(path, made_by)

@@ -58,7 +58,7 @@ def predict(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixtur
     nets = _networks(dataset, fitted)
     kind, output = (Mixture, _mixtures) if record["method"] == "vector" else (Trajectories, _plans)
     shapes, block = output(record, nets, ensemble)
-    memory.require_records(len(dataset), needed(*shapes))
+    memory.require(len(dataset), needed(*shapes), what="requests", reserve=memory.RESERVE)
     # Blocks lie in memory request by request, and so does the whole; both are read with the members first.
     blocks = (kind(*(np.moveaxis(array, 1, 0) for array in arrays)) for arrays in _over_blocks(dataset, fitted, block))
     return concatenated(blocks, records=len(dataset))

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods.contract import DEEP, Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import best_steps
+from shiftbench.methods.trajectories import settings as of
 from shiftbench.methods.trajectories.dataset import digest, training_problems
-from shiftbench.methods.trajectories.settings import (
-    CloningSettings,
-    PlannerSettings,
-    TrajectorySettings,
-    VectorSettings,
-)
 
 if TYPE_CHECKING:
     from shiftbench.ensembles import Mixture, Trajectories
@@ -27,7 +22,7 @@ if TYPE_CHECKING:
 DATASETS = ".datasets.pickle.training.part"  # what members learn from, while they do
 
 
-def of_trajectories(name: str, title: str, settings: type[TrajectorySettings]) -> Method:
+def of_trajectories(name: str, title: str, settings: type[of.TrajectorySettings]) -> Method:
     """A method that trains networks of its name.
 
     Killed at any moment and called again, a fit goes on from about a minute before. The folder holds `settings.json`,
@@ -127,6 +122,6 @@ def _given(folder: Path, parts: tuple[TrajectoryDataset, TrajectoryDataset]) -> 
         path.unlink(missing_ok=True)
 
 
-CLONING = of_trajectories("cloning", "Behavioural cloning", CloningSettings)
-IMITATIVE = of_trajectories("imitative", "Deep imitative model", PlannerSettings)
-VECTOR = of_trajectories("vector", "Mixtures of trajectories from vector features", VectorSettings)
+CLONING = of_trajectories("cloning", "Behavioural cloning", of.CloningSettings)
+IMITATIVE = of_trajectories("imitative", "Deep imitative model", of.PlannerSettings)
+VECTOR = of_trajectories("vector", "Mixtures of trajectories from vector features", of.VectorSettings)

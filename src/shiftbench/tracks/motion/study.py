@@ -39,7 +39,6 @@ from shiftbench.tracks.motion.submissions import scoring
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.truth import Truth, truth_of_requests
 
-TRAJECTORIES = "trajectories"  # the task of the methods
 MAIN = Selection()
 PLANNING = Selection("planning", compared=False)
 PLANNING_TITLE = "every number of members and aggregation"
@@ -131,7 +130,7 @@ class MotionStudy(Study[Prediction, Requests]):
 
     def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
         """Fit a network's members to train, stopped by dev_in."""
-        settings = methods.method(planned.method, TRAJECTORIES).Settings.from_dict(planned.settings)
+        settings = methods.method(planned.method).Settings.from_dict(planned.settings)
         evaluated = self.evaluation_sets[0].requests
         return study.fitted(planned, settings, *self.parts, folder, evaluated=evaluated, cores=cores, progress=progress)
 
