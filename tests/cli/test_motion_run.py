@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from shiftbench.cli import main
+from shiftbench.errors import SettingsError
 from shiftbench.io import executor
 from shiftbench.io.output import MARK, writing
 from shiftbench.methods import ensemble_files
@@ -263,6 +264,19 @@ def test_an_array_trains_and_predicts_to_the_same_bytes(
     live, packed = (ensemble_files.read(Path(f"run/plans/vector-deep-{name}.npz"), ANY) for name in ("more", "eval"))
     np.testing.assert_allclose(live.trajectories, packed.trajectories, rtol=1e-6)
     assert not list(Path("run").rglob("*.part"))
+
+
+def test_workers_must_see_the_scenes_of_test_sets(
+    shiftbench: Shiftbench, prepared: Path, towns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_where: object, folders: tuple[Path, ...]) -> None:
+        raise SettingsError(*map(str, folders))
+
+    monkeypatch.setattr(executor, "require_shared", refuse)
+    said = shiftbench("run", "motion", "--data", prepared, "--out", "run", "--test-set", f"more={towns / 'eval'}")
+    assert said.code == 2
+    assert {f"error: {prepared}", f"error: {towns / 'eval'}"} <= set(said.err.splitlines())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_settings_or_data_are_refused_in_the_same_folder(

@@ -188,7 +188,7 @@ def run_of(
             tell=note,
         ) as place,  # fmt: skip
         _nothing_if_refused(place),
-        computed(computing, place, data) as used,
+        computed(computing, place, data, *filter(Path.is_dir, inputs[1:])) as used,  # tables are read here alone
         progress_bar() as progress,
     ):
         prepared = _prepared(track, data, place, experiment, progress)
