@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from shiftbench import tracks
+from shiftbench import cli, tracks
 from shiftbench.tracks import TRACKS, names, track
 from tests.cli.conftest import Shiftbench
 
@@ -115,6 +117,14 @@ def test_the_help_of_a_track_lists_all_that_it_declares(shiftbench: Shiftbench, 
     assert f"{', '.join(archive.name for archive in chosen.archives)}" in shown["fetch"].replace("- ", "-")
     others = {option.word for other in names() if other != name for option in track(other).options.get("prepare", ())}
     assert not [word for word in others if word in shown["prepare"]]
+
+
+@pytest.mark.parametrize("name", [each.name for each in pkgutil.iter_modules(cli.__path__)])
+def test_a_command_has_few_parameters_its_options_come_in_groups(name: str) -> None:
+    module = importlib.import_module(f"shiftbench.cli.{name}")
+    own = [each for _, each in inspect.getmembers(module, inspect.isfunction) if each.__module__ == module.__name__]
+    many = {each.__name__: count for each in own if (count := len(inspect.signature(each).parameters)) > 8}
+    assert not many
 
 
 def test_the_help_of_a_format_lists_its_options(shiftbench: Shiftbench) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -176,20 +176,12 @@ def run_of(
         _require_apart(folder, data)
     inputs = [data, *map(Path, wanted.test_sets.values())]
     settings = (wanted, task, experiment, sorted(own.items()))
+    shared = [data, *filter(Path.is_dir, inputs[1:])]  # tables are read here alone
     with (
-        writing(
-            folder,
-            f"run {track.name}",
-            overwrite=overwrite,
-            resumes=True,
-            inputs=inputs,
-            settings=settings,
-            costless=COSTLESS,
-            tell=note,
-        ) as place,  # fmt: skip
+        working(
+            folder, f"run {track.name}", computing, overwrite=overwrite, inputs=inputs, settings=settings, shared=shared
+        ) as (place, used, progress),
         _nothing_if_refused(place),
-        computed(computing, place, data, *filter(Path.is_dir, inputs[1:])) as used,  # tables are read here alone
-        progress_bar() as progress,
     ):
         prepared = _prepared(track, data, place, experiment, progress)
         results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
@@ -202,6 +194,26 @@ def run_of(
         say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
     for page in pages[len(results) :]:
         say(f"tables: {folder / page.relative_to(place)}")
+
+
+@contextmanager
+def working(
+    folder: Path, command: str, computing: o.Computing, *, overwrite: bool, inputs: Sequence[Path], settings: object,
+    shared: Sequence[Path] = (),
+) -> Iterator[tuple[Path, int, Progress]]:  # fmt: skip
+    """The output of a command that fits: a temporary folder that can be resumed, the cores, and progress.
+
+    See `writing` for the arguments. shared: further folders that workers must see.
+    """
+    with (
+        writing(
+            folder, command, overwrite=overwrite, resumes=True, inputs=inputs, settings=settings, costless=COSTLESS,
+            tell=note,
+        ) as place,
+        computed(computing, place, *shared) as cores,
+        progress_bar() as progress,
+    ):  # fmt: skip
+        yield place, cores, progress
 
 
 def _written(track: Track, results: list[Result], folder: Path, progress: Progress) -> list[Path]:

@@ -1,8 +1,8 @@
 """Commands built from functions: groups of shared options, and options declared by a track.
 
 A function declares the options of a command once. A parameter whose type is a dataclass expands to the options that
-are its fields. A command about a track is built for the track that is named: its help and its parser have the options
-of this track only.
+are its fields, and so do fields of such a type. A command about a track is built for the track that is named: its help
+and its parser have the options of this track only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
             continue
         if is_dataclass(hint):
             groups[each.name] = hint
-            shown += _fields(hint)
+            shown += _options(hint)
         else:
             shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
     own = [option.name for option in options]
@@ -58,9 +58,7 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
     def act(**given: Any) -> None:
         importlib.import_module("shiftbench.tracks")  # tracks register their own methods
         own = {option.name: _checked(option, given.pop(option.name)) for option in options}
-        grouped = {
-            name: kind(**{each.name: given.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
-        }
+        grouped = {name: _group(kind, given) for name, kind in groups.items()}
         leading = () if first is None else (first,)
         function(*leading, **given, **grouped, **{name: value for name, value in own.items() if value is not None})
 
@@ -70,11 +68,23 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
     return act
 
 
-def _fields(group: Any) -> Iterator[inspect.Parameter]:
+def _options(group: Any) -> Iterator[inspect.Parameter]:
+    """The options of a group, and of the groups in it, in the order of its fields."""
     hints = get_type_hints(group, include_extras=True)
     for each in fields(group):
-        default = inspect.Parameter.empty if each.default is MISSING else each.default
-        yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[each.name])
+        if is_dataclass(hint := hints[each.name]):
+            yield from _options(hint)
+        else:
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _group(kind: Any, given: dict[str, Any]) -> Any:
+    """A group made from the values of its options, which are removed from `given`."""
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(
+        **{name: _group(hint, given) if is_dataclass(hint) else given.pop(name) for name, hint in hints.items()}
+    )
 
 
 def _parameter(option: Option) -> inspect.Parameter:

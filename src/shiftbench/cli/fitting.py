@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shiftbench.cli import options as o
-from shiftbench.cli.benchmarking import COSTLESS
+from shiftbench.cli.benchmarking import working
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, write
 from shiftbench.errors import SettingsError, nearest
 from shiftbench.io.output import writing
+
+if TYPE_CHECKING:
+    from shiftbench.pipeline.settings import Settings
 
 
 def _methods(names: tuple[str, ...], preset: str | None) -> dict[str, Any]:
@@ -38,6 +42,91 @@ def _require_known(name: Path) -> None:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """The options of output and computing, for commands that fit."""
+
+    out: o.Out = None
+    computing: o.Computing
+    overwrite: o.Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRun:
+    """The options of a run on a table."""
+
+    target: o.Target = None
+    task: o.Task = None
+    division: o.Division
+    slices: o.Slice = None
+    baseline: o.Baseline = None
+    learning: o.Learning
+    threshold: o.Threshold = None
+    unit: o.Unit = None
+    test_set: o.TestSet = None
+    method: o.Methods = None
+    preset: o.Preset = None
+    members: o.Members = None
+    scoring: o.Scoring
+    config: o.Config = None
+
+    def settings(self, table: Path | None) -> Settings:
+        """The settings of the run: those of the file, overridden by options; a note if these replace its methods."""
+        from shiftbench.pipeline import settings
+
+        given = {
+            "table": None if table is None else str(table),
+            "target": self.target, "task": self.task, "unit": self.unit, "threshold": self.threshold,
+            "seed": self.scoring.seed, "clusters": self.division.clusters,
+            "cut_clusters": self.division.cut_clusters or None, "slices": listed(self.slices),
+            "baselines": listed(self.baseline), **self.learning.settings, "partition": self.division.rules,
+            "members": self.members, "test_sets": o.test_sets(self.test_set), "assessment": self.scoring.settings,
+        }  # fmt: skip
+        base = settings.read_checked(self.config) if self.config else {}
+        if table is not None and base.get("table") != str(table):
+            base.pop("table_sha256", None)  # it belongs to the table named in the settings
+        methods = _methods(listed(self.method), self.preset)
+        chosen = settings.from_dict({**settings.merge(base, given), **methods})
+        if methods and (base.get("methods") or base.get("method")):
+            note(f"note: {'--preset' if self.preset else '--method'} replaces the methods of {self.config}")
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """The options of a fit to the train part of a table."""
+
+    target: o.Target = None
+    task: o.Task = None
+    method: o.Method = None
+    members: o.Members = None
+    learning: o.Learning
+    cluster: o.Cluster = None
+    seed: o.Seed = None
+    config: o.Config = None
+
+    def settings(self, folder: Path) -> Settings:
+        """The settings of the fit: those of the file, overridden by options.
+
+        Raises:
+            SettingsError: if there are several methods.
+        """
+        from shiftbench.pipeline import settings
+
+        given = {
+            "table": str(folder), "target": self.target, "task": self.task, "seed": self.seed,
+            "clusters": listed(self.cluster, "+,"), **self.learning.settings, "members": self.members,
+        }  # fmt: skip
+        base = settings.read_checked(self.config) if self.config else {}
+        for name in ("table_sha256", "partition"):  # of the table that the folder was made from
+            base.pop(name, None)
+        methods = _methods((self.method,) if self.method else (), None)
+        chosen = settings.from_dict({**settings.merge(base, given), **methods})
+        if len(chosen.methods) > 1:
+            raise SettingsError(f"expected one method to fit, found {len(chosen.methods)}. Name one with --method.")
+        return chosen
+
+
 def run(
     table: Annotated[
         Path | None,
@@ -46,57 +135,26 @@ def run(
         ),
     ] = None,
     *,
-    target: o.Target = None,
-    task: o.Task = None,
-    division: o.Division,
-    slices: o.Slice = None,
-    baseline: o.Baseline = None,
-    learning: o.Learning,
-    threshold: o.Threshold = None,
-    unit: o.Unit = None,
-    test_set: o.TestSet = None,
-    method: o.Methods = None,
-    preset: o.Preset = None,
-    members: o.Members = None,
-    scoring: o.Scoring,
-    config: o.Config = None,
-    out: o.Out = None,
-    computing: o.Computing,
-    overwrite: o.Overwrite = False,
+    given: TableRun,
+    work: Work,
 ) -> None:
     """From a table, or the data of a track, to a report: partition, fit, predict, assess beside baselines.
 
     `shiftbench run TRACK --help` lists the options of a track.
     """
     from shiftbench import pipeline
-    from shiftbench.pipeline import settings
 
     if table is not None and table.suffix == ".toml":
         raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
     if table is not None:
         _require_known(table)
-
-    given = {
-        "table": None if table is None else str(table),
-        "target": target, "task": task, "unit": unit, "threshold": threshold, "seed": scoring.seed,
-        "clusters": division.clusters, "cut_clusters": division.cut_clusters or None,
-        "slices": listed(slices), "baselines": listed(baseline), **learning.settings, "partition": division.rules,
-        "members": members, "test_sets": o.test_sets(test_set), "assessment": scoring.settings,
-    }  # fmt: skip
-    base = settings.read_checked(config) if config else {}
-    if table is not None and base.get("table") != str(table):
-        base.pop("table_sha256", None)  # it belongs to the table named in the settings
-    chosen = settings.from_dict({**settings.merge(base, given), **_methods(listed(method), preset)})
-    if (method or preset) and (base.get("methods") or base.get("method")):
-        note(f"note: {'--preset' if preset else '--method'} replaces the methods of {config}")
-    folder = out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
-    inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([config] if config else [])]
-    with writing(
-        folder, "run", overwrite=overwrite, resumes=True, inputs=inputs, settings=chosen,
-        costless=COSTLESS, tell=note,
-    ) as place:  # fmt: skip
-        with computed(computing, place) as cores, progress_bar() as progress:
-            outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
+    chosen = given.settings(table)
+    folder = work.out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
+    inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([given.config] if given.config else [])]
+    with working(folder, "run", work.computing, overwrite=work.overwrite, inputs=inputs, settings=chosen) as (
+        place, cores, progress,
+    ):  # fmt: skip
+        outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
     show(outcome.report)
     say(f"report: {page}")
@@ -156,50 +214,20 @@ def partition(
 def fit(
     folder: Annotated[Path, typer.Argument(help="Folder that `shiftbench partition` wrote.", show_default=False)],
     *,
-    target: o.Target = None,
-    task: o.Task = None,
-    method: o.Method = None,
-    members: o.Members = None,
-    learning: o.Learning,
-    cluster: o.Cluster = None,
-    seed: o.Seed = None,
-    config: o.Config = None,
-    out: o.Out = None,
-    computing: o.Computing,
-    overwrite: o.Overwrite = False,
+    given: Fit,
+    work: Work,
 ) -> None:
     """Fit a method to the train part of a partitioned table; an interrupted fit is resumed."""
     from shiftbench import pipeline
     from shiftbench.pipeline import settings
 
-    given = {
-        "table": str(folder), "target": target, "task": task, "seed": seed, "clusters": listed(cluster, "+,"),
-        **learning.settings, "members": members,
-    }  # fmt: skip
-    base = settings.read_checked(config) if config else {}
-    for name in ("table_sha256", "partition"):  # of the table that the folder was made from
-        base.pop(name, None)
-    words = _methods((method,) if method else (), None)
-    chosen = settings.from_dict({**settings.merge(base, given), **words})
-    if len(chosen.methods) > 1:
-        raise SettingsError(f"expected one method to fit, found {len(chosen.methods)}. Name one with --method.")
+    chosen = given.settings(folder)
     name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
-    model = out or folder.parent / f"{folder.name}-{name}"
-    inputs = [folder, *([config] if config else [])]
-    with (
-        writing(
-            model,
-            "fit",
-            overwrite=overwrite,
-            resumes=True,
-            inputs=inputs,
-            settings=chosen,
-            costless=COSTLESS,
-            tell=note,
-        ) as place,
-        computed(computing, place) as cores,
-        progress_bar() as progress,
-    ):
+    model = work.out or folder.parent / f"{folder.name}-{name}"
+    inputs = [folder, *([given.config] if given.config else [])]
+    with working(model, "fit", work.computing, overwrite=work.overwrite, inputs=inputs, settings=chosen) as (
+        place, cores, progress,
+    ):  # fmt: skip
         pipeline.fit_parts(chosen, folder, place, cores=cores, progress=progress)
     say(f"fitted to {model}")
 
