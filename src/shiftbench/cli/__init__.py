@@ -33,9 +33,7 @@ for name, function, kind in commands():
 
 
 @app.callback(invoke_without_command=True)
-def shiftbench(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-) -> None:
+def shiftbench(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     """Does a model stay good when the world shifts, and does it know when it does not?"""
     if version:
         from importlib.metadata import version as version_of

@@ -243,10 +243,7 @@ def _command(files: list[Path]) -> str:
     return "assess" if len(files) == 1 else "compare"
 
 
-def report(
-    file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)],
-    out: o.Out = None,
-) -> None:
+def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)], out: o.Out = None) -> None:
     """Print all tables of a report, and write it again in every format (after an upgrade, or elsewhere)."""
     from shiftbench.report import finding, picture
 

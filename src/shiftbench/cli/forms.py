@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, importing, preparing, showing
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, preparing
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     about_tracks: tuple[Any, ...] = (
         (fetching.fetch, fetching.options, None),
         (preparing.prepare, preparing.options, None),
-        (showing.show, showing.options, showing.arguments),
+        (preparing.show, lambda track: track.options.get("show", ()), preparing.show_arguments),
     )
     for of_track, options, arguments in about_tracks:
         kind = _by_track(of_track, options, arguments, is_only=True)
         yield of_track.__name__, flat(of_track, track=TRACK), kind
     imports = by_track(_import, names=lambda: [*_imports()], is_only=True, noun="format")
-    yield "import", flat(importing.import_data, form=FORMAT), imports
+    yield "import", flat(preparing.import_data, form=FORMAT), imports
 
 
 def _by_track(
@@ -69,7 +69,7 @@ def _by_track(
 def _import(name: str) -> Act:
     track, form = _imports()[name]
     options = (*track.options.get("import", ()), *preparing.spreading(track, "import"))
-    return flat(importing.import_data, options, form)
+    return flat(preparing.import_data, options, form)
 
 
 def _imports() -> dict[str, tuple[Track, Import]]:

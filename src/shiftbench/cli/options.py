@@ -49,35 +49,23 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all ran
 Many = list[str] | None
 
 Target = Annotated[str | None, named("--target", "-t", help="Column of the target.")]
-Task = Annotated[
-    str | None,
-    named("--task", help="regression or classification; default: by the target's type."),
-]
+Task = Annotated[str | None, named("--task", help="regression or classification; default: by the target's type.")]
 IdColumn = Annotated[
-    str | None,
-    named("--id", help="Column of unique ids [the column id, if there is one, else row numbers from 1]."),
+    str | None, named("--id", help="Column of unique ids [the column id, if there is one, else row numbers from 1].")
 ]
 Time = Annotated[str | None, named("--time", help="Column of dates or times to partition by.")]
 Fractions = Annotated[
-    str | None,
-    named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15]."),
+    str | None, named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15].")
 ]
-Gap = Annotated[
-    str | None,
-    named("--gap", help="Minimum time between in-domain and shifted records, such as 7d."),
-]
+Gap = Annotated[str | None, named("--gap", help="Minimum time between in-domain and shifted records, such as 7d.")]
 Group = Annotated[str | None, named("--group", help="Column of groups, some of them shifted.")]
 Shifted = Annotated[Many, named("--shifted", help="Group values that are the shifted domain (repeat or a,b).")]
 InDomain = Annotated[Many, named("--in-domain", help="Group values that are the training domain.")]
 ShiftedIf = Annotated[str | None, named("--shifted-if", help="Condition of shifted records: 'wind >= 19'.")]
 By = Annotated[str | None, named("--by", help="Column whose groups stay whole when in-domain records are sampled.")]
-Shares = Annotated[
-    str | None,
-    named("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20]."),
-]
+Shares = Annotated[str | None, named("--shares", help="Shares of train, dev_in, eval_in in-domain [70/10/20].")]
 Cluster = Annotated[
-    Many,
-    named("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination."),
+    Many, named("--cluster", help="Column(s) of records that resemble each other; a+b takes their combination.")
 ]
 CutClusters = Annotated[
     bool, typer.Option("--cut-clusters", help="Allow records of a cluster in train, dev and eval alike.")
@@ -100,10 +88,7 @@ Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, su
 Rule = Annotated[str | None, named("--rule", help="published, exact or mixed; see the documentation.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
 Intervals = Annotated[str | None, named("--intervals", help="auto, studentised, percentile, bca or normal.")]
-Baseline = Annotated[
-    list[str] | None,
-    named("--baseline", help="Column that is itself a forecast of the target."),
-]
+Baseline = Annotated[list[str] | None, named("--baseline", help="Column that is itself a forecast of the target.")]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Continue even if a feature reveals the target.")]
 Method = Annotated[str | None, named("--method", help="Method to fit [boosting], or package.module:NAME.")]
 Methods = Annotated[
@@ -120,8 +105,7 @@ Members = Annotated[int | None, typer.Option("--members", min=1, help="Members o
 ErrorColumn = Annotated[str | None, named("--error", help="Column of errors >= 0 [error].")]
 Answer = Annotated[str | None, named("--answer", help="Column of answers, with --target instead of --error.")]
 Uncertainty = Annotated[
-    list[str] | None,
-    named("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*]."),
+    list[str] | None, named("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*].")
 ]
 ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]

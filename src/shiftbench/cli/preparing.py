@@ -1,4 +1,4 @@
-"""The command that checks a track's data and divides them; also used by `run`."""
+"""The commands about a track's data: prepare, which `run` uses, too; import of other benchmarks' data; show."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import note, progress_bar, say
-from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.io.output import require_outside, writing
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.io.output import adding, require_outside, writing
 
 if TYPE_CHECKING:
     from shiftbench.progress import Progress
-    from shiftbench.track import BatchJob, Option, Prepared, Track
+    from shiftbench.track import BatchJob, Import, Option, Prepared, Track
 
 SLURM = "slurm"  # the executor whose jobs this process does not wait for
 
 Source = Annotated[
     Path, typer.Argument(help="What was downloaded or made: an archive, a folder or a file.", show_default=False)
 ]
+Foreign = Annotated[Path, typer.Argument(help="A file, or a folder of many at any depth.", show_default=False)]
+Drawn = Annotated[Path, typer.Argument(metavar="FILE", help="A file of the track's data.", show_default=False)]
 
 
 def options(track: Track) -> tuple[Option, ...]:
@@ -159,3 +161,48 @@ def _say_prepared(name: str, prepared: Prepared) -> None:
         say(f"next: shiftbench run {name} --data {prepared.folder}")
     else:
         note("note: train or dev_in is missing: a run needs records for training and for early stopping")
+
+
+def import_data(form: Import, source: Foreign, out: o.Out = None, overwrite: o.Overwrite = False, **own: Any) -> None:
+    """Convert data of another benchmark to a track's format; an interrupted import is resumed."""
+    folder = out or Path(f"shiftbench-{form.name}")
+    require_outside(source, folder)
+    require_executor(own)
+    damaged: ShiftbenchError | None = None
+    lines: list[str] = []
+    with (
+        writing(folder, f"import {form.name}", overwrite=overwrite, resumes=True, tell=note) as place,
+        progress_bar() as progress,
+    ):
+        try:
+            lines += form.write(source, place, progress=progress, **own)
+        except ShiftbenchError as error:
+            if type(error) is not ShiftbenchError or overwrite:  # otherwise the result is complete
+                raise
+            damaged = error
+    if damaged:
+        raise damaged
+    for line in lines:
+        say(line)
+    say(f"data: {folder} ({form.about})")
+
+
+def show_arguments(track: Track) -> dict[str, Any]:
+    """The name of the argument of `show` for a track."""
+    if track.show is None:
+        return {}
+    told = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)
+    return {"source": Annotated[Path, told]}
+
+
+def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:
+    """Draw a file of a track's data; earlier pictures of the same file are replaced."""
+    if track.show is None:
+        raise SettingsError(f"{track.name} does not support show: its data cannot be drawn.")
+    if not source.is_file():
+        raise TableError(f"{source}: expected a file, found {'a folder' if source.is_dir() else 'nothing'} there.")
+    folder = out or Path("shiftbench-show")
+    with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
+        paths = track.show.draw(source, place, progress=progress, **own)
+    for what, path in paths.items():
+        say(f"{what + ':':12} {folder / path.relative_to(place)}")

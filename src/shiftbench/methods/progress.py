@@ -22,13 +22,7 @@ class TrainingProgress:
     """
 
     def __init__(
-        self,
-        kept: MemberFiles,
-        members: int,
-        *,
-        steps: int,
-        progress: Progress | None,
-        about: Callable[[int], str],
+        self, kept: MemberFiles, members: int, *, steps: int, progress: Progress | None, about: Callable[[int], str]
     ) -> None:
         self.missing = kept.missing(members)
         self.steps, self.progress, self.about = steps, progress, about

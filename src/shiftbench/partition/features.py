@@ -197,7 +197,12 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
         raise TableError(*problems)
     for place, values in enumerate(of_dates.values(), start=len(numbers)):
         numeric[:, place] = values
-    return Inputs(numeric, [_categories(column) for column in categorical], names, list(features.categorical))
+    return Inputs(
+        numeric,
+        [column.cast(pl.String).fill_null(MISSING_CATEGORY).to_numpy() for column in categorical],
+        names,
+        list(features.categorical),
+    )
 
 
 def frequent(texts: npt.NDArray[Any], fewest: int) -> list[str]:
@@ -281,10 +286,6 @@ def _float(column: pl.Series) -> Vector:
 
 def _on_circle(name: str, turn: Vector) -> dict[str, Vector]:
     return {f"{name}_sin": np.sin(2 * math.pi * turn), f"{name}_cos": np.cos(2 * math.pi * turn)}
-
-
-def _categories(column: pl.Series) -> npt.NDArray[Any]:
-    return column.cast(pl.String).fill_null(MISSING_CATEGORY).to_numpy()
 
 
 # -- leaks

@@ -30,14 +30,7 @@ from shiftbench.progress import Progress, of_stage, silent
 PREDICT = "predict"  # the command, as recorded in the marks of its files
 
 
-def fit_parts(
-    settings: Settings,
-    folder: Path,
-    place: Path,
-    *,
-    cores: int,
-    progress: Progress | None = None,
-) -> None:
+def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, progress: Progress | None = None) -> None:
     """Fit a method to the train part of a folder that `divide` wrote with its parts; dev_in is for early stopping.
 
     Raises:

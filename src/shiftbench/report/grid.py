@@ -9,15 +9,7 @@ from itertools import groupby
 
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
-from shiftbench.report.digits import (
-    MISSING,
-    Digits,
-    count_text,
-    digits_of,
-    half_width,
-    metric_digits,
-    p_text,
-)
+from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, half_width, metric_digits, p_text
 from shiftbench.report.view import (
     best,
     clean,
@@ -402,10 +394,7 @@ def _comparisons(report: Report, split: str) -> Grid:
 
 def _systems(report: Report) -> Grid:
     rows = tuple(
-        _row(
-            system,
-            [Cell(measure_title(system.measure or MISSING)), Cell(clean(system.about or MISSING))],
-        )
+        _row(system, [Cell(measure_title(system.measure or MISSING)), Cell(clean(system.about or MISSING))])
         for system in report.systems
     )
     columns = (Column("Uncertainty", numeric=False), Column("About", numeric=False))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from shiftbench.report import picture
 from shiftbench.report.content import Report
-from shiftbench.report.grid import Cell, Column, Grid, grids
+from shiftbench.report.grid import Cell, Grid, grids
 from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
@@ -88,17 +88,13 @@ def _markdown_picture(each: Picture) -> str:
 
 def markdown_table(grid: Grid) -> str:
     """The rows of a grid as a table of GitHub-flavoured Markdown."""
-    heads = [quoted(grid.label), *(quoted(_head(column)) for column in grid.columns)]
+    heads = [quoted(grid.label), *(quoted(", ".join(filter(None, (each.group, each.title)))) for each in grid.columns)]
     rules = [":--", *("--:" if column.numeric else ":--" for column in grid.columns)]
     rows = [
         [quoted(f"{row.label} ({row.hint})" if row.hint else row.label), *map(_markdown_cell, row.cells)]
         for row in grid.rows
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *rows))
-
-
-def _head(column: Column) -> str:
-    return f"{column.group}, {column.title}" if column.group else column.title
 
 
 def _markdown_cell(cell: Cell) -> str:

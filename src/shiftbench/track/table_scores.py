@@ -114,12 +114,14 @@ class TableTruth:
         frame = self._records(truth, prepared, task)
         rows = {name: _rows(frame["id"], each) for name, each in read.items()}
         about = {
-            part: any((order[_flags(frame, part)] >= 0).any() for order in rows.values())
+            part: any((order[(frame["part"] == part).to_numpy()] >= 0).any() for order in rows.values())
             for part in frame["part"].unique(maintain_order=True)
         }
         if not any(about.values()):
             raise PredictionsError(f"expected predictions for records of {truth}, found none. Is it the right data?")
-        slicing = Slicing.of(frame, self.slices, labels=[*self.clusters, *_roles(manifest.rules)])
+        slicing = Slicing.of(
+            frame, self.slices, labels=[*self.clusters, *(str(manifest.rules.get(role)) for role in ("group", "by"))]
+        )
         kept = frame["part"].is_in([part for part, scored in about.items() if scored])
         _require_whole(frame, kept.to_numpy(), rows, read, paths)
         _require_targets(frame, rows, read, task, where=truth)
@@ -215,20 +217,12 @@ def _table(path: Path, wanted: set[str]) -> pl.DataFrame:
     return tables.read_table(path, columns=[name for name in there if name in wanted] or there)
 
 
-def _roles(rules: Mapping[str, Any]) -> list[str]:
-    return [str(rules.get(role)) for role in ("group", "by")]
-
-
 def _rows(ids: pl.Series, predicted: Predictions) -> Index:
     """The position of each record's prediction, or -1."""
     given = pl.DataFrame({"id": pl.Series(predicted.ids, dtype=pl.String)}).with_row_index("row")
     wanted = pl.DataFrame({"id": ids.cast(pl.String)})
     joined = wanted.join(given, on="id", how="left", maintain_order="left")
     return joined["row"].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.intp)
-
-
-def _flags(frame: pl.DataFrame, part: str) -> Flags:
-    return (frame["part"] == part).to_numpy()
 
 
 def _require_whole(

@@ -5,13 +5,13 @@ Each item writes its result to a file of its own, so that all executors give the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from shiftbench.errors import MissingExtraError, ShiftbenchError
-from shiftbench.io.executor import processes, ray, serial, slurm
+from shiftbench.io.executor import processes, ray, slurm
 from shiftbench.io.executor.job import Executor, Job, Reply
 
 if TYPE_CHECKING:
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["EXECUTORS", "Executor", "Job", "current", "require_shared", "run", "slurm", "using"]
 
-EXECUTORS = {"serial": serial.replies, "processes": processes.replies, "ray": ray.replies, "slurm": slurm.replies}
+
+def _in_order(job: Job, _executor: Executor) -> Generator[Reply, None, None]:
+    """Do the items in this process, one after another."""
+    for number in range(job.items):
+        yield job.done(number)
+
+
+EXECUTORS = {"serial": _in_order, "processes": processes.replies, "ray": ray.replies, "slurm": slurm.replies}
 """Name → (job, executor) → what becomes of each item, in the order in which they end."""
 LISTED = 20
 USUAL = Executor()

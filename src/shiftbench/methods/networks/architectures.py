@@ -53,10 +53,7 @@ class Transformer(nn.Module):
 
         options = transformer_options(settings)
         self.net = FTTransformer(
-            n_cont_features=shape.numbers,
-            cat_cardinalities=list(shape.cardinalities),
-            d_out=shape.outputs,
-            **options,
+            n_cont_features=shape.numbers, cat_cardinalities=list(shape.cardinalities), d_out=shape.outputs, **options
         )
         if shape.numbers:
             self.net.cont_embeddings = _Tokens(self.net.cont_embeddings, shape, width=options["d_block"])

@@ -124,7 +124,7 @@ def split(frame: pl.DataFrame, *, counts: Mapping[str, tuple[int, ...]] = COUNTS
     divided = partition(frame, rules)
     strata = _strata(divided)
     scale, short = _scale(strata, counts)
-    drawn = {name: tuple(_scaled(count, scale) for count in row) for name, row in counts.items()}
+    drawn = {name: tuple(count and max(1, int(count * scale)) for count in row) for name, row in counts.items()}
     chosen = _drawn(Sampler(divided.ids, None, seed), strata, drawn)
     sizes = {name: sum(row) for name, row in drawn.items()}
     assignment = pl.repeat(None, frame.height, dtype=divided.assignment.dtype, eager=True)
@@ -181,10 +181,6 @@ def _scale(strata: Strata, counts: Mapping[str, tuple[int, ...]]) -> tuple[Fract
     if empty:
         raise PartitionError(*empty)
     return scale, short
-
-
-def _scaled(count: int, scale: Fraction) -> int:
-    return max(1, int(count * scale)) if count else 0
 
 
 def _drawn(sampler: Sampler, strata: Strata, drawn: Mapping[str, tuple[int, ...]]) -> Draw:

@@ -110,7 +110,9 @@ def _by_itself(values: pl.Series, count: Count, *, misplaced: bool, certain: boo
         return _Doubt(name, _elsewhere(values, expected, count, misplaced, end), unit=found)
     if (far := _far(values, expected)).any():
         return _Doubt(name, _impossible(values, expected, far))
-    end = _kept(found) if misplaced or count.outside_too_often else "."
+    end = "."
+    if misplaced or count.outside_too_often:
+        end = f": it may be in {found.unit}. {KEPT}" if found else f". {KEPT}"
     return _Doubt(name, _elsewhere(values, expected, count, misplaced, end), certain=False)
 
 
@@ -208,10 +210,6 @@ def _impossible(values: pl.Series, expected: Range, far: pl.Series) -> str:
         f"{schema.UNITS[values.name]}, found {values[far.arg_max() or 0]:,g} in {problem.rows(far)}, which no ship "
         f"can have. {DROP}"
     )
-
-
-def _kept(found: Mistake | None) -> str:
-    return f": it may be in {found.unit}. {KEPT}" if found else f". {KEPT}"
 
 
 def _beside(name: str, unit: str, found: str, end: str) -> str:

@@ -101,9 +101,7 @@ def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
 
 def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: bool = True) -> tuple[Doubts, Doubts]:
     """Doubts about the units of a table [N], and about its times; invalid values count as missing."""
-    sound = frame.with_columns(
-        pl.when(pl.col(pl.Float64).is_finite()).then(pl.col(pl.Float64)),
-    ).with_columns(
+    sound = frame.with_columns(pl.when(pl.col(pl.Float64).is_finite()).then(pl.col(pl.Float64))).with_columns(
         pl.when(pl.col(DRAFT_AFT, DRAFT_FORE) > 0).then(pl.col(DRAFT_AFT, DRAFT_FORE)),
         pl.when(pl.col(SINCE_DRY_DOCK) >= 0).then(pl.col(SINCE_DRY_DOCK)),
     )

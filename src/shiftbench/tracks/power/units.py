@@ -8,24 +8,14 @@ KNOT = 1852 / 3600  # m/s
 METRES_PER_SECOND = Mistake("m/s", 1 / KNOT, "Multiply by 1.943844")
 FEET = Mistake("feet", 0.3048, "Multiply by 0.3048")
 MISTAKES: dict[str, tuple[Mistake, ...]] = {
-    "kn": (
-        METRES_PER_SECOND,
-        Mistake("km/h", 1 / 1.852, "Divide by 1.852"),
-    ),
-    "m": (
-        FEET,
-        Mistake("centimetres", 0.01, "Divide by 100"),
-        Mistake("millimetres", 0.001, "Divide by 1,000"),
-    ),
+    "kn": (METRES_PER_SECOND, Mistake("km/h", 1 / 1.852, "Divide by 1.852")),
+    "m": (FEET, Mistake("centimetres", 0.01, "Divide by 100"), Mistake("millimetres", 0.001, "Divide by 1,000")),
     "minutes": (
         Mistake("seconds", 1 / 60, "Divide by 60"),
         Mistake("days", 1440.0, "Multiply by 1,440"),  # before hours: years at sea would be too many hours
         Mistake("hours", 60.0, "Multiply by 60"),
     ),
-    "kW": (
-        Mistake("MW", 1000.0, "Multiply by 1,000"),
-        Mistake("W", 0.001, "Divide by 1,000"),
-    ),
+    "kW": (Mistake("MW", 1000.0, "Multiply by 1,000"), Mistake("W", 0.001, "Divide by 1,000")),
 }
 """Expected unit → units that are found instead."""
 

@@ -55,12 +55,7 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         classes=tuple(map(str, schema.CODES)) if task.name == "classification" else (),
         seed=seed,
         methods=tuple(entry for entry in baselines.methods(preset, task=task.name) if _answers(entry, prepared.folder)),
-        track={
-            "name": schema.TRACK,
-            "origin": prepared.origin,
-            "experiment": experiment,
-            "preset": preset,
-        },
+        track={"name": schema.TRACK, "origin": prepared.origin, "experiment": experiment, "preset": preset},
     )
 
 

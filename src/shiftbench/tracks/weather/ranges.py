@@ -89,11 +89,7 @@ def _count(column: Column, expected: Range, table: pl.LazyFrame) -> _Count:
     values = pl.col("values")
     counts = (
         _values(column, table)
-        .select(
-            **units.counted(values, expected),
-            peak=(values >= expected.peak).sum(),
-            positive=(values > 0).sum(),
-        )
+        .select(**units.counted(values, expected), peak=(values >= expected.peak).sum(), positive=(values > 0).sum())
         .collect(engine="streaming")
     )
     return _Count(**counts.row(0, named=True))

@@ -33,10 +33,7 @@ MISTAKES: dict[str, tuple[Mistake, ...]] = {
         Mistake("decametres", 10, "Multiply by 10"),
         Mistake("kilometres", 1000, "Multiply by 1,000"),
     ),
-    "m": (
-        Mistake("centimetres", 0.01, "Divide by 100"),
-        Mistake("millimetres", 0.001, "Divide by 1,000"),
-    ),
+    "m": (Mistake("centimetres", 0.01, "Divide by 100"), Mistake("millimetres", 0.001, "Divide by 1,000")),
     "mm": (Mistake("metres", 1000, "Multiply by 1,000"),),
     "mm/h": (Mistake("mm/s", 3600, "Multiply by 3,600"),),
     "m/s": (Mistake("km/h", 1 / 3.6, "Divide by 3.6"),),

@@ -144,7 +144,8 @@ def found(source: Path, *, place: Path | None = None) -> Found:
     """
     root = place or source
     if not root.is_dir():
-        raise TableError(f"{source}: expected a folder of scenes or an archive of them, found {_what(source)}.")
+        found = "another file" if source.exists() else "nothing there"
+        raise TableError(f"{source}: expected a folder of scenes or an archive of them, found {found}.")
     folders = list(_part_folders(root)) or [root]
     problems = [
         f"{source}: expected one folder of the part {name}, found {len(several)}: "
@@ -163,10 +164,6 @@ def found(source: Path, *, place: Path | None = None) -> Found:
     _require_usable(parts)
     _require_own_tags(parts)
     return Found(tuple(parts), _origin(root, parts), tuple(_notes(root, parts)))
-
-
-def _what(source: Path) -> str:
-    return "nothing there" if not source.exists() else "another file"
 
 
 def _require_usable(parts: Iterable[Part]) -> None:

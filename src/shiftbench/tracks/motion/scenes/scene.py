@@ -205,9 +205,8 @@ def message_of(scene: Scene) -> Any:
     A future without any track is left out, as the official files leave out pedestrians and the ego vehicle.
     """
     past, future = range(PAST), range(PAST, STEPS)
-    message = protobuf.message("Scene")(
-        id=scene.id, scene_tags=_tag_fields(scene.tags), path_graph=road_fields(scene.road)
-    )
+    tags = {name: int(getattr(scene.tags, name)) for name in SCENE_TAGS}
+    message = protobuf.message("Scene")(id=scene.id, scene_tags=tags, path_graph=road_fields(scene.road))
     for name, tracks in {"vehicle": scene.vehicles, "pedestrian": scene.pedestrians}.items():
         for when, steps in {"past": past, "future": future}.items():
             if when == "past" or tracks.present[PAST:].any():
@@ -222,7 +221,3 @@ def message_of(scene: Scene) -> Any:
     for request in scene.requests:
         message.prediction_requests.add(track_id=request.track_id, trajectory_tags=request.tags)
     return message
-
-
-def _tag_fields(tags: SceneTags) -> dict[str, int]:
-    return {name: int(getattr(tags, name)) for name in SCENE_TAGS}

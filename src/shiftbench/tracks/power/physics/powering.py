@@ -134,11 +134,7 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
     """The fields of `Powering` for a block of records."""
     loading, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
     calm = calm_water.resistance(
-        ship,
-        loading,
-        np.maximum(given.speed_through_water_m_s, 0),
-        viscosity=water.viscosity,
-        density=water.density,
+        ship, loading, np.maximum(given.speed_through_water_m_s, 0), viscosity=water.viscosity, density=water.density
     )
     made = resistance.parts(ship, loading, calm, given, water=water, growth=growth)
     made |= _interaction(ship, loading, calm, made)

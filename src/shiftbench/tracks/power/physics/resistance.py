@@ -60,11 +60,7 @@ def _wind(ship: Ship, loading: Loading, given: Conditions) -> Vector:
         given.wind_speed_m_s * np.sin(given.wind_angle_rad),
     )
     return wind.resistance(
-        ship.topsides,
-        speed,
-        angle,
-        draft_m=loading.draft_m,
-        speed_over_ground_m_s=given.speed_over_ground_m_s,
+        ship.topsides, speed, angle, draft_m=loading.draft_m, speed_over_ground_m_s=given.speed_over_ground_m_s
     )
 
 

@@ -12,13 +12,7 @@ from typing import Any
 
 from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.io import files
-from shiftbench.tracks.power.physics.calibration import (
-    AS_PUBLISHED,
-    FORMS,
-    VERSIONS,
-    Calibration,
-    Resistance,
-)
+from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, FORMS, VERSIONS, Calibration, Resistance
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Drive, Hull, Propeller, Topsides
 from shiftbench.tracks.power.physics.ship_validation import contradictions
 
