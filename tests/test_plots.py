@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -8,10 +9,10 @@ from itertools import combinations
 
 import pytest
 
-from shiftbench.report import plots
+from shiftbench.report import canvas, plots
 from shiftbench.report.canvas import settings, tick_text
 from shiftbench.report.content import Report
-from shiftbench.report.style import COLOURS, labels, looks, short
+from shiftbench.report.style import COLOURS, DPI, labels, looks, short
 from shiftbench.scores.score import System
 
 from .report.factory import (
@@ -98,6 +99,28 @@ def test_the_readers_own_settings_do_not_matter_and_stay_as_they_are():
             figure = plots.DRAWERS["slices"](report, "eval")
         assert plots.svg(figure, "a") == plain
         assert matplotlib.rcParams["font.size"] == 31
+
+
+def test_a_picture_drawn_once_is_the_one_that_matplotlib_draws_twice(drawn):
+    """`Figure.savefig` gives the same bytes, of a layout that is computed and of one that is not yet."""
+    for figure in (drawn["eval_summary"], drawn["eval_error_retention"], _plain()):
+        usual, ours, plain, own = io.BytesIO(), io.BytesIO(), io.StringIO(), io.StringIO()
+        with canvas.settings():
+            figure.savefig(usual, format="png", dpi=DPI, metadata={"Software": None})
+            figure.savefig(plain, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        canvas.write_png(figure, ours)
+        canvas.write_svg(figure, own)
+        assert ours.getvalue() == usual.getvalue()
+        assert own.getvalue() == plain.getvalue()
+
+
+def _plain():
+    with canvas.settings():
+        figure, panels = canvas.panels(2, width=3, height=2, below=0.3)
+        for panel in panels:
+            panel.plot([0, 1], [3, 2])
+        canvas.legend(figure, [canvas.handle("one"), canvas.handle("two")], 2)
+    return figure
 
 
 def test_axes_carry_the_units(drawn):

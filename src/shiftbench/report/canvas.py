@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import SUPERSCRIPTS
-from shiftbench.report.style import SETTINGS, SUBSET_LOOKS, labels, looks, short
+from shiftbench.report.style import DPI, SETTINGS, SUBSET_LOOKS, labels, looks, short
 from shiftbench.report.view import answered
 from shiftbench.scores.score import SUBSETS
 
@@ -30,6 +31,29 @@ def settings() -> Iterator[None]:
         # Characters that the font lacks are drawn as boxes; the tables have the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+def write_png(figure: Figure, target: Path | BinaryIO) -> None:
+    """Write a figure as PNG (150 dpi), as `Figure.savefig` does, which would draw it twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    usual = figure.dpi
+    try:
+        figure.set_dpi(DPI)
+        with settings():
+            drawing: Any = FigureCanvasAgg(figure)
+            drawing.print_png(target, metadata={"Software": None})
+    finally:
+        figure.set_dpi(usual)
+
+
+def write_svg(figure: Figure, target: TextIO) -> None:
+    """Write a figure as SVG without a date, as `Figure.savefig` does, which would draw it twice."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    with settings():
+        drawing: Any = FigureCanvasSVG(figure)
+        drawing.print_svg(target, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
 
 
 def panels(count: int, *, width: float, height: float, below: float, square: bool = False) -> tuple[Figure, list[Any]]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.report import canvas
-from shiftbench.report.style import DPI
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,8 +101,7 @@ def _bytes(image: Any) -> bytes:
                 f"{image}: expected a PNG file, found: {error.strerror or error}. Check the path."
             ) from None
     buffer = io.BytesIO()
-    with canvas.settings():
-        image.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    canvas.write_png(image, buffer)
     return buffer.getvalue()
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from shiftbench.io import files
 from shiftbench.report import curve_figures, score_figures
-from shiftbench.report.canvas import settings
+from shiftbench.report.canvas import settings, write_png, write_svg
 from shiftbench.report.content import Report
-from shiftbench.report.style import DPI
 from shiftbench.report.view import set_retention, split_title
 from shiftbench.scores.metric import METRICS, Metric
 
@@ -140,8 +139,7 @@ def _of_set(metric: Metric) -> tuple[str, str]:
 def svg(figure: Figure, name: str) -> str:
     """A picture as SVG text: no date, and ids that begin with its name, unique within a page of pictures."""
     buffer = io.StringIO()
-    with settings():
-        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    write_svg(figure, buffer)
     text = buffer.getvalue()
     return re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
@@ -151,7 +149,7 @@ def save(report: Report, folder: str | Path) -> list[Path]:
     paths = []
     for name, figure in figures(report).items():
         target = Path(folder) / f"{name}.png"
-        with settings(), files.replacing(target) as temporary:
-            figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+        with files.replacing(target) as temporary:
+            write_png(figure, temporary)
         paths += [target, files.write_text(target.with_suffix(".svg"), svg(figure, name))]
     return paths

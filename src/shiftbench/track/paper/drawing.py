@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shiftbench.io import files
 from shiftbench.report import canvas, curve_figures, plots
 from shiftbench.report.content import Report
-from shiftbench.report.style import DPI, GREY, short
+from shiftbench.report.style import GREY, short
 from shiftbench.report.view import split_title
 from shiftbench.track.paper.run import Run, groups, merged
 from shiftbench.track.paper.table import Cell, Row
@@ -23,7 +23,7 @@ NOT_COMPARABLE = "Data other than the official ones: printed values are for orie
 def save(figure: Figure, path: Path) -> list[Path]:
     """Write a figure as PNG and as SVG, each whole or not at all."""
     with files.replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+        canvas.write_png(figure, temporary)
     return [path, files.write_text(path.with_suffix(".svg"), plots.svg(figure, path.stem))]
 
 

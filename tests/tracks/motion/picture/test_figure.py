@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, UnknownNameError
 from shiftbench.report import canvas
 from shiftbench.tracks.motion.picture import Forecast, forecasts, look, scene_figure, write_png
-from shiftbench.tracks.motion.picture.figure import scene_panel
+from shiftbench.tracks.motion.picture.figure import finish, scene_panel
 from shiftbench.tracks.motion.picture.traffic import Traffic, fronts
 from shiftbench.tracks.motion.picture.view import request_view, scene_view
 from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
@@ -160,8 +160,12 @@ def test_the_legend_gives_the_weights_heaviest_first():
 
 def test_thirty_modes_are_all_drawn_and_six_named():
     of = crossing()
-    figure = scene_figure(of, request=7, predictions={7: forecast(of, modes=30)})
-    assert sum(line.get_color() == look.FORECAST for line in figure.axes[0].lines) == 2 * 30  # a line and its end
+    figure, panel = scene_panel(of, 7, {7: forecast(of, modes=30)}, side=7)
+    lines, ends = panel.paths.lines
+    assert len(lines.get_segments()) == len(ends.get_offsets()) == 30
+    np.testing.assert_array_equal(ends.get_offsets(), [line[-1] for line in lines.get_segments()])
+    assert (np.diff(lines.get_linewidths()) >= 0).all()  # the heaviest on top
+    finish(figure, panel)
     (rest,) = [word for word in texts(figure) if "more" in word]
     assert rest.startswith("24 more: ")
 

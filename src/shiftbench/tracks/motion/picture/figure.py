@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbench.io import files
 from shiftbench.report import canvas
-from shiftbench.report.style import DPI
 from shiftbench.tracks.motion.picture import look, roadway
 from shiftbench.tracks.motion.picture.forecast import Forecast
 from shiftbench.tracks.motion.picture.paths import Paths
@@ -165,6 +164,6 @@ def finish(figure: Figure, panel: Panel) -> None:
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure as PNG (150 dpi), whole or not at all."""
-    with canvas.settings(), files.replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+    with files.replacing(path) as temporary:
+        canvas.write_png(figure, temporary)
     return Path(path)

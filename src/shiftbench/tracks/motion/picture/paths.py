@@ -32,7 +32,7 @@ class Paths:
         self.view, self.alone = view, len(asked) == 1
         self.truths = [_truth(scene, track) for track in asked]
         self.forecasts = [forecasts[track] for track in asked if track in forecasts]
-        self.lines = [line for forecast in self.forecasts for line in self._draw(axes, forecast)]
+        self.lines = [artist for forecast in self.forecasts for artist in self._draw(axes, forecast)]
         self.names: list[Any] = []
         fine = view.fineness
         self.truth = axes.plot(
@@ -65,16 +65,25 @@ class Paths:
         return {"truth"} if any(np.isfinite(truth[1:]).any() for truth in self.truths) else set()
 
     def _draw(self, axes: Any, forecast: Forecast) -> list[Any]:
-        """One line a mode, the lightest at the bottom, below the truth and all vehicles."""
-        lines = []
-        pairs = list(zip(forecast.trajectories, forecast.weights.tolist(), strict=True))
-        for place, (path, weight) in enumerate(reversed(pairs)):
-            seen, above = self.view.seen(path), 4.3 + 0.4 * place / len(pairs)
-            style = {"color": look.FORECAST, "alpha": look.opacity(weight), "zorder": above}
-            width = look.width(weight) * self.view.fineness
-            lines += axes.plot(*seen.T, linewidth=width, solid_capstyle="round", **style)
-            lines += axes.plot(*seen[-1:].T, marker="D", markersize=1.0 + 0.8 * width, linestyle="", **style)
-        return lines
+        """A line and its end for each mode, the lightest at the bottom, below the truth and all vehicles."""
+        from matplotlib.collections import LineCollection, PathCollection
+        from matplotlib.colors import to_rgba
+        from matplotlib.path import Path
+        from matplotlib.transforms import IdentityTransform
+
+        ways, weights = self.view.seen(forecast.trajectories)[::-1], forecast.weights[::-1].tolist()
+        widths = np.array([look.width(weight) * self.view.fineness for weight in weights])
+        colors = [to_rgba(look.FORECAST, look.opacity(weight)) for weight in weights]
+        lines = LineCollection(list(ways), linewidth=widths, color=colors, capstyle="round", zorder=4.4)
+        diamond = Path(0.5 * np.array([(-1, 0), (0, -1), (1, 0), (0, 1), (-1, 0)]), closed=True)
+        ends = PathCollection(
+            [diamond], sizes=(1.4 * (1.0 + 0.8 * widths)) ** 2, facecolor=colors, offsets=ways[:, -1],
+            offset_transform=axes.transData, zorder=4.5,
+        )  # fmt: skip
+        ends.set_transform(IdentityTransform())
+        for artist in (lines, ends):
+            axes.add_collection(artist)
+        return [lines, ends]
 
     def number(self, axes: Any) -> None:
         """Number the ends of the likeliest modes of a single request, as `handles` does; ends that meet share one."""
