@@ -6,6 +6,7 @@ their answers and the others get ideal ones, so the sums at all retentions are o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,28 +72,32 @@ class SetTerms:
 
 
 class _Table:
-    """Sums [K] of terms by group and their derivatives by record, with the table of sums flattened."""
+    """Sums [G, K] of terms by group and their derivatives by record, with the table of sums flattened.
 
-    def __init__(self, terms: Terms) -> None:
-        self.cell, self.amounts, self.shape = terms.cell(), terms.amounts, terms.sums_shape
+    group: [n] codes of the terms' records, by default one group. groups: G.
+    """
+
+    def __init__(self, terms: Terms, group: Index | None = None, groups: int = 1) -> None:
+        self.amounts, self.groups = terms.amounts, groups
         self.cells = int(np.prod(terms.shape, dtype=np.intp))
+        self.place = terms.cell() if group is None else group * self.cells + terms.cell()
 
-    def sums(self, weights: Vector, group: Index | None = None, groups: int = 1) -> Vector:
-        """[groups, K]. weights: [n]. group: [n] codes, or None for one group."""
-        place = self.cell if group is None else group * self.cells + self.cell
-        size = groups * self.cells
+    def sums(self, weights: Vector) -> Vector:
+        """[G, K]. weights: [n]."""
+        size = self.groups * self.cells
         if self.amounts is None:
-            return summed(place, weights, size).reshape(groups, self.cells)
+            return summed(self.place, weights, size).reshape(self.groups, -1)
         columns = self.amounts.T
         if size == 1:
             return np.array([[product(weights, column) for column in columns]])
-        return np.stack([summed(place, weights * column, size) for column in columns], axis=1).reshape(groups, -1)
+        return np.stack([summed(self.place, weights * each, size) for each in columns], axis=1).reshape(self.groups, -1)
 
-    def slopes(self, by_sum: Vector, row: Index | None = None) -> Vector:
-        """[n], derivatives by the weight of each record, from those by the sums [K], or by its row of [R, K]."""
-        table = by_sum.reshape(-1, self.cells, 1 if self.amounts is None else self.amounts.shape[1])
-        of_record = table[0, self.cell] if row is None else table[row, self.cell]  # [n, J]
-        return of_record[:, 0] if self.amounts is None else np.einsum("nj,nj->n", of_record, self.amounts)
+    def slopes(self, by_sum: Vector) -> Vector:
+        """[n], derivatives by the weight of each record, from those by the sums [G, K]."""
+        if self.amounts is None:
+            return np.asarray(by_sum.ravel()[self.place])
+        of_record = by_sum.reshape(self.groups * self.cells, -1)[self.place]  # [n, J]
+        return np.asarray(np.einsum("nj,nj->n", of_record, self.amounts))
 
 
 class _Function:
@@ -182,12 +187,14 @@ class SetRetention:
         self.names: tuple[str, ...] = (metric.area,)
         self.rule: Rule = rule
         self.unit, self.units = unit[order], units
-        self.found, self.ideal = _Table(terms.found.select(order)), _Table(terms.ideal.select(order))
-        self.score = _Function(metric, terms.found.sums_shape, self.found.sums(np.ones(n))[0])
-        self.points = min(MOST_POINTS, max(FEWEST_POINTS, MOST_VALUES // max(1, self.score.whole.size)))
+        self.points = min(MOST_POINTS, max(FEWEST_POINTS, MOST_VALUES // max(1, math.prod(terms.found.sums_shape))))
         starts = np.arange(n) if ranking.starts is None else ranking.starts
         stretch = np.unique(starts * min(self.points, n) // n, return_inverse=True)[1].reshape(-1)
-        self.stretch = np.repeat(stretch, np.diff(starts, append=n))
+        self.stretch, self.stretches = np.repeat(stretch, np.diff(starts, append=n)), int(stretch[-1]) + 1
+        self.found, self.ideal = (
+            _Table(each.select(order), self.stretch, self.stretches) for each in (terms.found, terms.ideal)
+        )
+        self.score = _Function(metric, terms.found.sums_shape, self.found.sums(np.ones(n)).sum(axis=0))
 
     def values(self, counts: Vector) -> Vector:
         """[area]."""
@@ -212,10 +219,8 @@ class SetRetention:
 
     def _by_stretch(self, weights: Vector) -> tuple[Vector, Vector, Vector]:
         """Of each stretch: its copies [Q], ideal sums, and what its own answers add to these, both [Q, K]."""
-        stretches = int(self.stretch[-1]) + 1
-        ideal = self.ideal.sums(weights, self.stretch, stretches)
-        found = self.found.sums(weights, self.stretch, stretches)
-        return summed(self.stretch, weights, stretches), ideal, found - ideal
+        ideal = self.ideal.sums(weights)
+        return summed(self.stretch, weights, self.stretches), ideal, self.found.sums(weights) - ideal
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """[area] and its influence [1, U]."""
@@ -228,6 +233,6 @@ class SetRetention:
         point = self.score(middles)
         n = copies.sum()
         level = (point * copies).sum() / n
-        slope = self.found.slopes(after, self.stretch) + self.ideal.slopes(before, self.stretch)
+        slope = self.found.slopes(after) + self.ideal.slopes(before)
         slope += (point - level)[self.stretch]
         return self._area(copies, ideal, gain), summed(self.unit, slope / n, self.units)[None]
