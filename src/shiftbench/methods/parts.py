@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,11 +58,11 @@ def predicted(
         ShiftbenchError: if the result will not fit into memory; if a worker dies: called again, it goes on with the
             parts that are missing.
     """
-    where, records = executor.current(), len(data)
+    records = len(data)
     ask = partial(method.predict, folder=folder, cores=cores, ensemble=ensemble)
     keep = kept or (lambda part: part)
     with fitted_folder.using(folder):
-        if not where.spreads or method.role == "baseline":
+        if not executor.current().spreads or method.role == "baseline":
             found = (keep(ask(part, progress=progress)) for part in _cut(data, most or records))
             return concatenated(found, records=records)
         first = keep(ask(_rows(data, 0, 1)))  # refuses what no worker could do
@@ -71,6 +71,17 @@ def predicted(
     usual = RECORDS if isinstance(data, pl.DataFrame) else REQUESTS
     size = usual * max(1, -(-records // (usual * MOST_PARTS)))
     digests = [_given(part, folder, place, ensemble) for part in _cut(data, size)]
+    _run(digests, folder, place, progress)
+    answers = (keep(ensemble_files.read(place / FOUND.format(digest))) for digest in digests)
+    whole = concatenated(answers, records=records)
+    for digest in digests:
+        for name in (GIVEN, FOUND):
+            (place / name.format(digest)).unlink(missing_ok=True)
+    return whole
+
+
+def _run(digests: Sequence[str], folder: Path, place: Path, progress: Progress | None) -> None:
+    """Let the executor in use predict the parts that are missing."""
     told = json.dumps({"folder": str(folder.absolute()), "place": str(place.absolute()), "parts": digests})
     shared = tuple(str(each.absolute()) for each in (place, folder.parent))  # some methods are made of those beside
     jobs = Job(f"{__name__}:predict_part", told, len(digests), shared)
@@ -79,13 +90,7 @@ def predicted(
         if progress:
             progress(done, items, f"{done:,} of {items:,} parts")
 
-    executor.run(jobs, where, progress=tell)
-    answers = (keep(ensemble_files.read(place / FOUND.format(digest))) for digest in digests)
-    whole = concatenated(answers, records=records)
-    for digest in digests:
-        for name in (GIVEN, FOUND):
-            (place / name.format(digest)).unlink(missing_ok=True)
-    return whole
+    executor.run(jobs, executor.current(), progress=tell)
 
 
 def predict_part(argument: str, number: int) -> None:
