@@ -138,9 +138,7 @@ class Run(Protocol):
         self, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
         progress: Progress | None,
     ) -> list[Result]:  # fmt: skip
-        """The reports of all tasks, in their order. Output goes below `folder`, which may contain an interrupted
-        run.
-        """
+        """The reports of all tasks, in their order. Output goes below `folder`, which may hold an interrupted run."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,4 @@
-"""Inputs of networks from tables, by an encoding learnt from train: scaled numbers, flags of missing ones, categories
-as codes.
-"""
+"""Inputs of networks, encoded as learnt from train: scaled numbers, flags of missing ones, categories as codes."""
 
 from __future__ import annotations
 

@@ -86,9 +86,7 @@ def wind_like_speed(frame: pl.DataFrame) -> bool:
 
 
 def wind_across_is_weak(frame: pl.DataFrame) -> bool:
-    """Whether wind across is far weaker over months than wind along without the ship's own speed, as m/s beside knots
-    would be.
-    """
+    """Whether wind across is far weaker over months than wind along less the ship's speed: m/s beside knots."""
     if days(frame) < MANY_DAYS:
         return False
     ahead = pl.col(WIND_ALONG) - pl.col(SPEED) - pl.col(CURRENT_ALONG)

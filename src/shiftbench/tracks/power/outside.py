@@ -1,6 +1,4 @@
-"""Shares of example records outside the ranges of the formulas behind their labels, kept in the metadata of Parquet
-files.
-"""
+"""Shares of example records outside the ranges of the formulas behind their labels, in metadata of Parquet."""
 
 from __future__ import annotations
 

@@ -93,9 +93,7 @@ def pixels(points: Points, matrix: npt.NDArray[np.float32]) -> Pixels:
 
 
 def map_matrix(to_agent: npt.NDArray[np.float64], size: tuple[int, int], metres_per_pixel: float) -> Points:
-    """float32 [4, 4] from the scene to (column, row): with the agent in the middle, its x along columns and y along
-    rows.
-    """
+    """float32 [4, 4] from the scene to (column, row): the agent in the middle, its x along columns, y along rows."""
     rows, columns = size
     matrix = to_agent.astype(np.float32)
     matrix[:2] *= np.float32(1 / metres_per_pixel)

@@ -47,17 +47,13 @@ def vehicles(scene: Scene, back: int) -> Actors:
 
 
 def pedestrians(scene: Scene, back: int) -> Actors:
-    """Pedestrians `back` steps before T = 0, in the order of the message; each box rotated into the direction of
-    walking.
-    """
+    """Pedestrians `back` steps before T = 0, in the order of the message; boxes point where they walk."""
     table = _table(scene.pedestrians, PAST - 1 - back)
     return _actors(table, heading=np.arctan2(table[:, 5], table[:, 4]))
 
 
 def _table(tracks: Tracks, step: int) -> Floats:
-    """The tracks present at a step, in drawing order: x, y of position, dimensions, velocity, acceleration; yaw: [A,
-    9].
-    """
+    """The tracks at a step, in drawing order: x, y of position, dimensions, velocity, acceleration; yaw: [A, 9]."""
     present = np.flatnonzero(tracks.present[step])
     present = present[np.argsort(tracks.order[step, present], kind="stable")]
     vectors = (tracks.position, tracks.dimensions, tracks.velocity, tracks.acceleration)

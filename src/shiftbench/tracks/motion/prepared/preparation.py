@@ -193,9 +193,7 @@ def _unpacked(source: Path, archives: Sequence[Path], folder: Path, say: Progres
 
 
 def _finished(folder: Path, begun: Begun, found: Found | None, say: Progress) -> Prepared:
-    """The contents of a finished folder, after a check that it was made from the same scenes (None: in archives) with
-    the same settings.
-    """
+    """The contents of a finished folder, if it was made from the same scenes (None: in archives) and settings."""
     manifest = read_manifest(folder)
     begun.require_same(folder, manifest["begun"])
     if found:

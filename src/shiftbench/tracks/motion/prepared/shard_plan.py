@@ -26,9 +26,7 @@ WHAT = {"source": "scenes", "experiment": "experiment", "settings": "map setting
 
 @dataclass(frozen=True)
 class Begun:
-    """Everything that determines the bytes of a prepared folder; `source` is a hash of the names and sizes of its
-    inputs.
-    """
+    """All that determines the bytes of a prepared folder; `source` is a hash of the names and sizes of its inputs."""
 
     source: str
     experiment: str

@@ -1,6 +1,4 @@
-"""The generalisation set: conditions drawn uniformly from the ranges of Table 20, far beyond those of a voyage,
-labelled by the physics.
-"""
+"""The generalisation set: uniform conditions within the ranges of Table 20, labelled by the physics."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def drawn(
 
 
 def uniform(rng: np.random.Generator, records: int, like: Likeness = ALIKE) -> Minutes:
-    """Conditions drawn from the ranges of Table 20, with or without an operating point; speeds and drafts in proportion
-    to a ship.
-    """
+    """Conditions drawn from the ranges of Table 20, possible or not; speeds and drafts in proportion to a ship."""
 
     def between(low: float, high: float) -> Values:
         return low + (high - low) * rng.random(records)

@@ -28,9 +28,7 @@ class Likeness:
     draft: float = 1.0
 
     def sized(self, voyages: Voyages) -> Voyages:
-        """The same days at sea, courses and loadings, at speeds and drafts in proportion: voyages take the same time,
-        so distances scale.
-        """
+        """The same days at sea, courses and loadings, at speeds and drafts in proportion; distances scale, too."""
         aft, fore = voyages.aft * self.draft, voyages.fore * self.draft
         burnt = (voyages.aft_burnt * self.draft, voyages.fore_burnt * self.draft)
         return replace(

@@ -1,6 +1,4 @@
-"""Sixty-four months of a container ship's voyages between the North Sea and Korea: times at sea, drafts, speeds and
-courses.
-"""
+"""Sixty-four months of voyages between the North Sea and Korea: times at sea, drafts, speeds and courses."""
 
 from __future__ import annotations
 

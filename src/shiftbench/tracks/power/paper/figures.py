@@ -91,9 +91,7 @@ def _cells(table: Table, metric: str, subset: str) -> dict[tuple[str, str], Cell
 
 
 def _members(made: Sequence[Table], runs: Sequence[Run]) -> Figure | None:
-    """A row of panels for each split, a panel for each metric: the scores of each model's members and of their
-    ensemble.
-    """
+    """A row for each split, a panel for each metric: the scores of each model's members and of their ensemble."""
     kept = [(model, run) for run in runs for model in MODELS if run.named(model.ensemble) or run.named(model.single)]
     made = [table for table in made if any(cell.value is not None for row in table.cells for cell in row)]
     if not kept or not made:

@@ -155,9 +155,7 @@ def _block(ship: Ship, given: Conditions, water: Water, growth: Growth) -> dict[
 def _operating_point(
     ship: Ship, given: Conditions, parts: dict[str, Vector], *, water: Water, growth: Growth
 ) -> tuple[OperatingPoint, Flags]:
-    """The propeller's operating point in open water, and flags [N] of records without one, since their resistance is
-    not finite.
-    """
+    """The propeller's operating point in open water, and flags [N] of records without a finite resistance."""
     advance_speed = given.speed_through_water_m_s * (1 - parts["wake_fraction"])
     undefined = ~np.isfinite(parts["thrust_N"] + advance_speed)
     point = operating_point.solve(
