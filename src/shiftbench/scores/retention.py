@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -329,6 +330,7 @@ def _degenerate(message: str) -> None:
     warnings.warn(DegenerateScoreWarning(message + "; it is set to NaN"), stacklevel=4)
 
 
+@lru_cache(maxsize=4096)  # replicates of few records need the same few thousands of times
 def harmonic(n: int) -> float:
     """The n-th harmonic number, 1 + 1/2 + … + 1/n, to double precision."""
     if n < 256:

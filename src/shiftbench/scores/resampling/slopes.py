@@ -57,6 +57,8 @@ class Slopes:
         self.errors = summed(cell, errors, len(cells))
         self.good = None if good is None else summed(cell, good, len(cells))
         self.unit_sizes = self._by_unit(self.sizes)
+        self.unit_errors = self._by_unit(self.errors)
+        self.unit_good = None if self.good is None else self._by_unit(self.good)
 
     def draw(self, counts: Vector) -> Draw:
         """A replicate by stretches."""
@@ -75,7 +77,7 @@ class Slopes:
 
     def mean(self, draw: Draw) -> Vector:
         """Of the mean error."""
-        return (self._by_unit(self.errors) - draw.mean * self.unit_sizes) / draw.n
+        return (self.unit_errors - draw.mean * self.unit_sizes) / draw.n
 
     def r_auc(self, draw: Draw) -> Vector:
         """Of R = (1/N^2) sum_g E_g (N - m_g), m_g the middle of stretch g."""
@@ -89,7 +91,7 @@ class Slopes:
 
     def f1(self, draw: Draw) -> list[Vector]:
         """Of F1-AUC, its normalised form and F1@95%, if there are acceptable flags."""
-        if self.good is None or draw.good is None:
+        if self.good is None or self.unit_good is None or draw.good is None:
             return []
         n, acceptable = float(draw.n), float(draw.good.sum())
         if acceptable == 0:
@@ -103,25 +105,29 @@ class Slopes:
         gain = np.log((n + acceptable) / reach) - fall.sum()
         slope = self._by_unit(self.sizes * self._spread(share - later) + self.good * self._spread(gain))
         of_area = 2.0 / n * slope - area / n * self.unit_sizes
-        of_share = (self._by_unit(self.good) - acceptable / n * self.unit_sizes) / n
+        of_share = (self.unit_good - acceptable / n * self.unit_sizes) / n
         return [
             of_area,
             _normalised_influence(area, acceptable / n, of_area, of_share),
-            self._f1_at(0.95, draw, self.good, draw.good),
+            self._f1_at(0.95, draw, self.good, self.unit_good),
         ]
 
-    def _f1_at(self, retention: float, draw: Draw, good: Vector, drawn: Vector) -> Vector:
+    def _f1_at(self, retention: float, draw: Draw, good: Vector, unit_good: Vector) -> Vector:
         # A copy before the cut k = rN adds itself and displaces the record at the cut; every copy moves the cut by r.
-        n, acceptable = float(draw.n), float(drawn.sum())
+        assert draw.good is not None
+        n, acceptable = float(draw.n), float(draw.good.sum())
         k = retention * n
         width = max(0.02 * n, 5.0)
-        near = np.clip([k - width, k, k + width], 0.0, n)
-        low, found, high = np.interp(near, np.append(0.0, draw.ends), np.append(0.0, np.cumsum(drawn)))
+        near = [max(k - width, 0.0), k, min(k + width, n)]
+        ends, drawn = np.zeros((2, len(draw.ends) + 1))
+        ends[1:] = draw.ends
+        np.cumsum(draw.good, out=drawn[1:])
+        low, found, high = np.interp(near, ends, drawn).tolist()
         density = (high - low) / (near[2] - near[0])
-        inside = np.clip((k - draw.ends + draw.copies) / np.maximum(draw.copies, 1.0), 0.0, 1.0)
+        inside = np.minimum(np.maximum((k - draw.ends + draw.copies) / np.maximum(draw.copies, 1.0), 0.0), 1.0)
         before = self._by_unit((good - density * self.sizes) * self._spread(inside))
         rise = before + retention * density * self.unit_sizes
-        fall = found * (retention * self.unit_sizes + self._by_unit(good)) / (k + acceptable)
+        fall = found * (retention * self.unit_sizes + unit_good) / (k + acceptable)
         result: Vector = 2.0 * (rise - fall) / (k + acceptable)
         return result
 
