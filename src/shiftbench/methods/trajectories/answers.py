@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from shiftbench.ensembles import Mixture, Trajectories, concatenated
 from shiftbench.errors import SettingsError
@@ -42,14 +42,14 @@ Block = Callable[[dict[str, Tensor]], Output]
 
 @dataclass(frozen=True)
 class Member:
-    """A member: the network that scores all plans, and those that make its own in turn.
+    """A member: the network that scores all plans, and what gives its decoder the first state of each plan in turn.
 
-    With dropout each of these is the same network under other masks: every plan is made under masks of its own, but
-    scored under one set of each member, so that K sets score as many plans as K networks of a deep ensemble would.
+    With dropout every plan is made under masks of its own, but scored under one set of each member, so that K sets
+    score as many plans as K networks of a deep ensemble would.
     """
 
     scorer: PlannerNet
-    planners: Sequence[PlannerNet]
+    projections: Sequence[nn.Module]
 
 
 def predict(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixture:
@@ -119,10 +119,13 @@ def _networks(dataset: TrajectoryDataset, fitted: Fitted) -> list[Any]:
 def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
     """The members: the networks, each as it is, or under a set of masks, with further sets for its plans."""
     if ensemble == "deep":
-        return [Member(net, [net]) for net in nets]
+        return [Member(net, [net.project]) for net in nets]
     seed, each = settings["seed"], settings["plans_per_member"]
     return [
-        Member(dropout.masked(net, [seed, MASKS, k]), [dropout.masked(net, [seed, PASSES, k, q]) for q in range(each)])
+        Member(
+            dropout.masked(net, [seed, MASKS, k]),
+            [dropout.masked(net.project, [seed, PASSES, k, q]) for q in range(each)],  # masks are nowhere else
+        )
         for k, net in enumerate(nets)
     ]
 
@@ -136,9 +139,9 @@ def _planned(
     made = []
     for one, seen, numbers in zip(members, features, drawn, strict=True):
         given = torch.from_numpy(numbers).to(maps.device)
-        contexts = torch.stack([planner.context(seen) for planner in one.planners], dim=1)
-        contexts = contexts.repeat_interleave(given.shape[1] // len(one.planners), dim=1)
-        positions = one.scorer.decoder(given.flatten(0, 1), contexts.flatten(0, 1)).values  # no masks in a decoder
+        contexts = torch.stack([project(seen).float() for project in one.projections], dim=1)
+        contexts = contexts.repeat_interleave(given.shape[1] // len(one.projections), dim=1)
+        positions = one.scorer.decoder(given.flatten(0, 1), contexts.flatten(0, 1)).values
         made.append(positions.unflatten(0, (len(maps), -1)))
     plans = torch.cat(made, dim=1)
     scores = [_scores(one.scorer, seen, plans) for one, seen in zip(members, features, strict=True)]
