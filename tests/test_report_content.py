@@ -211,11 +211,11 @@ def test_a_score_that_is_not_held_is_answered_with_the_nearest():
 
 def test_every_metric_states_its_direction_once():
     assert all(name == metric.name for name, metric in METRICS.items())
-    assert {metric.better for metric in METRICS.values()} == {"min", "max"}
+    assert {metric.better for metric in METRICS.values()} == {"min", "max", "nominal"}
     lower = {name for name, metric in METRICS.items() if metric.better == "min"}
     displacements = {f"{which}_{what}" for which in ("min", "avg", "top1", "weighted") for what in ("ade", "fde")}
     others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll", "shift_ratio"}
-    assert others | displacements == lower
+    assert others | displacements | {"width_50", "width_90", "width_95", "aurc", "e_aurc", "augrc"} == lower
     assert list(SUBSETS) == ["in", "shifted", "full"]
 
 

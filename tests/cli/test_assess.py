@@ -257,8 +257,14 @@ def test_two_models_are_compared_on_the_terminal(shiftbench: Shiftbench) -> None
     errors.with_columns(error=pl.col("error") * 2 + 0.5).write_csv("b.csv")
     said = shiftbench("compare", "a.csv", "b.csv", "--out", "c", "--replicates", 400, "--cluster", "city")
     assert said.code == 0, said.err
-    assert "Paired comparisons" in said.out
-    assert "a is better" in said.out
+    assert said.out.splitlines()[1].startswith("  a is better by ")
+    assert "Paired comparisons" not in said.out
+    assert len(said.out.splitlines()) <= 40
+    whole = shiftbench(
+        "compare", "a.csv", "b.csv", "--out", "c", "--replicates", 400, "--cluster", "city", "--overwrite", "--full"
+    )
+    assert whole.code == 0, whole.err
+    assert "Paired comparisons" in whole.out
 
 
 def test_different_ids_are_not_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:

@@ -95,8 +95,12 @@ def values(name: str) -> list[tuple[float, float, int]]:
 
 @every_metric
 def test_the_better_of_two_systems_has_the_better_score(name):
+    metric = METRICS[name]
     for better, worse, _ in values(name):
-        assert (better < worse) == (METRICS[name].better == "min"), (better, worse)
+        if metric.better == "nominal":
+            assert abs(better - metric.nominal) < abs(worse - metric.nominal), (better, worse)
+        else:
+            assert (better < worse) == (metric.better == "min"), (better, worse)
 
 
 @every_metric
@@ -116,7 +120,9 @@ def test_scores_depend_on_the_uncertainty_as_is_said(name):
 def test_says_what_it_is(name):
     metric = METRICS[name]
     assert metric.name == name
-    assert metric.better in {"min", "max"}
+    assert metric.better in {"min", "max"} or (
+        metric.better == "nominal" and metric.least < metric.nominal < metric.most
+    )
     assert metric.scale in {"percent", "fraction", "target", "error", "plain"}
     assert all((metric.title, metric.formula, metric.source))
     assert not metric.area or metric.of_sums, "what is no function of sums has the retention of records"
@@ -126,7 +132,7 @@ def test_says_what_it_is(name):
 @every_metric
 def test_the_documentation_has_its_line(name):
     metric = METRICS[name]
-    better = {"min": "lower", "max": "higher"}[metric.better]
+    better = {"min": "lower", "max": "higher", "nominal": f"{metric.nominal:g}"}[metric.better]
     formula = metric.formula.replace("|", "\\|")
     line = f"| `{name}` | {metric.title} | {better} | {formula} | {metric.source} |"
     assert line in DOCS.read_text("utf-8").splitlines(), f"add to docs/metrics.md: {line}"

@@ -177,6 +177,29 @@ def test_quantiles_of_one_gaussian_are_its_own():
     assert found[:, 0] == pytest.approx(stats.norm(3, 2).ppf(levels), abs=1e-13)
 
 
+def test_quantiles_of_mixtures_that_hardly_overlap_are_found(rng):
+    mean = np.concatenate([rng.normal(size=(4, 300)) * 10.0 ** rng.integers(-6, 7, 300), [[0.0] * 300]])
+    ensemble = Gaussian(mean, 10.0 ** rng.uniform(-12, 6, (5, 300)))
+    for level in (1e-6, 0.025, 0.4, 0.5, 0.8, 0.975):  # 0.4 and 0.8 lie between members
+        (found,) = regression.quantiles(ensemble, levels=[level])
+        sd = np.sqrt(ensemble.variance).min(axis=0)
+        below, above = (regression.pit(found + side * 1e-5 * sd, ensemble) for side in (-1, 1))
+        room = 1e-9 + np.spacing(np.abs(found)) / sd  # the numbers next to it are so far away
+        assert (below <= level + room).all()
+        assert (above >= level - room).all()
+
+
+def test_inside_and_widths_are_those_of_the_central_intervals(rng):
+    ensemble = Gaussian(rng.normal(size=(3, 400)), rng.gamma(2.0, size=(3, 400)))
+    targets = rng.normal(scale=2, size=400)
+    inside = regression.inside(regression.pit(targets, ensemble))
+    widths = regression.widths(ensemble)
+    for level, name in ((0.5, "50"), (0.9, "90"), (0.95, "95")):
+        low, high = regression.quantiles(ensemble, levels=[(1 - level) / 2, (1 + level) / 2])
+        assert (inside[f"coverage_{name}"] == ((low <= targets) & (targets <= high))).all()
+        assert widths[f"width_{name}"] == pytest.approx(high - low)
+
+
 def test_coverage_counts_targets_between_the_quantiles(rng):
     ensemble = Gaussian(rng.normal(size=(3, 500)), rng.gamma(2.0, size=(3, 500)))
     targets, levels = rng.normal(size=500), np.array([0.1, 0.5, 0.9, 0.99])

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
 from shiftbench.report.page import html
@@ -79,8 +80,12 @@ def test_the_page_has_the_same_cells_as_the_grid(report: Report, page: str):
             assert found[cells] > 0, cells
 
 
-def test_the_page_opens_with_the_verdict(report: Report, page: str):
-    assert [spaced(item) for item in read(page).items][: len(verdict(report))] == list(map(spaced, verdict(report)))
+def test_the_page_opens_with_the_answers_and_has_the_whole_verdict(report: Report, page: str):
+    items = [spaced(item) for item in read(page).items]
+    answers = [spaced(finding.line) for finding in front.findings(report)]
+    assert [item.removesuffix(" numbers") for item in items[: len(answers)]] == answers
+    whole = list(map(spaced, verdict(report)))
+    assert items[len(answers) : len(answers) + len(whole)] == whole
 
 
 def test_the_page_is_told_to_screen_readers(page: str):

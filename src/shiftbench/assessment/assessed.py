@@ -15,7 +15,7 @@ from shiftbench.assessment.scored import Labels, Records, Scored
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
 from shiftbench.metrics.classification import calibration_error
-from shiftbench.scores import retention
+from shiftbench.scores import retention, selective
 from shiftbench.scores.detection import pr_auc, roc_area
 from shiftbench.scores.intervals import FEWEST, NO_VARIATION, Bootstrap
 from shiftbench.scores.metric import METRICS
@@ -109,6 +109,11 @@ class Assessed:
     def _rankings(self, uncertainty: Vector) -> dict[str, Ranking]:
         full = Ranking.of(uncertainty)
         return {subset: full if subset == "full" else full.subset(member) for subset, member in self.subsets.items()}
+
+    @cached_property
+    def _best(self) -> dict[str, selective.Best]:
+        """What the best order reaches on each subset."""
+        return {subset: selective.Best.of(self.system.errors[member]) for subset, member in self.subsets.items()}
 
     def _retention(self, system: Scored, subset: str, ranking: Ranking) -> RetentionScores:
         errors = system.errors[self.subsets[subset]]
@@ -254,6 +259,7 @@ class Assessed:
             if measure != self.system.measure:
                 points = self._retention(self.system, subset, rankings[subset])
             values = _retention_values(points) | self._set_areas(self.system, subset, rankings[subset])
+            values |= selective.scores(self.system.errors[self.subsets[subset]], rankings[subset], self._best[subset])
             if subset == "full" and self.records.two_sided:
                 assert self.records.shifted is not None
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
@@ -300,6 +306,8 @@ class Assessed:
             points = self._retention(single, subset, rankings[subset])
             values = self._values(single, subset, points) | _retention_values(points)
             values |= self._set_areas(single, subset, rankings[subset])
+            errors = single.errors[self.subsets[subset]]
+            values |= selective.scores(errors, rankings[subset], selective.Best.of(errors))
             if subset == "full" and self.records.shifted is not None and self.records.two_sided:
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
             yield from (((subset, metric), value) for metric, value in values.items())

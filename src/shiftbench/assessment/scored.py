@@ -228,10 +228,13 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
             raise ArrayError(*problems)
         errors = check.vector("squared errors", residual**2, nonnegative=True)
     system = _system(name, ensemble, role, about)
+    pit = regression_of.pit(truth, ensemble)
     means = {
         "mae": np.abs(residual),
         "nll": regression_of.nll_per_record(truth, ensemble),
         "crps": regression_of.crps_per_record(truth, ensemble),
+        **regression_of.inside(pit),
+        **regression_of.widths(ensemble),
     }
     if (truth > 0).all():  # percentages are meaningful only for positive quantities
         means["mape"] = means["mae"] / truth
@@ -241,7 +244,7 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
         {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
         means=means,
         root=True,
-        pit=regression_of.pit(truth, ensemble),
+        pit=pit,
         singles=_singles(name, ensemble, truth, regression) if role == "ensemble" else None,
     )
 

@@ -52,6 +52,7 @@ class Given:
     out: o.Out = None
     cores: o.Cores = 0
     overwrite: o.Overwrite = False
+    full: o.Full = False
 
     @property
     def columns(self) -> Columns:
@@ -139,8 +140,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         )  # fmt: skip
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
-    for result in results:
-        show(result.report)
+    show(*(result.report for result in results), full=given.full)
     for page in pages:
         say(f"report: {page}")
 
@@ -205,7 +205,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
             report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
         page = folder / write(report, place).relative_to(place)
-    show(report)
+    show(report, full=given.full)
     say(f"report: {page}")
 
 
@@ -252,7 +252,7 @@ def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_defa
     folder = out or here
     with adding(folder, "report") as place:
         page = folder / write(found, place, picture.beside(here)).relative_to(place)
-    show(found, brief=False)
+    show(found, full=True)
     say(f"report: {page}")
 
 

@@ -186,10 +186,7 @@ def run_of(
         prepared = _prepared(track, data, place, experiment, progress)
         results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
         pages = _written(track, results, place, progress)
-    for result in results:
-        if result.printed:
-            show(result.report)
-            say()
+    show(*(result.report for result in results if result.printed), full=scoring.full)
     for result, page in zip(results, pages, strict=False):
         say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
     for page in pages[len(results) :]:

@@ -156,7 +156,7 @@ def run(
     ):  # fmt: skip
         outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
-    show(outcome.report)
+    show(outcome.report, full=given.scoring.full)
     say(f"report: {page}")
 
 

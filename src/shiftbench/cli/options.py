@@ -45,6 +45,7 @@ Executor = Annotated[
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Jobs at a time [all cores, or a cluster's].")]
 Gpus = Annotated[int, typer.Option("--gpus", min=0, help="Number of GPUs reserved for each job.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result of this command.")]
+Full = Annotated[bool, typer.Option("--full", help="Print every score, not only the first screen.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 Many = list[str] | None
 
@@ -185,16 +186,17 @@ class Learning:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Options for scoring predictions."""
+    """Options for scoring predictions, and for how much of the scores is printed."""
 
     rule: Rule = None
     replicates: Replicates = None
     intervals: Intervals = None
     seed: Seed = None
+    full: Full = False
 
     @property
     def settings(self) -> dict[str, Any]:
-        """These options by their names in a settings file, without the seed."""
+        """Those of them that a settings file has, by their names there, without the seed."""
         return {"rule": self.rule, "replicates": self.replicates, "kind": self.intervals}
 
 

@@ -101,14 +101,21 @@ def progress_bar() -> Iterator[Progress]:
         yield progress
 
 
-def show(report: Report, *, brief: bool = True) -> None:
-    """Print the main part of a report, or all of it."""
+def show(*reports: Report, full: bool = False) -> None:
+    """Print the first screen of one or more reports, or all of each."""
     from rich.console import Console
 
     from shiftbench.report import terminal
 
-    width = shutil.get_terminal_size((100, 24)).columns
-    Console(width=width).print(terminal.render(report, brief=brief))
+    console = Console(width=shutil.get_terminal_size((80, 24)).columns)
+    if full:
+        for report in reports:
+            console.print(terminal.render(report))
+    else:
+        console.print(terminal.first_screen(reports))
+        warned = sum(len(report.warnings) for report in reports)
+        noted = f"; {warned} warning{'s' * (warned > 1)} in the report" if warned else ""
+        console.print(f"\nevery score: --full, or `shiftbench report FOLDER`{noted}", style="dim", highlight=False)
 
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:

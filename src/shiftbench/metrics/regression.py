@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,13 @@ from shiftbench.scores.metric import Metric
 
 # Numbers in a block of records, so that the steps of a distribution function stay in the cache.
 _BLOCK_VALUES = 1 << 14
-# Bisection steps, down to the precision of float64.
-_BISECTIONS = 52
+# Most steps of the search for a quantile; nearly all need three.
+_STEPS = 240
+_HALVING = 4  # every so many steps, halve the bracket, so that the search ends whatever the mixture
+_LAST_STEP = 1e-6  # deviations: after a step of this size Newton's method is exact to about its square
+
+LEVELS = (0.5, 0.9, 0.95)
+"""Nominal levels of the central intervals that reports score."""
 
 METRICS = (
     Metric(
@@ -36,6 +42,22 @@ METRICS = (
         "Gneiting & Raftery 2007", least=-math.inf, of_classes=(0.0, math.inf),
     ),
     Metric("crps", "CRPS", "min", "target", "mean of E|X - y| - E|X - X'| / 2", "Grimit et al. 2006"),
+    *(
+        Metric(
+            f"coverage_{100 * level:.3g}", f"Inside {100 * level:.0f} % interval", "nominal", "percent",
+            f"share of targets inside the central {100 * level:.0f} % interval", "Gneiting et al. 2007",
+            most=1.0, share=True, ranked=False, nominal=level, table="calibration",
+        )
+        for level in LEVELS
+    ),
+    *(
+        Metric(
+            f"width_{100 * level:.3g}", f"Width of {100 * level:.0f} % interval", "min", "target",
+            f"mean width of the central {100 * level:.0f} % interval", "Gneiting et al. 2007",
+            ranked=False, table="calibration",
+        )
+        for level in LEVELS
+    ),
 )  # fmt: skip
 
 
@@ -138,8 +160,25 @@ def coverage(targets: Any, ensemble: Gaussian, *, levels: Any) -> Vector:
     return np.asarray(np.searchsorted(distance, levels, side="right") / len(distance))
 
 
+def inside(pit: Vector, *, levels: Any = LEVELS) -> dict[str, Vector]:
+    """Whether targets are inside the central interval at each level, 1 or 0 [N], by the name of the metric.
+
+    pit: [N] probability integral transforms, see `pit`.
+    """
+    distance = np.abs(2 * pit - 1)
+    return {f"coverage_{100 * level:.3g}": (distance <= level).astype(np.float64) for level in _levels(levels)}
+
+
+def widths(ensemble: Gaussian, *, levels: Any = LEVELS) -> dict[str, Vector]:
+    """Widths of the central intervals at each level [N], in the target's unit, by the name of the metric."""
+    levels = _levels(levels)
+    ends = quantiles(ensemble, levels=np.concatenate([(1 - levels) / 2, (1 + levels) / 2]))
+    low, high = np.split(ends, 2)
+    return {f"width_{100 * level:.3g}": high[k] - low[k] for k, level in enumerate(levels)}
+
+
 def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:
-    """Quantiles of the mixture [L, N] at each level, in the target's unit, by bisection of its distribution function.
+    """Quantiles of the mixture [L, N] at each level, in the target's unit.
 
     Args:
         ensemble: [M, N].
@@ -149,7 +188,7 @@ def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:
     found = np.empty((len(levels), ensemble.records))
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         for level, values in zip(levels, found, strict=True):
-            values[rows] = _quantile(level, block)
+            values[rows] = _quantile(float(level), block)
     return found
 
 
@@ -187,15 +226,32 @@ def _cdf(y: Vector, ensemble: Gaussian) -> Vector:
 
 
 def _quantile(level: float, ensemble: Gaussian) -> Vector:
-    # Phi(-k) <= exp(-k²/2) / 2, so no member's quantile is farther than k deviations from its mean.
-    sd = np.sqrt(ensemble.variance)
-    k = np.sqrt(-2 * np.log(2 * min(level, 1 - level)))
-    low, high = (ensemble.mean - k * sd).min(axis=0), (ensemble.mean + k * sd).max(axis=0)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = _cdf(middle, ensemble) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(0.5 * (low + high))
+    """Newton's method inside a bracket: the mixture's quantile lies between the least and largest of its members'."""
+    mu, sd = ensemble.mean, np.sqrt(ensemble.variance)
+    deviations = NormalDist().inv_cdf(level)
+    own = mu + deviations * sd
+    if len(mu) == 1:
+        return np.asarray(own[0])
+    low, high = own.min(axis=0), own.max(axis=0)
+    found = np.clip(mu.mean(axis=0) + deviations * np.sqrt(ensemble.variance.mean(axis=0) + mu.var(axis=0)), low, high)
+    left = np.flatnonzero(high > low)  # records whose quantile is still open
+    for step in range(_STEPS):
+        if not len(left):
+            break
+        at, mean, scale = found[left], mu[:, left], sd[:, left]
+        z = (at - mean) / scale
+        beyond = normal.distribution(z).mean(axis=0) - level
+        high[left] = np.where(beyond >= 0, at, high[left])
+        low[left] = np.where(beyond <= 0, at, low[left])
+        slope = (normal.density(z) / scale).mean(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            tail = np.abs((level > 0.5) - (beyond + level))  # its logarithm is nearly straight
+            moved = at + np.log(min(level, 1 - level) / tail) * tail / slope * (1 if level <= 0.5 else -1)
+        held = (moved >= low[left]) & (moved <= high[left]) & (step % _HALVING < _HALVING - 1)  # also false for NaN
+        found[left] = np.where(held, moved, 0.5 * (low[left] + high[left]))
+        near = held & (np.abs(found[left] - at) <= _LAST_STEP * scale.min(axis=0))
+        left = left[~near]
+    return np.asarray(found)
 
 
 def _by_blocks(core: Any, targets: Any, ensemble: Gaussian) -> Vector:

@@ -30,7 +30,13 @@ from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import SUBSETS, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
-ARROWS = {"min": "↓", "max": "↑"}
+ARROWS = {"min": "↓", "max": "↑", "nominal": "="}
+SCORES = {  # tables of scores, in reading order
+    "answers": "Quality of the answers",
+    "calibration": "Do intervals and probabilities hold what they promise?",
+    "joint": "Answers and uncertainty jointly",
+    "selective": "Other areas of selective prediction",
+}
 PARTS = {
     "level_in": "Error level, in-domain",
     "level_shift": "Error level, added by the shift",
@@ -107,8 +113,7 @@ def grids(report: Report) -> list[Grid]:
     found = [_splits(report), _systems(report), _counts(report)]
     for split in report.splits:
         found += [
-            _scores(report, split, joint=False),
-            _scores(report, split, joint=True),
+            *(_scores(report, split, kind) for kind in SCORES),
             _ranks(report, split),
             _measures(report, split),
             _parts(report, split),
@@ -187,13 +192,18 @@ def _signs(report: Report, rows: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _scores(report: Report, split: str, *, joint: bool) -> Grid:
+def _table_of(metric: Metric) -> str:
+    """The table of `SCORES` that a metric belongs to."""
+    return metric.table or ("joint" if metric.uses_uncertainty else "answers")
+
+
+def _scores(report: Report, split: str, kind: str) -> Grid:
     columns: list[Column] = []
     cells: list[list[Cell]] = []  # one list per column
     chosen = headline_scores(report)
     names = [system.name for system in report.systems]
     for metric in scored_metrics(report, split):
-        if metric.uses_uncertainty is not joint:
+        if _table_of(metric) != kind:
             continue
         digits = metric_digits(report, metric, split)
         mine = [score for key, score in chosen.items() if (key[1], key[3]) == (split, metric.name)]
@@ -204,11 +214,9 @@ def _scores(report: Report, split: str, *, joint: bool) -> Grid:
             cells.append([score_cell(digits, here.get(name), leaders=leaders) for name in names])
     kept = [place for place in range(len(names)) if any(column[place] != NONE for column in cells)]
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
-    what = "Answers and uncertainty jointly" if joint else "Quality of the answers"
-    kind = "joint" if joint else "answers"
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
-    return Grid(kind, split, f"{what} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
+    return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
 
 
 def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> list[str]:
@@ -264,7 +272,8 @@ def _measure_name(measure: str) -> str:
 def _measures(report: Report, split: str) -> Grid:
     entries = [score for score in report.scores if score.split == split and score.measure]
     by_place = {(score.system, score.measure, score.metric): score for score in entries if score.subset == "full"}
-    metrics = [metric for metric in METRICS.values() if any(key[2] == metric.name for key in by_place)]
+    held = [metric for metric in METRICS.values() if any(key[2] == metric.name for key in by_place)]
+    metrics = [metric for metric in held if _table_of(metric) == "joint"]
     digits = {metric.name: metric_digits(report, metric, split) for metric in metrics}
     rows = []
     for system in report.systems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shiftbench.report import picture, plots
+from shiftbench.report import front, picture, plots
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Grid, grids
 from shiftbench.report.picture import Picture
@@ -13,10 +13,12 @@ from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, set_retention, split_title
 
-FOLDED = ("comparisons", "ranks", "measures")  # tables that are collapsed at first
+FOLDED = ("selective", "comparisons", "ranks", "measures")  # tables that are collapsed at first
+OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
-    "answers": ("summary", "coverage", "reliability"),
+    "answers": ("summary",),
+    "calibration": ("coverage", "reliability"),
     "joint": ("error_retention", "f1_retention", "roc", "density", "error_by_uncertainty"),
     "parts": ("parts",),
     "slices": ("slices",),
@@ -59,13 +61,19 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
     return environment.get_template("page.html").render(
         signature=signature(report),
         report=report,
+        records=front.records(report),
+        findings=front.findings(report),
+        front=front.table(report),
+        worst_group=front.worst_group(report),
         verdict=verdict(report),
-        opening=_pictures(pictures, main_split(report), ("summary",)),
+        opening=_pictures(pictures, main_split(report), OPENING),
+        main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded=FOLDED,
+        anchors={grid.kind: f"table-{grid.kind}" for grid in tables if grid.split in ("", main_split(report))},
         further=further,
         further_title=picture.TITLE,
     )
@@ -82,7 +90,7 @@ def _section(
         if kind == "joint":
             kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
         if split == main_split(report):
-            kinds = tuple(name for name in kinds if name != "summary")  # shown at the top of the page
+            kinds = tuple(name for name in kinds if name not in OPENING)  # shown at the top of the page
         found = _pictures(pictures, split, kinds)
         if kind in mine or found:
             shown.append((mine.get(kind), found))

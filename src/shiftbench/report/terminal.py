@@ -1,41 +1,48 @@
-"""The report in a terminal: the verdict, then tables that fit its width without cutting numbers."""
+"""The report in a terminal: its first screen, or all of it in tables that fit the width without cutting numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from shiftbench.report import front
 from shiftbench.report.content import Report
+from shiftbench.report.front import Finding
 from shiftbench.report.grid import Cell, Grid, grids
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
 
+LINES = 36  # of the first screen, so that paths below it fit into forty
+WIDEST = 100  # columns of prose
 MOST_ROWS = 20
-FEW_ROWS = 12
 MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
 BETWEEN = 2  # spaces between columns
 
 
-def render(report: Report, *, brief: bool = False) -> RenderableType:
-    """The report for `rich.console.Console.print`, in any width from 60 columns on.
-
-    brief: only the verdict, the main tables, comparisons if they are few, and the warnings.
-    """
-    return _Rendered(report, brief)
+def render(report: Report) -> RenderableType:
+    """The whole report for `rich.console.Console.print`, in any width from 60 columns on."""
+    return _Whole(report)
 
 
-class _Rendered:
+def first_screen(reports: Sequence[Report], *, lines: int = LINES) -> RenderableType:
+    """The answers of one or more reports in at most so many lines at 80 columns: see `front`."""
+    return _FirstScreen(reports, lines)
+
+
+class _Whole:
     """Lays the tables out when the width is known."""
 
-    def __init__(self, report: Report, brief: bool) -> None:
-        self.report, self.brief = report, brief
+    def __init__(self, report: Report) -> None:
+        self.report = report
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(clean(self.report.title), style="bold")
@@ -43,21 +50,130 @@ class _Rendered:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            wanted = _brief(grid) if self.brief else grid.kind != "systems"
-            if wanted and grid.split in ("", split):
+            if grid.kind != "systems" and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
         yield from _listing("Warnings", [clean(text) for text in self.report.warnings])
-        if self.brief:
-            yield Text("\nAll other tables, and the recipe: in the report, or by `shiftbench report`.", style="dim")
-            return
         yield from _listing("Recipe", [signature(self.report), "The whole recipe is in the other formats."])
 
 
-def _brief(grid: Grid) -> bool:
-    """Whether a table belongs to the main part; comparisons do if they are few, such as those of two models."""
-    return grid.kind in ("splits", "answers", "joint") or (grid.kind == "comparisons" and len(grid.rows) <= FEW_ROWS)
+class _FirstScreen:
+    """Sentences and one table of each report; what does not fit is left out, last sentences and rows first."""
+
+    def __init__(self, reports: Sequence[Report], lines: int) -> None:
+        self.reports, self.lines = reports, lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = self.lines // max(len(self.reports), 1)
+        for number, report in enumerate(self.reports):
+            if number:
+                yield Text()
+            yield from _fitted(report, min(options.max_width, WIDEST), room - (number > 0))
+
+
+def _fitted(report: Report, width: int, room: int) -> list[RenderableType]:
+    found = front.findings(report)
+    title = textwrap.wrap(front.headline(report), width)
+    rows = front.MOST_ROWS
+    sentences = [_filled(each.line, width) for each in found]
+    grid = front.table(report, most=rows)
+    worst = front.worst_group(report)
+
+    def height() -> int:
+        head = 4 if any(column.group for column in grid.columns) else 3  # with the empty line above
+        return len(title) + sum(map(len, sentences)) + head + len(grid.rows) + bool(grid.note) + bool(worst)
+
+    while height() > room and len(grid.rows) > 3:
+        rows = len(grid.rows) - 1
+        grid = front.table(report, most=rows)
+    if height() > room:
+        worst = ""
+    for last in _least_needed(found):
+        if height() > room and last in found:
+            place = found.index(last)
+            found, sentences = found[:place] + found[place + 1 :], sentences[:place] + sentences[place + 1 :]
+    shown: list[RenderableType] = [Text(line, style="bold") for line in title]
+    for each, lines in zip(found, sentences, strict=True):
+        shown.append(Text("\n".join(lines), style="yellow" if each.careful else ""))
+    shown += [Text(), *_front_lines(grid, width)]
+    if grid.note:
+        shown.append(Text(f"  {grid.note}", style="dim"))
+    if worst:
+        shown.append(Text("  " + textwrap.shorten(f"worst group: {worst}", width - 2, placeholder=" …"), style="dim"))
+    return shown
+
+
+def _filled(text: str, width: int) -> list[str]:
+    """Indented lines; a percent sign is not parted from its number."""
+    lines = textwrap.wrap(text.replace(" %", "\xa0%"), width, initial_indent="  ", subsequent_indent="  ")
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def _least_needed(found: Sequence[Finding]) -> list[Finding]:
+    """Sentences in the order in which they may go, so that the change under shift and a caution are left."""
+    answers, cautions = ([each for each in found if each.careful is careful] for careful in (False, True))
+    return [*answers[:2:-1], *cautions[:0:-1], *answers[2:0:-1]]
+
+
+def _front_lines(grid: Grid, width: int) -> list[Text]:
+    """The table across the questions, a line for each system; columns that do not fit are left out, last first."""
+    groups = [[*places] for places in grid.groups()]
+    label = 2 + min(max([cell_len(row.label) for row in grid.rows], default=0), width // 3)
+    heads = [_heading(grid, places) for places in groups]
+    wide = [_spans(grid, places, head) for places, head in zip(groups, heads, strict=True)]
+    while groups and label + sum(sum(each) + BETWEEN * len(each) for each in wide) > width:
+        for column in (groups, heads, wide):
+            column.pop()
+    lines = []
+    for line in range(2):
+        cells = [
+            _padded(head[line], sum(each) + BETWEEN * (len(each) - 1)) for head, each in zip(heads, wide, strict=True)
+        ]
+        lines.append(Text((" " * label + "".join(" " * BETWEEN + cell for cell in cells)).rstrip(), style="bold"))
+    sides = [grid.columns[place].title if len(places) > 1 else "" for places in groups for place in places]
+    flat = [size for each in wide for size in each]
+    if any(sides):
+        lines.append(
+            Text(" " * label + "".join(" " * BETWEEN + _padded(*each) for each in zip(sides, flat, strict=True)))
+        )
+    for row in grid.rows:
+        name = row.label if cell_len(row.label) <= label - 2 else set_cell_size(row.label, label - 3) + "…"
+        cells = [
+            " " * BETWEEN + _padded(row.cells[place].text, size)
+            for place, size in zip(chain(*groups), flat, strict=True)
+        ]
+        lines.append(Text(f"  {set_cell_size(name, label - 2)}{''.join(cells)}"))
+    return [line for line in lines if line.plain.strip()]
+
+
+def _heading(grid: Grid, places: list[int]) -> tuple[str, str]:
+    """The heading of a group of columns on two lines, of which the first may be empty."""
+    text = grid.columns[places[0]].group or grid.columns[places[0]].title
+    least = len(places) * 7 + BETWEEN * (len(places) - 1)
+    for width in range(least, len(text) + 1):
+        if len(lines := textwrap.wrap(text, width, break_long_words=False)) <= 2:
+            return ("", *lines)[-2], lines[-1]
+    return "", text
+
+
+def _spans(grid: Grid, places: list[int], head: tuple[str, str]) -> list[int]:
+    """The width of each column of a group, together at least that of its heading."""
+    wide = [
+        max(
+            [
+                cell_len(grid.columns[place].title) * (len(places) > 1),
+                *(cell_len(row.cells[place].text) for row in grid.rows),
+            ]
+        )
+        for place in places
+    ]
+    missing = max(0, max(map(cell_len, head)) - sum(wide) - BETWEEN * (len(wide) - 1))
+    return [size + (missing + place) // len(wide) for place, size in enumerate(wide)]
+
+
+def _padded(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
 
 
 def _item(text: str) -> Table:

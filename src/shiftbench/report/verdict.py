@@ -38,7 +38,7 @@ def verdict(report: Report) -> list[str]:
     front, metric = lead(report), headline_metric(report)
     if front is None or metric is None:
         return ["This report holds no scores."]
-    case = _Case(report, main_split(report), metric, headline_scores(report))
+    case = Case(report, main_split(report), metric, headline_scores(report))
     others = [system for system in report.systems if system.name != front.name and system.role != "single"]
     return [
         sentence
@@ -58,7 +58,7 @@ def verdict(report: Report) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """The input of every sentence: the report, its main split, its headline metric and the scores."""
 
     report: Report
@@ -67,10 +67,12 @@ class _Case:
     scores: dict[Key, Score]
 
     def score(self, system: str, subset: str, metric: str | None = None) -> Score | None:
+        """A score of this split, by default of the headline metric; None if it is missing or no number."""
         found = self.scores.get((system, self.split, subset, metric or self.metric.name))
         return found if found is not None and finite(found.value) else None
 
     def digits(self, metric: str | None = None) -> Digits:
+        """The format of a metric in this split."""
         return metric_digits(self.report, METRICS[metric or self.metric.name], self.split)
 
     def wins(self, system: System, over: System, subset: str) -> bool:
@@ -83,6 +85,11 @@ class _Case:
         digits = self.digits(score.metric)
         return f"{_numbers(digits, score)} {digits.unit}".rstrip()
 
+    def plain(self, score: Score) -> str:
+        """A score with its unit, without its interval."""
+        digits = self.digits(score.metric)
+        return f"{digits.text(score.value)} {digits.unit}".rstrip()
+
     def partly(self, score: Score) -> str:
         """The number of records behind a score, if its system lacks an answer for the others."""
         records = {(count.split, count.subset): count.records for count in self.report.counts}
@@ -92,10 +99,11 @@ class _Case:
     @property
     def title(self) -> str:
         """The headline metric as written inside a sentence."""
-        return _in_sentence(metric_title(self.metric, self.report))
+        return in_sentence(metric_title(self.metric, self.report))
 
 
-def _in_sentence(title: str) -> str:
+def in_sentence(title: str) -> str:
+    """A title as written inside a sentence."""
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
@@ -106,7 +114,7 @@ def _numbers(digits: Digits, score: Score) -> str:
 # --- clusters on both sides -----------------------------------------------------------------------------------------
 
 
-def _leaked(case: _Case, front: System) -> Iterator[str]:
+def _leaked(case: Case, front: System) -> Iterator[str]:
     """A first sentence if in-domain scores are probably too good since train has the same clusters, and by how much."""
     for leak in case.report.leaks:
         if leak.split != case.split:
@@ -130,7 +138,7 @@ def _leaked(case: _Case, front: System) -> Iterator[str]:
             )
 
 
-def _without(case: _Case, front: System, factor: float) -> str:
+def _without(case: Case, front: System, factor: float) -> str:
     """What such a factor would make of the leading system's in-domain score, for clusters not seen in training."""
     inside = case.score(front.name, "in") or case.score(front.name, "full")
     if inside is None or case.metric.name not in ("rmse", "accuracy"):
@@ -148,7 +156,7 @@ Interval = tuple[float, float, float]  # value, low, high; NaN where there is no
 
 
 @dataclass(frozen=True)
-class _Shift:
+class Shift:
     """The growth of the loss under shift: the factor with its interval, and whether there is any."""
 
     factor: Interval | None
@@ -156,7 +164,7 @@ class _Shift:
     told_apart: bool | None  # None without intervals
 
 
-def _change(case: _Case, system: System) -> str:
+def _change(case: Case, system: System) -> str:
     name = clean(system.name)
     inside, shifted = case.score(system.name, "in"), case.score(system.name, "shifted")
     if inside is None or shifted is None:
@@ -165,7 +173,7 @@ def _change(case: _Case, system: System) -> str:
             return ""
         where = "" if whole.subset == "full" else f" {WHERE[whole.subset]}"
         return f"{name}: {case.title} {case.quantity(whole)}{where} ({count_text(whole.n)} records)."
-    shift = _shift(case, inside, shifted)
+    shift = shift_of(case, inside, shifted)
     low, high, factor = case.quantity(inside), case.quantity(shifted), _factor(case, shift)
     if shift.told_apart is False:
         start = f"{name}: {case.title} is {low} in-domain and {high} on shifted data"
@@ -175,22 +183,23 @@ def _change(case: _Case, system: System) -> str:
     return f"{name}: {case.title} {moves} from {low} in-domain to {high} on shifted data{factor}{doubt}."
 
 
-def _shift(case: _Case, inside: Score, shifted: Score) -> _Shift:
+def shift_of(case: Case, inside: Score, shifted: Score) -> Shift:
     """The report's factor, from the same replicates on both sides; older reports have none."""
     ratio = case.score(inside.system, "full", "shift_ratio") if shifted.subset == "shifted" else None
     if ratio is not None:
         low, high = (math.nan if end is None else end for end in (ratio.low, ratio.high))
         told_apart = low > 1 or high < 1 if finite(low) and finite(high) else None
-        return _Shift((ratio.value, low, high), ratio.value > 1, told_apart if ratio.value != 1 else False)
-    (a, a_low, a_high), (b, b_low, b_high) = _loss(inside), _loss(shifted)
+        return Shift((ratio.value, low, high), ratio.value > 1, told_apart if ratio.value != 1 else False)
+    (a, a_low, a_high), (b, b_low, b_high) = loss(inside), loss(shifted)
     factor = (b / a, math.nan, math.nan) if min(a, b) > 0 else None
     if all(map(finite, (a_low, a_high, b_low, b_high))):
         # The sides may share clusters, so their intervals give none for the factor; if disjoint, they differ for sure.
-        return _Shift(factor, b > a, max(a_low, b_low) > min(a_high, b_high))
-    return _Shift(factor, b > a, None if a != b else False)
+        return Shift(factor, b > a, max(a_low, b_low) > min(a_high, b_high))
+    return Shift(factor, b > a, None if a != b else False)
 
 
-def _loss(score: Score) -> Interval:
+def loss(score: Score) -> Interval:
+    """A score as a loss, with its interval."""
     """A score as a loss: a share that should be large is subtracted from one."""
     low = score.low if finite(score.low) else math.nan
     high = score.high if finite(score.high) else math.nan
@@ -199,7 +208,7 @@ def _loss(score: Score) -> Interval:
     return 1 - score.value, 1 - high, 1 - low
 
 
-def _factor(case: _Case, shift: _Shift) -> str:
+def _factor(case: Case, shift: Shift) -> str:
     if shift.factor is None:
         return ""
     share = "the share of wrong answers " if case.metric.better == "max" else ""
@@ -218,7 +227,7 @@ def _times(factor: Interval) -> str:
 # --- systems against each other -------------------------------------------------------------------------------------
 
 
-def _baselines(case: _Case, front: System) -> Iterator[str]:
+def _baselines(case: Case, front: System) -> Iterator[str]:
     if front.role == "baseline":
         return
     for subset in ("shifted", "in") if case.score(front.name, "shifted") else ("full",):
@@ -238,13 +247,13 @@ def _baselines(case: _Case, front: System) -> Iterator[str]:
                 partly = f" ({part.strip()})" if (part := case.partly(other)) else ""
                 groups[verb if outcome.sure else "is ahead of"].append(clean(system.name) + partly)
         said = [
-            f"{verb} the baseline{'s' * (len(group) > 1)} {_listed(group)}" for verb, group in groups.items() if group
+            f"{verb} the baseline{'s' * (len(group) > 1)} {listed(group)}" for verb, group in groups.items() if group
         ]
         if said:
             yield f"{clean(front.name)} {' and '.join(said)} {WHERE[subset]}."
 
 
-def _beaten(case: _Case, mine: Score, other: Score) -> str:
+def _beaten(case: Case, mine: Score, other: Score) -> str:
     outcome = duel(case.report, mine, other)
     sentence = (
         f"The baseline {clean(other.system)} {'beats' if outcome.sure else 'is ahead of'} {clean(mine.system)} "
@@ -264,31 +273,32 @@ def _beaten(case: _Case, mine: Score, other: Score) -> str:
     return f"{sentence} (paired difference{of}{both} {f'{numbers} {digits.unit}'.rstrip()}, adjusted p {equals})."
 
 
-def _leaders(case: _Case) -> Iterator[str]:
+def _leaders(case: Case) -> Iterator[str]:
     """The leader by the headline metric and, if there are several models, by the joint metrics."""
     shifted = any(key[2] == "shifted" for key in case.scores)
     for subset in ("shifted", "in") if shifted else ("full",):
-        if found := _leader(case, case.metric, subset):
+        if found := leader(case, case.metric, subset):
             top, rest = found
-            yield f"{_extreme(case.metric)} {case.title} {WHERE[subset]}: {top}{rest}."
+            yield f"{extreme(case.metric)} {case.title} {WHERE[subset]}: {top}{rest}."
     if sum(system.role in ("ensemble", "model") for system in case.report.systems) < 2:
         return
     for metric in (METRICS["r_auc"], METRICS["f1_auc"]):
         subsets = ("in", "shifted", "full") if shifted else ("full",)
-        led = [(subset, found) for subset in subsets if (found := _leader(case, metric, subset))]
-        title = f"{_extreme(metric)} {_in_sentence(metric_title(metric, case.report))}"
+        led = [(subset, found) for subset in subsets if (found := leader(case, metric, subset))]
+        title = f"{extreme(metric)} {in_sentence(metric_title(metric, case.report))}"
         if led and all(rest == UNTESTED for _, (_, rest) in led):
             yield f"{title}: {'; '.join(f'{WHERE[subset]} {top}' for subset, (top, _) in led)}{UNTESTED}."
         elif led:
             told = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
-            yield f"{title}: {_in_sentence(told)}."
+            yield f"{title}: {in_sentence(told)}."
 
 
-def _extreme(metric: Metric) -> str:
+def extreme(metric: Metric) -> str:
+    """What the best score of a metric is called."""
     return "Lowest" if metric.better == "min" else "Highest"
 
 
-def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
+def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     """The system with the best score, and those that share its rank; None if fewer than two have a score."""
     names = [system.name for system in case.report.systems if system.role != "single"]
     scores = [score for name in names if (score := case.score(name, subset, metric.name)) is not None]
@@ -308,25 +318,25 @@ def _leader(case: _Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     elif len(alike) > MOST_NAMED:
         rest = f"; {len(alike)} of the {len(scores) - 1} others share rank 1 with it"
     elif alike:
-        rest = f"; {_listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
+        rest = f"; {listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     if lowest is not top:
         there = f"{case.quantity(lowest)}{case.partly(lowest)}"
         rest += f"; {clean(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
     return f"{clean(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
 
 
-def _worse(case: _Case, score: Score, others: list[Score]) -> str:
+def _worse(case: Case, score: Score, others: list[Score]) -> str:
     """The systems found better on common records than one that has the best score on its own records."""
     duels = ((other, duel(case.report, score, other)) for other in others if other is not score)
     found = [clean(other.system) for other, outcome in duels if outcome.comparison and outcome.winner == other.system]
     return (
-        f"{_listed(found)} {'is' if len(found) == 1 else 'are'} found better on common records"
+        f"{listed(found)} {'is' if len(found) == 1 else 'are'} found better on common records"
         if found
         else "not rank 1"
     )
 
 
-def _others(case: _Case, systems: list[System]) -> Iterator[str]:
+def _others(case: Case, systems: list[System]) -> Iterator[str]:
     """The same sentences as for the leading system for one other; combined for several, counted for many."""
     models = [system for system in systems if system.role != "baseline"]
     if len(systems) == 1:
@@ -335,13 +345,13 @@ def _others(case: _Case, systems: list[System]) -> Iterator[str]:
             yield from _uncertainty(case, system)
         return
     pairs = ((s.name, case.score(s.name, "in"), case.score(s.name, "shifted")) for s in systems)
-    shifts = {clean(name): _shift(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
+    shifts = {clean(name): shift_of(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
     yield from _changes(case, shifts) if len(shifts) <= MOST_OTHERS else [_counted(case, [*shifts.values()])]
     if len(systems) <= MOST_OTHERS:
         yield from _uncertainties(case, models)
 
 
-def _counted(case: _Case, shifts: list[_Shift]) -> str:
+def _counted(case: Case, shifts: list[Shift]) -> str:
     """The number of these systems that do worse, or better, on shifted data; zero counts are left out."""
     moved = [shift for shift in shifts if shift.told_apart is not False]
     worse, alike = sum(shift.grows for shift in moved), len(shifts) - len(moved)
@@ -351,30 +361,30 @@ def _counted(case: _Case, shifts: list[_Shift]) -> str:
         return f"For none of the {alike} other systems can {case.title} in-domain and on shifted data be told apart."
     if len(counts) == 1 and not alike:
         return f"All {len(moved)} other systems do {counts[0][1]} on shifted data than in-domain{doubt}."
-    told = _listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
+    told = listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
     rest = f"; for {alike} the two cannot be told apart" if alike else ""
     return f"Of the {len(shifts)} other systems, {told} on shifted data than in-domain{doubt}{rest}."
 
 
-def _changes(case: _Case, shifts: dict[str, _Shift]) -> Iterator[str]:
+def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
     """The change of systems from in-domain to shifted records; one sentence for those with the same outcome."""
     what = "the share of wrong answers" if case.metric.better == "max" else case.title
-    groups: dict[tuple[bool, bool, bool], dict[str, _Shift]] = {}
+    groups: dict[tuple[bool, bool, bool], dict[str, Shift]] = {}
     for name, shift in shifts.items():
         if shift.told_apart is not False:
             kind = (not shift.grows, shift.told_apart is None, shift.factor is None)
             groups.setdefault(kind, {})[name] = shift
     for (better, doubtful, _), group in sorted(groups.items()):
         factors = [_times(shift.factor) for shift in group.values() if shift.factor]
-        told = f": {what} {_listed(factors)} times as large" if factors else ""
+        told = f": {what} {listed(factors)} times as large" if factors else ""
         does, how = "does" if len(group) == 1 else "do", "better" if better else "worse"
         doubt = DOUBT if doubtful else ""
-        yield f"{_listed([*group])} {does} {how} on shifted data than in-domain{told}{doubt}."
+        yield f"{listed([*group])} {does} {how} on shifted data than in-domain{told}{doubt}."
     if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
-        yield f"Of {_listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."
+        yield f"Of {listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."
 
 
-def _uncertainties(case: _Case, systems: list[System]) -> Iterator[str]:
+def _uncertainties(case: Case, systems: list[System]) -> Iterator[str]:
     """Quality of the uncertainty over all records; one sentence for systems with the same outcome."""
     for metric, title in (("rejection_ratio", "rejection ratio"), ("roc_auc", "ROC-AUC")):
         told: dict[str, dict[str, str]] = {}
@@ -383,10 +393,10 @@ def _uncertainties(case: _Case, systems: list[System]) -> Iterator[str]:
                 reading, score = found
                 told.setdefault(reading, {})[clean(system.name)] = case.quantity(score)
         for reading, scores in told.items():
-            yield f"The uncertainty of {_listed([*scores])} {reading}: {title} {_listed([*scores.values()])}."
+            yield f"The uncertainty of {listed([*scores])} {reading}: {title} {listed([*scores.values()])}."
 
 
-def _test_sets(case: _Case, front: System) -> Iterator[str]:
+def _test_sets(case: Case, front: System) -> Iterator[str]:
     """The leading system on splits without subsets, against its in-domain records, and the leader there."""
     for split in case.report.splits:
         there = replace(case, split=split)
@@ -394,25 +404,25 @@ def _test_sets(case: _Case, front: System) -> Iterator[str]:
         if split == case.split or whole is None or shifted is not None:
             continue
         inside = case.score(front.name, "in") or case.score(front.name, "full")
-        against = _factor(case, _shift(case, inside, whole)) if inside else ""
+        against = _factor(case, shift_of(case, inside, whole)) if inside else ""
         named = (
             WHERE["in"] if inside is not None and inside.subset == "in" else f"on the {split_title(case.split)} split"
         )
         told = f"{against} as {named}" if against else ""
-        led = _leader(there, case.metric, "full")
-        leader = f" {_extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
+        led = leader(there, case.metric, "full")
+        ahead = f" {extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
         yield (
             f"On the test set {split_title(split)}: {case.title} of {clean(front.name)} {there.quantity(whole)} "
-            f"({count_text(whole.n)} records){told}.{leader}"
+            f"({count_text(whole.n)} records){told}.{ahead}"
         )
         models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
         ratios = [(system, there.score(system.name, "full", "rejection_ratio")) for system in models]
         ranked = [f"{clean(system.name)} {there.quantity(ratio)}" for system, ratio in ratios if ratio is not None]
         if ranked:
-            yield f"Rejection ratio on {split_title(split)} (0 % is a random order, 100 % the best): {_listed(ranked)}."
+            yield f"Rejection ratio on {split_title(split)} (0 % is a random order, 100 % the best): {listed(ranked)}."
 
 
-def _elsewhere(case: _Case, front: System) -> Iterator[str]:
+def _elsewhere(case: Case, front: System) -> Iterator[str]:
     """Baselines that beat the leading system on another split but not on this one: its lead depends on the split."""
     for split in case.report.splits:
         there = replace(case, split=split)
@@ -429,16 +439,16 @@ def _elsewhere(case: _Case, front: System) -> Iterator[str]:
 # --- does the uncertainty follow ------------------------------------------------------------------------------------
 
 
-def _uncertainty(case: _Case, system: System) -> Iterator[str]:
-    name = clean(system.name) + (f" ({_in_sentence(measure_title(system.measure))})" if system.measure else "")
+def _uncertainty(case: Case, system: System) -> Iterator[str]:
+    name = clean(system.name) + (f" ({in_sentence(measure_title(system.measure))})" if system.measure else "")
     if (found := _reading(case, system, "rejection_ratio")) is not None:
         reading, ratio = found
         parts, alike = [case.quantity(ratio)], []
         for subset in ("in", "shifted"):
             if (score := case.score(system.name, subset, "rejection_ratio")) is not None:
                 parts.append(f"{case.quantity(score)} {WHERE[subset]}")
-                alike += [WHERE[subset]] if _holds(score, 0.0) and not _holds(ratio, 0.0) else []
-        alone = f"; {_listed(alike)} alone it cannot be told apart from a random order" if alike else ""
+                alike += [WHERE[subset]] if holds(score, 0.0) and not holds(ratio, 0.0) else []
+        alone = f"; {listed(alike)} alone it cannot be told apart from a random order" if alike else ""
         yield (
             f"The uncertainty of {name} {reading}: rejection ratio {', '.join(parts)} "
             f"(0 % is a random order, 100 % the best there is){alone}."
@@ -448,7 +458,7 @@ def _uncertainty(case: _Case, system: System) -> Iterator[str]:
         yield f"The uncertainty of {name} {reading}: ROC-AUC {case.quantity(area)} (50 % is chance)."
 
 
-def _reading(case: _Case, system: System, metric: str) -> tuple[str, Score] | None:
+def _reading(case: Case, system: System, metric: str) -> tuple[str, Score] | None:
     """A reading of the rejection ratio, or of the ROC-AUC of finding shifted records, and the score."""
     score = case.score(system.name, "full", metric)
     if score is None:
@@ -460,13 +470,14 @@ def _reading(case: _Case, system: System, metric: str) -> tuple[str, Score] | No
     return _against_chance(score, 0.5, *words), score
 
 
-def _holds(score: Score, value: float) -> bool:
+def holds(score: Score, value: float) -> bool:
+    """Whether the score's interval contains a value; False without an interval."""
     return finite(score.low) and finite(score.high) and score.low <= value <= score.high
 
 
 def _against_chance(score: Score, chance: float, above: str, below: str, alike: str) -> str:
     if finite(score.low) and finite(score.high):
-        if _holds(score, chance):
+        if holds(score, chance):
             return f"cannot be told apart from {alike}"
         return above if score.low > chance else below
     if score.value == chance:
@@ -477,29 +488,32 @@ def _against_chance(score: Score, chance: float, above: str, below: str, alike: 
 # --- what to keep in mind -------------------------------------------------------------------------------------------
 
 
-def _cautions(case: _Case) -> Iterator[str]:
+def _cautions(case: Case) -> Iterator[str]:
     report = case.report
     yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in report.systems if system.caution)
     if not any(split == case.split and subset == "shifted" for _, split, subset, _ in case.scores):
         yield "Records are not marked as in-domain and shifted, so this report cannot assess robustness to shift."
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so no F1 scores are shown."
-    here = [score for score in case.scores.values() if score.split == case.split]
-    if few := {score.subset: score.no_interval for score in here if score.no_interval.startswith("too few")}:
-        yield _few(case, few)
+    if few := few_clusters(case):
+        yield few
     elif not any(finite(score.low) for score in report.scores):
         yield "No intervals were made: differences may be chance."
     if len(report.splits) > 1:
         yield f"All of this refers to the {split_title(case.split)} split."
 
 
-def _few(case: _Case, reasons: dict[str, str]) -> str:
-    """The subsets without intervals and tests, and the number of clusters on each side."""
-    where = _listed([WHERE[subset] for subset in WHERE if subset in reasons])
+def few_clusters(case: Case) -> str:
+    """The subsets without intervals and tests, and the number of clusters on each side; "" if there are enough."""
+    here = [score for score in case.scores.values() if score.split == case.split]
+    reasons = {score.subset: score.no_interval for score in here if score.no_interval.startswith("too few")}
+    if not reasons:
+        return ""
+    where = listed([WHERE[subset] for subset in WHERE if subset in reasons])
     counts = {count.subset: count for count in case.report.counts if count.split == case.split}
     sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]
     told = [_side(count) for count in sides if count.clusters is not None and count.clusters < FEWEST]
-    cause = f"{_listed(told)}; at least {FEWEST} clusters are needed" if told else next(iter(reasons.values()))
+    cause = f"{listed(told)}; at least {FEWEST} clusters are needed" if told else next(iter(reasons.values()))
     return f"There are no intervals or tests {where}: {cause}. Differences there may be chance."
 
 
@@ -510,5 +524,6 @@ def _side(count: Count) -> str:
     return f"the {count_text(count.records)} {which}records come from {count.clusters} clusters"
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Names in a sentence: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -14,7 +14,7 @@ from typing import Literal
 from shiftbench.check import Vector
 from shiftbench.registry import Registry
 
-Better = Literal["min", "max"]
+Better = Literal["min", "max", "nominal"]  # nominal: the closer to one value
 # fraction: 0…1, shown unchanged; percent: stored as 0…1, shown × 100; target, error: in the unit of target or error.
 Scale = Literal["percent", "fraction", "target", "error", "plain"]
 
@@ -33,6 +33,9 @@ class Metric:
         records (the sets are replicates or subsets of these), that returns the scores [P]; NaN if undefined.
         `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
     slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
+    nominal: the best value, if `better` is "nominal".
+    table: of reports that shows it: "answers", "calibration", "joint" or "selective"; "" for answers, or joint if it
+        depends on the uncertainty.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
     """
@@ -52,6 +55,8 @@ class Metric:
     compared: bool = False
     of_sums: Callable[[Vector, Vector], Vector] | None = None
     slopes: Callable[[Vector, Vector], Vector] | None = None
+    nominal: float = math.nan
+    table: str = ""
     area: str = ""
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:
@@ -68,6 +73,7 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.retention:SHIFT_RATIO",
     "shiftbench.scores.retention:METRICS",
     "shiftbench.scores.detection:METRICS",
+    "shiftbench.scores.selective:METRICS",
 )
 METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES)
 register = METRICS.register

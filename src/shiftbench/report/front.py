@@ -1,0 +1,434 @@
+"""The first screen of a report: the answer in at most six sentences, and one table across the questions.
+
+The sentences come in the order in which people ask: how much worse under shift, does the uncertainty know, do intervals
+hold, is anything simpler as good, what should one beware of. Terminal and page begin with them; `verdict` has the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shiftbench.report.content import Report
+from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
+from shiftbench.report.grid import ARROWS, Cell, Column, Grid, Row, slice_digits, worst_first
+from shiftbench.report.verdict import Case, extreme, few_clusters, holds, in_sentence, leader, listed, loss, shift_of
+from shiftbench.report.view import (
+    WHERE,
+    clean,
+    duel,
+    finite,
+    headline_metric,
+    headline_scores,
+    lead,
+    level,
+    main_split,
+    metric_title,
+    split_title,
+    testable,
+)
+from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Leak, Score, System
+
+MOST_SENTENCES = 6
+MOST_ROWS = 8
+COVERAGE = "coverage_90"
+SIDES = {"in": "in", "shifted": "shifted", "full": "all"}
+TITLES = {COVERAGE: "in 90 % interval", "roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
+NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
+CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence of the first screen; `kind` names the table with its numbers (see `grid.Grid.kind`)."""
+
+    text: str
+    kind: str
+    careful: bool = False
+
+    @property
+    def line(self) -> str:
+        """The sentence, marked if it is a caution."""
+        return f"Careful: {self.text}" if self.careful else self.text
+
+
+def findings(report: Report) -> list[Finding]:
+    """The answers of a report, most important first, at most six; a caution is never crowded out by other answers."""
+    front, metric = lead(report), headline_metric(report)
+    if front is None or metric is None:
+        return [Finding("This report holds no scores.", "counts")]
+    case = Case(report, main_split(report), metric, headline_scores(report))
+    answers = [*_pair(case), *_change(case, front), *_uncertainty(case, front), *_calibration(case, front)]
+    answers += [*_simpler(case, front), *_models(case), *_test_sets(case, front)]
+    cautions = [*_cautions(case, front)]
+    answers = answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")]
+    room = max(MOST_SENTENCES - len(cautions), 3)
+    return [*answers[:room], *cautions[: MOST_SENTENCES - len(answers[:room])]]
+
+
+def headline(report: Report) -> str:
+    """One line on what was assessed: the title, and the records of the main split."""
+    return f"{clean(report.title)} · {records(report)}"
+
+
+def records(report: Report) -> str:
+    """The records of the main split."""
+    split = main_split(report)
+    counts = {count.subset: count.records for count in report.counts if count.split == split}
+    words = (("in", "in-domain"), ("shifted", "shifted"))
+    sides = [f"{count_text(counts[name])} {word}" for name, word in words if name in counts]
+    told = ", ".join(sides) or f"{count_text(counts.get('full', 0))}"
+    return f"{'' if split == 'all' else f'{split_title(split)}: '}{told} records"
+
+
+# --- how much worse -------------------------------------------------------------------------------------------------
+
+
+def _change(case: Case, system: System) -> Iterator[Finding]:
+    inside, shifted = case.score(system.name, "in"), case.score(system.name, "shifted")
+    if inside is None or shifted is None:
+        whole = case.score(system.name, "full") or inside or shifted
+        if whole is not None:
+            yield Finding(f"{clean(system.name)} has {case.title} {case.quantity(whole)}.", "answers")
+        return
+    shift = shift_of(case, inside, shifted)
+    values = f"{case.title} {case.digits().text(inside.value)} → {case.plain(shifted)}"
+    wrong = case.metric.better == "max"
+    factor = _times(case, shift.factor, wrong) if shift.factor else ""
+    if shift.told_apart is False:
+        yield Finding(f"No change under shift{_of(case, system)} can be told from chance: {values}{factor}.", "answers")
+        return
+    doubt = "" if shift.told_apart else " Without intervals this may be chance."
+    what = f"{'the share of wrong answers' if wrong else 'the error'}{_of(case, system)}"
+    yield Finding(f"{_grows(shift.factor, shift.grows, what)}: {values}{factor}.{doubt}", "answers")
+
+
+def _of(case: Case, system: System) -> str:
+    """Whose, where it could be another's."""
+    models = sum(each.role in ("ensemble", "model") for each in case.report.systems)
+    return f" of {clean(system.name)}" if models > 1 else ""
+
+
+def _grows(factor: tuple[float, float, float] | None, grows: bool, what: str) -> str:
+    if factor is None or not finite(factor[0]):
+        return f"Under shift {what} {'grows' if grows else 'falls'}"
+    times = factor[0]
+    if times >= 2:
+        return f"Under shift {what} is {times:.2g} times as large" if times < 1000 else f"Under shift {what} explodes"
+    by = f"by {100 * abs(times - 1):.0f} %" if abs(times - 1) >= 0.005 else "slightly"
+    return f"Under shift {what} {'grows' if grows else 'falls'} {by}"
+
+
+def _times(case: Case, factor: tuple[float, float, float], wrong: bool) -> str:
+    value, low, high = factor
+    known = finite(low) and finite(high)
+    digits = digits_of([value], [(high - low) / 2 if known else None])
+    of = "wrong answers " if wrong else ""
+    interval = f", {100 * level(case.report):g} % interval {digits.text(low)} to {digits.text(high)}" if known else ""
+    return f" ({of}×{digits.text(value)}{interval})"
+
+
+# --- does the uncertainty know --------------------------------------------------------------------------------------
+
+
+def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
+    ratio, area = (case.score(system.name, "full", name) for name in ("rejection_ratio", "roc_auc"))
+    parts = []
+    if ratio is not None:
+        share = f"{case.digits('rejection_ratio').text(ratio.value)} % of what a perfect ranking would"
+        how = "closely" if ratio.value >= CLOSELY else "in part" if ratio.value >= PARTLY else "hardly"
+        if holds(ratio, 0.0) or ratio.value == 0.0:
+            parts.append(f"cannot be told from a random order of the errors (it does {share})")
+        elif ratio.value < 0:
+            parts.append(f"points the wrong way: it ranks errors worse than at random (it does {share})")
+        else:
+            parts.append(f"follows the errors {how}: it does {share}")
+    if area is not None:
+        share = case.digits("roc_auc").text(area.value)
+        if holds(area, 0.5) or area.value == 0.5:
+            parts.append(f"cannot tell shifted records from others (ROC-AUC {share} %; 50 % is chance)")
+        elif area.value < 0.5:
+            parts.append(f"is lower on shifted records (ROC-AUC {share} %; 50 % is chance)")
+        else:
+            parts.append(f"tells shifted records apart at {share} % (ROC-AUC; 50 % is chance)")
+    if parts:
+        yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
+
+
+# --- can its intervals be trusted -----------------------------------------------------------------------------------
+
+
+def _calibration(case: Case, system: System) -> Iterator[Finding]:
+    both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
+    sides = ("in", "shifted") if both else ("full",)
+    scores = {side: score for side in sides if (score := case.score(system.name, side, COVERAGE)) is not None}
+    if scores:
+        yield Finding(_coverage(case, scores), "calibration")
+        return
+    found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
+    if found:
+        digits = case.digits("ece")
+        told = listed([f"{digits.text(score.value)} %{_where(side)}" for side, score in found.items()])
+        yield Finding(f"Its confidence is off by {told} on average (ECE).", "calibration")
+
+
+def _coverage(case: Case, scores: dict[str, Score]) -> str:
+    nominal = METRICS[COVERAGE].nominal
+    digits = case.digits(COVERAGE)
+    reads = {side: _reading(score, nominal) for side, score in scores.items()}
+    told = ", ".join(f"{digits.text(score.value)} %{_where(side)}" for side, score in scores.items())
+    off = {side: reading for side, reading in reads.items() if reading != "hold"}
+    if not off:
+        return f"Its intervals hold: those of nominal {100 * nominal:g} % contain {told}."
+    words = [
+        f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else _where(side)}"
+        for side, reading in off.items()
+    ]
+    return f"Its intervals are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:g} % contain {told}."
+
+
+def _reading(score: Score, nominal: float) -> str:
+    if finite(score.low) and finite(score.high):
+        return "narrow" if score.high < nominal else "wide" if score.low > nominal else "hold"
+    return "hold" if abs(score.value - nominal) <= NEAR else "narrow" if score.value < nominal else "wide"
+
+
+def _where(side: str) -> str:
+    return {"in": " in-domain", "shifted": " on shifted data"}.get(side, "")
+
+
+# --- is anything as good --------------------------------------------------------------------------------------------
+
+
+def _subset(case: Case) -> str:
+    """Where systems are compared: on shifted data, if there are any."""
+    return "shifted" if any(key[1] == case.split and key[2] == "shifted" for key in case.scores) else "full"
+
+
+def _best(case: Case, systems: list[System], subset: str) -> Score | None:
+    found = [score for system in systems if (score := case.score(system.name, subset)) is not None]
+    return (min if case.metric.better == "min" else max)(found, key=lambda score: score.value, default=None)
+
+
+def _simpler(case: Case, front: System) -> Iterator[Finding]:
+    """The leading system against the best baseline by the headline metric, and what R-AUC says if it disagrees."""
+    subset = _subset(case)
+    baselines = [system for system in case.report.systems if system.role == "baseline" and system.name != front.name]
+    mine, other = case.score(front.name, subset), _best(case, baselines, subset)
+    if front.role == "baseline" or mine is None or other is None:
+        return
+    outcome, name, where = duel(case.report, mine, other), clean(other.system), WHERE[subset]
+    value = f"{case.title} {case.plain(other)}"
+    against = f"the baseline {name} has {value} {where} against {case.plain(mine)}"
+    text = {
+        front.name: f"Nothing simpler is as good: the best baseline, {name}, has {value} {where}",
+        other.system: f"Something simpler is better: {against}",
+        None: f"Something simpler cannot be told apart: {against}",
+    }[outcome.winner]
+    untested = "" if outcome.sure else ", without a test"
+    yield Finding(f"{text}{untested}{_otherwise(case, mine, other, outcome.winner)}.", "comparisons")
+
+
+def _otherwise(case: Case, mine: Score, other: Score, winner: str | None) -> str:
+    """What R-AUC finds of the same two systems, where that differs from the headline metric."""
+    ours, theirs = (case.score(score.system, "full", "r_auc") for score in (mine, other))
+    if ours is None or theirs is None or not testable(case.report, case.split):
+        return ""
+    joint = duel(case.report, ours, theirs).winner
+    if joint == winner or joint is None:
+        return ""
+    return f"; by R-AUC over all records {clean(joint)} is better"
+
+
+def _models(case: Case) -> Iterator[Finding]:
+    """The best of several models, and those that share its rank."""
+    models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
+    if len(models) < 2 or _is_pair(case):
+        return
+    subset = _subset(case)
+    if (found := leader(case, case.metric, subset)) is not None:
+        best, rest = f"{extreme(case.metric).lower()} {case.title} {WHERE[subset]}", "".join(found)
+        baselines = " and the baselines" if any(system.role == "baseline" for system in case.report.systems) else ""
+        yield Finding(f"Of {len(models)} models{baselines}, {best}: {rest}.", "ranks")
+
+
+def _is_pair(case: Case) -> bool:
+    return len([system for system in case.report.systems if system.role != "single"]) == 2 and all(
+        system.role in ("model", "ensemble", "single") for system in case.report.systems
+    )
+
+
+def _pair(case: Case) -> Iterator[Finding]:
+    """Which of two models is better, by which scores, in one sentence."""
+    if not _is_pair(case):
+        return
+    first, second = (system.name for system in case.report.systems if system.role != "single")
+    won: dict[str, list[str]] = {first: [], second: []}
+    alike = []
+    for metric in (METRICS["r_auc"], case.metric):
+        ours, theirs = (case.score(name, "full", metric.name) for name in (first, second))
+        if ours is None or theirs is None:
+            continue
+        outcome, title = duel(case.report, ours, theirs), metric_title(metric, case.report)
+        if outcome.winner is None:
+            alike.append(in_sentence(title))
+            continue
+        told = title
+        if (paired := outcome.comparison) is not None and METRICS[paired.metric].name == metric.name:
+            digits = metric_digits(case.report, metric, case.split)
+            low, high = sorted((abs(paired.low), abs(paired.high)))
+            number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
+            p = p_text(paired.p_adjusted)
+            told = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], p {p}"
+        won[outcome.winner].append(told)
+    says = [f"{clean(name)} is better by {' and '.join(scores)}" for name, scores in won.items() if scores]
+    if alike:
+        whom = "them" if says else f"{clean(first)} and {clean(second)}"
+        says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")
+    if says:
+        yield Finding(f"{'; '.join(says)}.", "comparisons")
+
+
+def _test_sets(case: Case, front: System) -> Iterator[Finding]:
+    """The leading system on further test sets."""
+    told = []
+    for split in case.report.splits:
+        there = replace(case, split=split)
+        whole = there.score(front.name, "full")
+        if split != case.split and whole is not None and there.score(front.name, "shifted") is None:
+            told.append(f"{split_title(split)} {there.plain(whole)}")
+    if told:
+        yield Finding(f"On further test sets, {case.title} of {clean(front.name)}: {', '.join(told[:3])}.", "splits")
+
+
+# --- what to beware of ----------------------------------------------------------------------------------------------
+
+
+def _cautions(case: Case, front: System) -> Iterator[Finding]:
+    for leak in case.report.leaks:
+        if leak.split == case.split and (text := _leak(case, front, leak)):
+            yield Finding(text, "counts", careful=True)
+    if front.caution:
+        yield Finding(f"{clean(front.caution).rstrip('.')}.", "systems", careful=True)
+    if text := few_clusters(case):
+        yield Finding(f"{text[:1].lower()}{text[1:]}", "counts", careful=True)
+    elif not any(finite(score.low) for score in case.scores.values()):
+        yield Finding("no intervals were made, so differences may be chance.", "answers", careful=True)
+    yield from _elsewhere(case, front)
+    if _subset(case) == "full":
+        yield Finding(
+            "records are not marked as in-domain and shifted, so this says nothing of robustness.",
+            "counts",
+            careful=True,
+        )
+
+
+def _leak(case: Case, front: System, leak: Leak) -> str:
+    share = "all" if leak.records == leak.of else f"{100 * leak.records / leak.of:.3g} % of"
+    shared = f"{share} in-domain records share their {clean(leak.clusters)} with train"
+    if leak.factor is None or leak.low is None:
+        return f"in-domain is probably too good: {shared}."
+    if leak.low <= 1:
+        return f"in-domain may be too good: {shared}."
+    inside = case.score(front.name, "in")
+    if inside is None:
+        return f"in-domain is probably too good: {shared}."
+    better, _, _ = loss(inside)
+    digits: Digits = case.digits()
+    worse = 1 - leak.factor * better if case.metric.better == "max" else leak.factor * better
+    about = f"{digits.text(worse)} {digits.unit}".rstrip()
+    return f"in-domain is probably too good, as {shared}; kept apart it would be about {about}."
+
+
+def _elsewhere(case: Case, front: System) -> Iterator[Finding]:
+    """A baseline that beats the leading system on another split, though not on this one."""
+    for split in case.report.splits:
+        there = replace(case, split=split)
+        subset = _subset(there)
+        baselines = [system for system in case.report.systems if system.role == "baseline"]
+        mine, other = there.score(front.name, subset), _best(there, baselines, subset)
+        if split == case.split or front.role == "baseline" or mine is None or other is None:
+            continue
+        here = System(other.system, "baseline")
+        if duel(case.report, mine, other).winner == other.system and not case.wins(here, front, _subset(case)):
+            values = f"{there.digits().text(other.value)} against {there.plain(mine)}"
+            rivals = f"the baseline {clean(other.system)} beats {clean(front.name)}"
+            text = f"on {split_title(split)} {rivals} {WHERE[subset]}, {values}."
+            yield Finding(text, "answers", careful=True)
+
+
+# --- one table ------------------------------------------------------------------------------------------------------
+
+
+def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
+    """Systems down, the questions across: size of the errors, R-AUC, calibration, detection of the shift.
+
+    Baselines stand below models; single models are left out, and so are systems beyond `most`.
+    """
+    metric, split = headline_metric(report), main_split(report)
+    columns: list[Column] = []
+    cells: list[dict[str, Cell]] = []
+    chosen = headline_scores(report)
+    systems = _ordered(report, split)
+    names = [system.name for system in systems]
+    sides = [side for side in ("in", "shifted") if any(key[1:3] == (split, side) for key in chosen)] or ["full"]
+    found = {key[3] for key in chosen if key[1] == split}
+    calibration = next((name for name in (COVERAGE, "ece") if name in found), "")
+    wanted = [(metric.name if metric else "", side) for side in sides]
+    wanted += [("r_auc", "full"), *((calibration, side) for side in sides), ("roc_auc", "full")]
+    for name, side in wanted:
+        here = {system: score for system in names if (score := chosen.get((system, split, side, name))) is not None}
+        if not here:
+            continue
+        digits = metric_digits(report, METRICS[name], split)
+        title = f"{TITLES.get(name, metric_title(METRICS[name], report))} {ARROWS[METRICS[name].better]}".removesuffix(
+            " ="
+        )
+        percent = digits.unit == "%"  # stands in the cells: columns get narrower
+        title += f" ({digits.unit})" if digits.unit and not percent else ""
+        columns.append(Column(SIDES[side], title) if len(sides) > 1 and side in sides else Column(title))
+        texts = {system: digits.text(score.value) for system, score in here.items()}
+        cells.append(
+            {system: Cell(f"{text} %" if percent and text != MISSING else text) for system, text in texts.items()}
+        )
+    kept = names[:most]
+    baselines = [system.name for system in systems if system.role == "baseline"]
+    if baselines and not set(kept) & set(baselines):  # without one, nobody sees what the models are worth
+        kept[-1] = baselines[0]
+    rows = tuple(Row(clean(name), tuple(column.get(name, Cell(MISSING)) for column in cells)) for name in kept)
+    left = len(names) - len(rows)
+    note = f"{left} more system{'s' * (left > 1)} in the full report." if left > 0 else ""
+    return Grid("front", split, headline(report), "", tuple(columns), rows, note)
+
+
+def _ordered(report: Report, split: str) -> list[System]:
+    """Models, the leading one first, then baselines; each by the headline metric where it counts most."""
+    metric, front, chosen = headline_metric(report), lead(report), headline_scores(report)
+    shown = [system for system in report.systems if system.role != "single"] or list(report.systems)
+
+    def place(system: System) -> tuple[bool, bool, float]:
+        scores = (
+            chosen.get((system.name, split, side, metric.name if metric else "")) for side in ("shifted", "full", "in")
+        )
+        value = next((score.value for score in scores if score is not None and finite(score.value)), float("inf"))
+        turned = -value if metric is not None and metric.better == "max" and value != float("inf") else value
+        return system.role == "baseline", front is None or system.name != front.name, turned
+
+    return sorted(shown, key=place)
+
+
+def worst_group(report: Report) -> str:
+    """The group of records with the largest mean error of the leading system; "" without slices."""
+    split = main_split(report)
+    order = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
+    if not order:
+        return ""
+    worst, digits = order[0], slice_digits(report, split)
+    error = f"mean {clean(report.error_name)} {digits.text(worst.mean_error)} {digits.unit}".rstrip()
+    metric = headline_metric(report)
+    if metric is not None and metric.name == "rmse":  # in the unit of the target
+        digits = metric_digits(report, metric, split)
+        error = f"RMSE {digits.text(math.sqrt(worst.mean_error))} {digits.unit}".rstrip()
+    return f"{clean(worst.column)} {clean(worst.group)} · {error}, {count_text(worst.n)} record{'s' * (worst.n != 1)}"

@@ -1,0 +1,157 @@
+"""The first screen: at most forty lines and six sentences, the answer first, no word without its number."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.ensembles import Gaussian
+from shiftbench.report import front
+from shiftbench.report.content import Report
+from shiftbench.report.grid import grids
+from shiftbench.report.terminal import first_screen
+from shiftbench.report.view import main_split
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.score import Leak
+
+from .factory import REPORTS, regression
+
+N = 2_000
+SHIFTED = np.arange(N) % 2 == 1
+FEW = Options(task="regression", target_unit="kW", intervals=Settings(replicates=100, kind="normal"))
+
+
+def printed(*reports: Report, width: int = 80) -> str:
+    file = io.StringIO()
+    Console(width=width, file=file).print(first_screen(reports))
+    return file.getvalue()
+
+
+def model(
+    rng: np.random.Generator, name: str, *, scale: float = 1.0, shift: float = 1.0, said: float = 1.0,
+    know: bool = True, role: str = "model",
+) -> Scored:  # fmt: skip
+    """Errors of deviation `scale`, `shift` times that on shifted records; `said` times it as its own deviation."""
+    own = scale * np.exp(rng.normal(0.0, 0.7, N)) * np.where(SHIFTED, shift, 1.0)
+    sd = said * own if know else np.exp(rng.normal(0.0, 0.7, N))
+    return scored.regression(name, Gaussian((own * rng.normal(size=N))[None], sd[None] ** 2), np.zeros(N), role=role)
+
+
+def text_of(*systems: Scored, shifted: np.ndarray | None = SHIFTED) -> str:
+    report = build([(Records(N, shifted=shifted), list(systems))], FEW)
+    return " ".join(finding.line for finding in front.findings(report))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_first_screen_has_at_most_forty_lines_of_its_width(report: Report, width):
+    lines = printed(report, width=width).rstrip("\n").split("\n")
+    assert len(lines) <= 36
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_several_reports_share_one_screen():
+    assert printed(regression(), regression()).count("\n") <= 40
+
+
+def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Report):
+    found = front.findings(report)
+    assert 1 <= len(found) <= 6
+    kinds = {grid.kind for grid in grids(report) if grid.split in ("", main_split(report))}
+    assert all(finding.kind in kinds | {"answers", "counts", "comparisons", "ranks", "systems"} for finding in found)
+
+
+def test_the_table_has_the_numbers_of_the_report_and_baselines_below():
+    report = regression()
+    grid = front.table(report)
+    roles = {system.name: system.role for system in report.systems}
+    order = [roles[row.label] == "baseline" for row in grid.rows]
+    assert order == sorted(order)
+    assert any(order)
+    shown = next(g for g in grids(report) if g.kind == "answers" and g.split == main_split(report))
+    of_first = next(row for row in shown.rows if row.label == grid.rows[0].label and row.hint != "single models")
+    assert grid.rows[0].cells[0].text == of_first.cells[0].text
+
+
+def test_a_baseline_is_never_cut_from_the_table():
+    grid = front.table(regression(), most=2)
+    roles = {system.name: system.role for system in regression().systems}
+    assert [roles[row.label] == "baseline" for row in grid.rows] == [False, True]
+
+
+def test_growth_under_shift_comes_first_with_its_factor(rng):
+    text = text_of(model(rng, "m", shift=3.0))
+    assert re.match(
+        r"Under shift the error is (2\.\d|3|3\.\d) times as large: RMSE [\d.]+ → [\d.]+ kW \(×[\d.]+, ", text
+    )
+    assert "95 % interval" in text
+
+
+def test_no_growth_is_not_told_as_growth(rng):
+    assert text_of(model(rng, "m")).startswith("No change under shift can be told from chance: RMSE ")
+
+
+def test_uncertainty_that_knows_nothing_is_told(rng):
+    assert "cannot be told from a random order of the errors" in text_of(model(rng, "m", know=False))
+    assert "follows the errors in part" in text_of(model(rng, "m"))
+
+
+def test_intervals_that_are_too_narrow_too_wide_or_hold_are_told(rng):
+    assert "Its intervals are too narrow: those of nominal 90 % contain" in text_of(model(rng, "m", said=0.5))
+    assert "Its intervals are too wide: those" in text_of(model(rng, "m", said=2.0))
+    assert "Its intervals hold: those" in text_of(model(rng, "m"))
+    sd = np.where(SHIFTED, 3.0, 1.0)
+    wrong = scored.regression(
+        "m", Gaussian((sd * rng.normal(size=N))[None], np.ones((1, N))), np.zeros(N), role="model"
+    )
+    assert "Its intervals are too narrow on shifted data: those" in text_of(wrong)
+
+
+def test_something_simpler_that_is_better_as_good_or_worse_is_told(rng):
+    ours = model(rng, "m")
+    assert "Nothing simpler is as good: the best baseline, b, has RMSE" in text_of(
+        ours, model(rng, "b", scale=2, role="baseline")
+    )
+    assert "Something simpler is better: the baseline b has RMSE" in text_of(
+        ours, model(rng, "b", scale=0.5, role="baseline")
+    )
+    twin = replace(ours, system=replace(ours.system, name="b", role="baseline"), errors=ours.errors[::1] * 1.0)
+    assert "Something simpler cannot be told apart: the baseline b" in text_of(ours, twin)
+
+
+def test_two_models_are_compared_in_the_first_sentence(rng):
+    text = text_of(model(rng, "a"), model(rng, "b", scale=2))
+    assert text.startswith("a is better by ")
+    assert "in R-AUC [" in text
+    assert ", p < 0.001" in text
+
+
+def test_a_leak_stands_with_the_answer_and_is_never_crowded_out():
+    report = regression()
+    leak = Leak(main_split(report), "day", 60, 100, 1.4, 1.2, 1.6)
+    found = front.findings(replace(report, leaks=(leak,)))
+    careful = [finding.line for finding in found if finding.careful]
+    assert any(
+        line.startswith("Careful: in-domain is probably too good, as 60 % of in-domain records") for line in careful
+    )
+    assert any("share their day with train" in line for line in careful)
+
+
+def test_without_marks_of_the_shift_nothing_is_said_of_robustness(rng):
+    text = text_of(model(rng, "m"), shifted=None)
+    assert text.startswith("m has RMSE ")
+    assert "this says nothing of robustness" in text
+
+
+@pytest.mark.parametrize("name", [name for name in REPORTS if name != "hostile"])
+def test_first_screens_have_no_empty_or_undefined_words(name):
+    text = printed(REPORTS[name]())
+    assert not any(word in text for word in ("nan", "None", "inf ", "  ,", "()"))
