@@ -54,7 +54,7 @@ def main(
     reports = [Report.load(folder / "run" / error / "report" / "report.json") for error in ERRORS]
     made: dict[str, Any] = {"reports": [summary(report) for report in reports]}
     if forced:
-        made["forced"] = [trainings(folder, error, members) for error in ERRORS]
+        made["forced"] = trainings(folder, members)
     known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     files.write_json(RESULTS, {**known, str(rows): made})
     found = [(report, each) for report in reports for each in differences(report)]
@@ -80,8 +80,8 @@ def shiftbench(*words: str | Path) -> None:
     subprocess.run([sys.executable, "-m", "shiftbench", *map(str, words)], check=True)
 
 
-def trainings(folder: Path, error: str, members: int | None) -> dict[str, Any]:
-    """RIP-BC trained by teacher forcing − by the published loss, on dev alone."""
+def trainings(folder: Path, members: int | None) -> list[dict[str, Any]]:
+    """RIP-BC trained by teacher forcing − by the published loss, on dev alone, by both errors."""
     data, place = folder / "run" / "data-canonical", folder / FORCED
     quick = next(entry for entry in presets.PRESETS["quick"] if entry["name"] == "cloning")
     presets.PRESETS = {**presets.PRESETS, FORCED: ({**quick, "generation": FORCED},)}
@@ -90,12 +90,12 @@ def trainings(folder: Path, error: str, members: int | None) -> dict[str, Any]:
         options = RunOptions(FORCED, members=members, replicates=100)
         TRACK.run(TRACK.open_prepared(data), TRACK.tasks, options, folder=place, cores=1, progress=None)
     names = [FORCED, "sampling"]
-    out = folder / f"trainings-{error}"
+    out = folder / "trainings"
     if not out.exists():
         words = [word for name in names for word in ("--name", name)]
-        shiftbench("compare", *files_of, "--track", "motion", "--data", data, "--task", error, "--out", out, *words)
-    report = Report.load(out / "report.json")
-    return {"error": report.error_name, "differences": differences(report, *names, split="dev")}
+        shiftbench("compare", *files_of, "--track", "motion", "--data", data, "--out", out, *words)
+    reports = [Report.load(out / error / "report.json") for error in ERRORS]
+    return [{"error": report.error_name, "differences": differences(report, *names, split="dev")} for report in reports]
 
 
 def differences(report: Report, one: str = OURS, other: str = THEIRS, *, split: str = "eval") -> list[dict[str, Any]]:
