@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import sys
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
 
 from shiftbench import assess
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
+from shiftbench.report import front, text
 from shiftbench.report.content import FORMAT, Report
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Slice, System
-from tests.report.factory import regression
+from tests.report.factory import hostile, regression
 
 REPORT = Report(
     title="Temperature °C",
@@ -47,7 +51,7 @@ REPORT = Report(
 
 def same(a: Report, b: Report) -> bool:
     """Equal, NaN counting as equal to itself."""
-    return repr(a) == repr(b)
+    return repr(dataclasses.astuple(a)) == repr(dataclasses.astuple(b))
 
 
 def test_a_report_survives_being_written_and_read_to_the_last_digit(tmp_path):
@@ -241,3 +245,29 @@ def test_what_cannot_be_shown_or_written_again_is_no_report(tmp_path, change, me
     path.write_text(json.dumps({**assess(np.ones(20), np.arange(20.0)).to_json(), **change}), "utf-8")
     with pytest.raises(TableError, match=message):
         Report.load(path)
+
+
+def test_a_report_in_a_notebook_is_its_first_screen_in_a_few_thousand_characters():
+    report = regression()
+    assert repr(report).startswith("<shiftbench report 'Next-day highs': ")
+    assert len(repr(report)) < 200
+    html = report._repr_html_()
+    assert len(html) < 20_000
+    assert all(escape(finding.line) in html for finding in front.findings(report))
+    assert "<script>" not in hostile()._repr_html_()
+    assert report.to_html().startswith("<!DOCTYPE html>")
+
+
+def test_scores_as_tables_are_those_of_the_report():
+    report = regression()
+    table = report.to_polars()
+    assert table["value"].to_list() == [score.value for score in report.scores]
+    assert table.columns == list(text.FIELDS[:-1])
+    assert set(table["better"].unique()) <= {"min", "max", "nominal"}
+    assert report.to_pandas()["value"].tolist() == table["value"].to_list()
+
+
+def test_without_pandas_the_table_of_scores_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"to_pandas: expected pandas, .* Or use to_polars\(\)"):
+        regression().to_pandas()

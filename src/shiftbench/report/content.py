@@ -6,24 +6,28 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Leak, Part, Rank, Role, Score, Slice, System
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = "shiftbench report 1"
 LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings may be longer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The whole content of a report. `recipe` records how each number was made; `warnings` are for the reader."""
 
@@ -45,6 +49,48 @@ class Report:
     warnings: tuple[str, ...] = ()
     recipe: dict[str, Any] = field(default_factory=dict)
     leaks: tuple[Leak, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line: the title, and what is in it."""
+        found = (("system", self.systems), ("split", self.splits), ("score", self.scores), ("warning", self.warnings))
+        told = ", ".join(f"{len(rows):,} {name}{'s' * (len(rows) != 1)}" for name, rows in found)
+        return f"<shiftbench report {self.title!r}: {told}>"
+
+    def _repr_html_(self) -> str:
+        """The first screen, for notebooks."""
+        from shiftbench.report import page
+
+        return page.first_screen(self)
+
+    def to_html(self) -> str:
+        """The report as one self-contained HTML page; `shiftbench.report.write` writes it with all other formats."""
+        from shiftbench.report import page
+
+        return page.html(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """All scores as a polars table: columns as in `report.csv`, without the recipe; percentages are shares of 1."""
+        import polars as pl
+
+        from shiftbench.report import text
+
+        return pl.DataFrame(text.rows(self), infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas table.
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
+        from shiftbench.report import text
+
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError(
+                f"to_pandas: expected pandas, found: {error}. Install it: pip install pandas. Or use to_polars()."
+            ) from None
+        return pandas.DataFrame(text.rows(self))
 
     @property
     def splits(self) -> tuple[str, ...]:

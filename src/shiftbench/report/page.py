@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shiftbench.report import front, picture, plots
 from shiftbench.report.content import Report
@@ -12,6 +13,9 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, set_retention, split_title
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 FOLDED = ("selective", "comparisons", "ranks", "measures")  # tables that are collapsed at first
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
@@ -43,22 +47,11 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
         pictures: SVG texts by name, as `plots.svg` makes them; drawn here if not given.
         further: additional pictures, shown in a section of their own.
     """
-    # Imported here so that reading numbers does not load a template engine.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     if pictures is None:
         pictures = {name: plots.svg(figure, name) for name, figure in plots.figures(report).items()}
-    environment = Environment(
-        loader=PackageLoader("shiftbench.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["clean"] = clean
     tables = grids(report)
     splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
-    return environment.get_template("page.html").render(
+    return _template("page.html").render(
         signature=signature(report),
         report=report,
         records=front.records(report),
@@ -77,6 +70,32 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
         further=further,
         further_title=picture.TITLE,
     )
+
+
+def first_screen(report: Report) -> str:
+    """The first screen as HTML without styles of its own, for notebooks."""
+    return _template("first_screen.html").render(
+        title=report.title,
+        records=front.records(report),
+        findings=front.findings(report),
+        front=front.table(report),
+        worst_group=front.worst_group(report),
+    )
+
+
+def _template(name: str) -> Template:
+    # Imported here so that reading numbers does not load a template engine.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("shiftbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["clean"] = clean
+    return environment.get_template(name)
 
 
 def _section(

@@ -7,6 +7,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from shiftbench.report import picture
 from shiftbench.report.content import Report
@@ -22,6 +23,8 @@ FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
     "value", "std", "low", "high", "no_interval", "n", "better", "scale", "unit", "recipe",
 )  # fmt: skip
+NUMBERS = ("value", "std", "low", "high")
+WORDS = ("system", "role", "split", "subset", "metric", "measure", "unit", "recipe")  # a user's, or made of them
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of what a spreadsheet takes for a formula
 LATEX_COLUMNS = 6  # columns of numbers that fit on a page
 
@@ -35,17 +38,31 @@ def csv(report: Report) -> str:
     writer = csv_format.writer(buffer, lineterminator="\n")
     writer.writerow(FIELDS)
     recipe = signature(report)
-    systems = {system.name: system for system in report.systems}
+    for row in rows(report):
+        cells = {
+            name: _field(value) if name in NUMBERS else value for name, value in (row | {"recipe": recipe}).items()
+        }
+        writer.writerow([harmless(cell) if name in WORDS else cell for name, cell in cells.items()])
+    return buffer.getvalue()
+
+
+def rows(report: Report) -> list[dict[str, Any]]:
+    """All scores, one per row, by the names of `FIELDS` without the recipe."""
+    systems, found = {system.name: system for system in report.systems}, []
     for score in report.scores:
         metric, system = METRICS[score.metric], systems.get(score.system)
-        role, measure = (system.role, system.measure) if system else ("", "")
-        unit = metric_unit(metric, report) if metric.scale in ("target", "error") else ""
-        place = (score.system, role, score.split, score.subset, score.metric, score.measure)
-        numbers = map(_field, (score.value, score.std, score.low, score.high))
-        headline = int(score.measure in ("", measure))
-        words = [*map(harmless, place), headline, *numbers, score.no_interval, score.n, metric.better, metric.scale]
-        writer.writerow([*words, harmless(unit), harmless(recipe)])
-    return buffer.getvalue()
+        row = {name: getattr(score, name, None) for name in FIELDS[:-1]}
+        found.append(
+            row
+            | {
+                "role": system.role if system else "",
+                "headline": int(score.measure in ("", system.measure if system else "")),
+                "better": metric.better,
+                "scale": metric.scale,
+                "unit": metric_unit(metric, report) if metric.scale in ("target", "error") else "",
+            }
+        )
+    return found
 
 
 def harmless(text: str) -> str:
