@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from shiftbench.track import Track
 
 # Each track, and the methods that are its own: name → where in its folder.
-TRACKS: dict[str, dict[str, str]] = {"weather": {}, "power": {"symbolic": "symbolic.method:METHOD"}, "motion": {}}
+TRACKS: dict[str, dict[str, str]] = {
+    "weather": {},
+    "power": {"symbolic": "symbolic.method:METHOD"},
+    "motion": {},
+}
 HOMES = {name: f"shiftbench.tracks.{name}.definition:TRACK" for name in TRACKS}
 for _track, _methods in TRACKS.items():
     for _method, _home in _methods.items():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from shiftbench.errors import SettingsError
 
+MOST = 2**1000  # bytes that a message tells: more do not fit into a float
 RESERVE = 500 * 2**20  # bytes for models, what is being computed, and libraries
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
@@ -26,7 +27,7 @@ def require(count: int, each: int, *, what: str, reserve: int = 0) -> None:
     free, needed = available(), count * each + reserve
     if free is not None and needed > free:
         raise SettingsError(
-            f"{count:,} {what}: expected about {needed / 2**30:.1f} GiB of memory for {each:,} bytes each, found "
+            f"{count:,} {what}: expected about {min(needed, MOST) / 2**30:.1f} GiB of memory for {each:,} bytes each, found "
             f"{free / 2**30:.1f} GiB available. Ask for fewer: at most {max(0, free - reserve) // each:,} fit."
         )
 

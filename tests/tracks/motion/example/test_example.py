@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import SettingsError
 from shiftbench.io.output import MARK
 from shiftbench.tracks.motion import read_scene
 from shiftbench.tracks.motion.example import ROWS, scenes, write
@@ -122,7 +122,7 @@ def test_other_peoples_folders_stay_as_they_are(tmp_path):
     (genuine / "train").mkdir(parents=True)
     with pytest.raises(SettingsError, match=r"found another, with 'train' in it"):
         write(genuine, 20)
-    with pytest.raises(TableError, match="expected to write an example of 20 scenes"):
+    with pytest.raises(SettingsError, match=r"notes\.txt: expected a folder, found a file"):
         write(tmp_path / "notes.txt" / "towns", 20)
 
 
