@@ -27,8 +27,8 @@ def require(count: int, each: int, *, what: str, reserve: int = 0) -> None:
     free, needed = available(), count * each + reserve
     if free is not None and needed > free:
         raise SettingsError(
-            f"{count:,} {what}: expected about {min(needed, MOST) / 2**30:.1f} GiB of memory for {each:,} bytes each, found "
-            f"{free / 2**30:.1f} GiB available. Ask for fewer: at most {max(0, free - reserve) // each:,} fit."
+            f"{count:,} {what}: expected about {min(needed, MOST) / 2**30:.1f} GiB of memory for {each:,} bytes each, "
+            f"found {free / 2**30:.1f} GiB available. Ask for fewer: at most {max(0, free - reserve) // each:,} fit."
         )
 
 
