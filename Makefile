@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test quick check bench docs clean
+.PHONY: demo demo-networks test quick check bench docs clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -14,13 +14,17 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 	$(PIP) -e '.[all,dev]'
 	touch $@
 
-demo: .venv/base  ## example weather data made here -> partitions -> models -> reports and tables of both tasks
+demo: .venv/base  ## an example table -> partitions -> an ensemble -> a report, in about a minute
+	$(BIN)/shiftbench example table --out demo/table.parquet --overwrite
+	$(BIN)/shiftbench run demo/table.parquet --config demo/table.toml --out demo/run --overwrite
+
+demo-networks: .venv/base  ## example weather -> partitions -> networks and trees -> reports and tables of both tasks
 	$(BIN)/shiftbench example weather --rows 6000 --out demo/weather.parquet --overwrite
 	$(BIN)/shiftbench run weather --data demo/weather.parquet --out demo/weather --overwrite \
 		--method likelihood_boosting,ft_transformer,combination --members 2
 
 test: .venv/dev  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
 	tests/executor/test_executor.py tests/executor/test_memory.py \

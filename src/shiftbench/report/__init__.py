@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from shiftbench.errors import ShiftbenchError
 from shiftbench.io import files
-from shiftbench.report import picture
+from shiftbench.report import content, picture
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
 
@@ -60,3 +61,27 @@ def _kept(report: Report, folder: Path) -> list[Picture]:
         return []
     # Read now, since the files are about to be replaced.
     return [Picture(each.name, each.title, each.caption, each.png) for each in picture.beside(folder)] if same else []
+
+
+# Imported when first used: a report can be read without a template engine and without matplotlib.
+
+
+def _first_screen(report: Report) -> str:
+    from shiftbench.report import page
+
+    return page.first_screen(report)
+
+
+def _html(report: Report) -> str:
+    from shiftbench.report import page
+
+    return page.html(report)
+
+
+def _rows(report: Report) -> list[dict[str, Any]]:
+    from shiftbench.report import text
+
+    return text.rows(report)
+
+
+content.RENDERERS.update(first_screen=_first_screen, html=_html, rows=_rows)

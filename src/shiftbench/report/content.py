@@ -10,7 +10,7 @@ import importlib
 import json
 import math
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -23,6 +23,8 @@ from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Leak, Par
 if TYPE_CHECKING:
     import polars as pl
 
+# How a report shows itself: `first_screen`, `html` and `rows`, set by the package, since renderers read what is here.
+RENDERERS: dict[str, Callable[[Report], Any]] = {}
 FORMAT = "shiftbench report 1"
 LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings may be longer
 
@@ -58,23 +60,19 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The first screen, for notebooks."""
-        from shiftbench.report import page
-
-        return page.first_screen(self)
+        html: str = RENDERERS["first_screen"](self)
+        return html
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page; `shiftbench.report.write` writes it with all other formats."""
-        from shiftbench.report import page
-
-        return page.html(self)
+        html: str = RENDERERS["html"](self)
+        return html
 
     def to_polars(self) -> pl.DataFrame:
         """All scores as a polars table: columns as in `report.csv`, without the recipe; percentages are shares of 1."""
         import polars as pl
 
-        from shiftbench.report import text
-
-        return pl.DataFrame(text.rows(self), infer_schema_length=None)
+        return pl.DataFrame(RENDERERS["rows"](self), infer_schema_length=None)
 
     def to_pandas(self) -> Any:
         """The same as a pandas table.
@@ -82,15 +80,13 @@ class Report:
         Raises:
             MissingExtraError: if pandas is not installed.
         """
-        from shiftbench.report import text
-
         try:
             pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise MissingExtraError(
                 f"to_pandas: expected pandas, found: {error}. Install it: pip install pandas. Or use to_polars()."
             ) from None
-        return pandas.DataFrame(text.rows(self))
+        return pandas.DataFrame(RENDERERS["rows"](self))
 
     @property
     def splits(self) -> tuple[str, ...]:
