@@ -24,7 +24,7 @@ demo-networks: .venv/base  ## example weather -> partitions -> networks and tree
 		--method likelihood_boosting,ft_transformer,combination --members 2
 
 test: .venv/dev  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
 	tests/executor/test_executor.py tests/executor/test_memory.py \
