@@ -134,7 +134,19 @@ def test_two_models_are_compared_in_the_first_sentence(rng):
     assert ", p < 0.001" in text
 
 
-def test_a_leak_stands_with_the_answer_and_is_never_crowded_out():
+def test_the_interval_of_a_difference_keeps_its_sign(rng):
+    a, b = model(rng, "a"), model(rng, "b", scale=2)
+    report = build([(Records(N, shifted=SHIFTED), [a, b])], FEW)
+    turned = [
+        replace(each, low=-abs(each.difference) * 2, high=abs(each.difference) / 2) for each in report.comparisons
+    ]
+    told = front.findings(replace(report, comparisons=tuple(turned)))[0].line
+    assert re.match(
+        r"a is better by [\d.]+ kW² in R-AUC \[−[\d.]+, [\d.]+\]|a is better by [\d.]+ in R-AUC \[−", told
+    ), told
+
+
+def test_a_leak_stands_with_the_answer():
     report = regression()
     leak = Leak(main_split(report), "day", 60, 100, 1.4, 1.2, 1.6)
     found = front.findings(replace(report, leaks=(leak,)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
-from shiftbench.report.grid import ARROWS, Cell, Column, Grid, Row, slice_digits, worst_first
+from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
 from shiftbench.report.verdict import Case, extreme, few_clusters, holds, in_sentence, leader, listed, loss, shift_of
 from shiftbench.report.view import (
     WHERE,
@@ -34,7 +34,6 @@ from shiftbench.scores.score import Leak, Score, System
 MOST_SENTENCES = 6
 MOST_ROWS = 8
 COVERAGE = "coverage_90"
-SIDES = {"in": "in", "shifted": "shifted", "full": "all"}
 TITLES = {COVERAGE: "in 90 % interval", "roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
@@ -55,7 +54,7 @@ class Finding:
 
 
 def findings(report: Report) -> list[Finding]:
-    """The answers of a report, most important first, at most six; a caution is never crowded out by other answers."""
+    """At most six sentences: answers, most important first, then cautions, for which there is room for three."""
     front, metric = lead(report), headline_metric(report)
     if front is None or metric is None:
         return [Finding("This report holds no scores.", "counts")]
@@ -278,7 +277,7 @@ def _pair(case: Case) -> Iterator[Finding]:
         told = title
         if (paired := outcome.comparison) is not None and METRICS[paired.metric].name == metric.name:
             digits = metric_digits(case.report, metric, case.split)
-            low, high = sorted((abs(paired.low), abs(paired.high)))
+            low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
             number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
             p = p_text(paired.p_adjusted)
             told = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], p {p}"
@@ -383,12 +382,10 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
         if not here:
             continue
         digits = metric_digits(report, METRICS[name], split)
-        title = f"{TITLES.get(name, metric_title(METRICS[name], report))} {ARROWS[METRICS[name].better]}".removesuffix(
-            " ="
-        )
+        title = directed(METRICS[name], TITLES.get(name, metric_title(METRICS[name], report)))
         percent = digits.unit == "%"  # stands in the cells: columns get narrower
         title += f" ({digits.unit})" if digits.unit and not percent else ""
-        columns.append(Column(SIDES[side], title) if len(sides) > 1 and side in sides else Column(title))
+        columns.append(Column(side, title) if len(sides) > 1 and side in sides else Column(title))
         texts = {system: digits.text(score.value) for system, score in here.items()}
         cells.append(
             {system: Cell(f"{text} %" if percent and text != MISSING else text) for system, text in texts.items()}

@@ -30,7 +30,7 @@ from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import SUBSETS, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
-ARROWS = {"min": "↓", "max": "↑", "nominal": "="}
+ARROWS = {"min": "↓", "max": "↑", "nominal": ""}  # what has a nominal value names it in its title
 SCORES = {  # tables of scores, in reading order
     "answers": "Quality of the answers",
     "calibration": "Do intervals and probabilities hold what they promise?",
@@ -125,7 +125,12 @@ def grids(report: Report) -> list[Grid]:
 
 def heading(metric: Metric, digits: Digits, report: Report) -> str:
     """The heading of a metric: title, direction, unit."""
-    return f"{metric_title(metric, report)} {ARROWS[metric.better]}{_bracketed(digits.unit)}"
+    return f"{directed(metric, metric_title(metric, report))}{_bracketed(digits.unit)}"
+
+
+def directed(metric: Metric, title: str) -> str:
+    """A title with the direction in which the metric is better."""
+    return f"{title} {ARROWS[metric.better]}".rstrip()
 
 
 def _bracketed(unit: str) -> str:

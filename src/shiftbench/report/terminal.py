@@ -34,7 +34,7 @@ def render(report: Report) -> RenderableType:
 
 
 def first_screen(reports: Sequence[Report], *, lines: int = LINES) -> RenderableType:
-    """The answers of one or more reports in at most so many lines at 80 columns: see `front`."""
+    """The answers of reports, see `front`: of one or two in at most so many lines, of more in a few lines each."""
     return _FirstScreen(reports, lines)
 
 

@@ -40,7 +40,7 @@ METRICS = (
     ),
     Metric(
         "prr", "PRR", "max", "fraction", "(mean error - AURC) / (mean error - AURC of the best order)",
-        "Malinin & Gales 2021; LM-Polygraph", uses_uncertainty=True, least=-math.inf, most=1.0, ranked=False,
+        "LM-Polygraph (Vashurin et al. 2025)", uses_uncertainty=True, least=-math.inf, most=1.0, ranked=False,
         table="selective",
     ),
     Metric(
@@ -69,13 +69,13 @@ def scores(errors: Vector, ranking: Ranking, best: Best) -> dict[str, float]:
 
     A PRR is NaN where all errors are equal.
     """
-    averaged = ranking.averaged(errors)
-    risks, mean = _risks(averaged), float(errors.mean())
+    curve, n = error_curve(errors, ranking), len(errors)
+    risks, mean = curve[1:] * (n / np.arange(1.0, n + 1.0)), float(errors.mean())
     aurc = float(risks.mean())
     found = {
         "aurc": aurc,
         "e_aurc": settled(aurc - best.aurc),
-        "augrc": error_area(error_curve(errors, ranking), "exact"),
+        "augrc": error_area(curve, "exact"),
         "prr": _gain(mean, aurc, best.aurc),
         "prr_50": _gain(mean, _last(risks, HALF), best.half),
     }
