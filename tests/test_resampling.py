@@ -14,6 +14,7 @@ from shiftbench.scores import detection, retention
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.resampling import (
+    REPLICATE_POINTS,
     Detection,
     GroupMeans,
     Joined,
@@ -184,18 +185,17 @@ def test_retention_of_macro_f1_is_that_of_the_repeated_rows(rng, rule, clusters)
 @pytest.mark.parametrize(("answered", "error"), [(5, 1e-5), (6, 5e-4)], ids=["classes", "and one that is no target"])
 @tied
 def test_retention_of_very_many_records_is_close_to_that_of_every_one_of_them(
-    monkeypatch, rng, rule, answered, error, uncertainty_of
+    rng, rule, answered, error, uncertainty_of
 ):
     n = 20_000
     targets, uncertainty = rng.integers(0, 5, n), uncertainty_of(rng, n)
     labels = np.where(rng.random(n) < 0.8, targets, rng.integers(0, answered, n))
     terms = SetTerms(*(Terms((targets, each), (6, 6)) for each in (labels, targets)))
-    found = []
-    for points in (256, n):
-        monkeypatch.setattr("shiftbench.scores.resampling.sets.MOST_POINTS", points)
-        found.append(set_area(MACRO_F1, terms, Ranking.of(uncertainty), rule))
-    assert found[0] == pytest.approx(found[1], abs=error)
-    assert found[0] != found[1]
+    ranking = Ranking.of(uncertainty)
+    each = set_area(MACRO_F1, terms, ranking, rule, points=n)
+    assert set_area(MACRO_F1, terms, ranking, rule) == pytest.approx(each, abs=error)
+    assert set_area(MACRO_F1, terms, ranking, rule, points=REPLICATE_POINTS) == pytest.approx(each, abs=2 * error)
+    assert set_area(MACRO_F1, terms, ranking, rule) != each
 
 
 def pooled(rng: np.random.Generator, n: int = 120) -> SetTerms:

@@ -21,6 +21,7 @@ from shiftbench.scores.intervals import FEWEST, NO_VARIATION, Bootstrap
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.ranking import Index, Ranking
 from shiftbench.scores.resampling import (
+    REPLICATE_POINTS,
     Detection,
     GroupMeans,
     Joined,
@@ -191,7 +192,7 @@ class Assessed:
         ranking = self.rankings[subset]
         found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True))
         return found + [
-            SetRetention(metric, terms_of[metric.name], ranking, unit, units, rule=self.rule)
+            SetRetention(metric, terms_of[metric.name], ranking, unit, units, rule=self.rule, points=REPLICATE_POINTS)
             for metric, _ in system.with_retention()
             if metric.name in shared
         ]

@@ -15,12 +15,21 @@ from shiftbench.scores.resampling.order import canonical_order
 from shiftbench.scores.resampling.resampler import Resampler
 from shiftbench.scores.resampling.retention import Retention
 from shiftbench.scores.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
-from shiftbench.scores.resampling.sets import SetRetention, SetScore, SetTerms, Terms, set_area, set_curve
+from shiftbench.scores.resampling.sets import (
+    REPLICATE_POINTS,
+    SetRetention,
+    SetScore,
+    SetTerms,
+    Terms,
+    set_area,
+    set_curve,
+)
 from shiftbench.scores.resampling.statistic import Joined, Ratio, Root, Statistic
 
 __all__ = [
     "DIFFERENCE",
     "PLAIN",
+    "REPLICATE_POINTS",
     "Detection",
     "GroupMeans",
     "Joined",
