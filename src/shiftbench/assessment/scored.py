@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench import check, measures
+from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, SettingsError
@@ -35,6 +36,7 @@ class Records:
     shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
     part: whether these are a subset of a split with both sides of the shift, so that one side may be empty here.
     calendar: slices whose groups are periods of time, which may be absent from a split.
+    source: the rows of a table that they were made from, if any.
     """
 
     n: int
@@ -44,9 +46,10 @@ class Records:
     slices: Mapping[str, Labels] = field(default_factory=dict)
     part: bool = False
     calendar: frozenset[str] = frozenset()
+    source: Source | None = None
 
     def __post_init__(self) -> None:
-        sizes = {"shifted": self.shifted, "clusters": self.clusters, **self.slices}
+        sizes = {"shifted": self.shifted, "clusters": self.clusters, "source": self.source, **self.slices}
         wrong = [
             f"{name}: expected {self.n:,} records, found {len(values):,}."
             for name, values in sizes.items()
@@ -65,6 +68,7 @@ class Records:
             {column: labels[member] for column, labels in self.slices.items()},
             part=self.part or self.two_sided,
             calendar=self.calendar,
+            source=self.source and self.source.select(member),
         )
 
     @property

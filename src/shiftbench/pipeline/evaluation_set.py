@@ -15,6 +15,7 @@ from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.scored_table import cluster_codes, meet
 from shiftbench.assessment.slicing import Slicing
+from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import SettingsError, TableError
@@ -63,7 +64,7 @@ class TableRecords(EvaluationSet[TableSystem]):
     """Records with their ids, the partition of each and the fingerprints of their targets, all [N].
 
     name: of a test set, or empty for the run's own table. id_column: of the ids; None if they are row numbers.
-    clusters, slicing: groups of records in reports.
+    clusters, slicing: groups of records in reports. features: the columns that methods see.
     manifest: the hash of the partition that methods were fitted to.
     splits: the splits with any record, and the partitions that each is made of.
     """
@@ -77,6 +78,7 @@ class TableRecords(EvaluationSet[TableSystem]):
     id_column: str | None = None
     clusters: tuple[str, ...] = ()
     slicing: Slicing = field(default_factory=Slicing)
+    features: Features = field(default_factory=Features)
     manifest: str = ""
     splits: Mapping[str, tuple[str, ...]] = field(init=False)
 
@@ -116,15 +118,17 @@ class TableRecords(EvaluationSet[TableSystem]):
 
     def records(self, split: str) -> Records:
         """What all systems share on a split; a test set has only clusters and slices for which it has the columns."""
-        rows = self.frame.filter(self._within(split))
+        within = self._within(split)
+        rows = self.frame.filter(within)
         clusters = self.clusters
         shifted = None
         if not self.name:
-            shifted = (self.partition.filter(self._within(split)) == SPLITS[split][1]).to_numpy()
+            shifted = (self.partition.filter(within) == SPLITS[split][1]).to_numpy()
         elif not set(clusters) <= set(rows.columns):
             clusters = ()
         groups, slices = cluster_codes(rows, clusters), self.slicing.labels(rows)
-        return Records(rows.height, split, shifted, groups, slices, calendar=self.slicing.calendar)
+        source = Source(self.frame, self.ids, np.flatnonzero(within.to_numpy()), self.features, self.target)
+        return Records(rows.height, split, shifted, groups, slices, calendar=self.slicing.calendar, source=source)
 
     def _scored(self, system: TableSystem, split: str) -> Scored:
         kept = self._within(split).to_numpy()

@@ -103,7 +103,9 @@ class TableStudy(Study[TableSystem, TableRecords]):
         own = TableRecords.of(data.frame, divided.parts, settings, id_column=id_column)
         slicing = _slicing(settings, divided, own)
         evaluated = [
-            replace(each, clusters=settings.clusters, slicing=slicing, manifest=divided.manifest.hash)
+            replace(
+                each, clusters=settings.clusters, slicing=slicing, features=features, manifest=divided.manifest.hash
+            )
             for each in (own, *further)
         ]
         told = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
