@@ -1,7 +1,7 @@
 """Predictions of fitted networks, block by block: plans with scores, or mixtures.
 
-Neither blocks, nor cores, nor the order of requests make a difference: the random numbers of a request follow from the
-seed of the fit, the member, and the request's inputs.
+The results do not depend on block size, cores or the order of requests: a request's random numbers are derived from
+the seed of the fit, the member, and the request's inputs.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Block = Callable[[dict[str, Tensor]], Output]
 
 @dataclass(frozen=True)
 class Member:
-    """A member: the network that scores all plans, and what gives its decoder the first state of each plan in turn.
+    """A member: the network that scores all plans, and a source of the decoder's initial state for each plan in turn.
 
-    With dropout every plan is made under masks of its own, but scored under one set of each member, so that K sets
-    score as many plans as K networks of a deep ensemble would.
+    With dropout each plan is sampled under its own masks but scored under one set per member, so that K sets score as
+    many plans as K networks of a deep ensemble would.
     """
 
     scorer: PlannerNet
@@ -65,12 +65,12 @@ def predict(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixtur
 
 
 def needed(trajectories: tuple[int, ...], numbers: tuple[int, ...]) -> int:
-    """Bytes that one request takes: of its trajectories in float32, and of their scores or weights in float64."""
+    """Bytes per request: its trajectories in float32, and their scores or weights in float64."""
     return math.prod(trajectories) * 4 + math.prod(numbers) * 8
 
 
 def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
-    """The shapes of one request's plans and scores, and what computes those of a block."""
+    """The shapes of one request's plans and scores, and the function that computes a block of them."""
     settings = record["settings"]
     networks = _members(nets, settings, ensemble)
     each, horizon, members = settings["plans_per_member"], record["data"]["horizon"], len(networks)
@@ -84,7 +84,7 @@ def _plans(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tup
 
 
 def _mixtures(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> tuple[Shapes, Block]:
-    """The shapes of one request's modes and weights, and what computes those of a block."""
+    """The shapes of one request's modes and weights, and the function that computes a block of them."""
     settings = record["settings"]
     if ensemble != "deep":
         nets = [dropout.masked(net, [settings["seed"], MASKS, k]) for k, net in enumerate(nets)]
@@ -99,13 +99,13 @@ def _mixtures(record: Mapping[str, Any], nets: Sequence[Any], ensemble: str) -> 
 
 
 def noise(seed: Sequence[int], keys: Sequence[int], shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Standard normal numbers [B, *shape]: those of a request follow from the seed and its own key alone."""
+    """Standard normal numbers [B, *shape], derived for each request from the seed and its own key alone."""
     drawn = [np.random.default_rng([*seed, NOISE, key]).standard_normal(shape, np.float32) for key in keys]
     return np.stack(drawn)
 
 
 def _networks(dataset: TrajectoryDataset, fitted: Fitted) -> list[Any]:
-    """The network of each member of a fit on the device: "mc_dropout" has the first in every place."""
+    """The network of each member on the device; with "mc_dropout" every member is the first network."""
     settings, place = fitted.record["settings"], fitted.folder
     if fitted.ensemble != DEEP and not (settings["dropout"] or settings.get("context_dropout")):
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
@@ -117,7 +117,7 @@ def _networks(dataset: TrajectoryDataset, fitted: Fitted) -> list[Any]:
 
 
 def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
-    """The members: the networks, each as it is, or under a set of masks, with further sets for its plans."""
+    """The members: networks without dropout, or each under one set of masks, with further sets for its plans."""
     if ensemble == "deep":
         return [Member(net, [net.project]) for net in nets]
     seed, each = settings["seed"], settings["plans_per_member"]
@@ -150,16 +150,16 @@ def _planned(
 
 
 def _scores(net: PlannerNet, features: Tensor, plans: Tensor) -> Tensor:
-    """log p [B, G] of plans [B, G, T, 2], added up in float64."""
+    """log p [B, G] of plans [B, G, T, 2], summed in float64."""
     context = net.context(features).repeat_interleave(plans.shape[1], dim=0)
     standardised, log_scales = net.decoder.inverse(plans.flatten(0, 1), context)
     return likelihood.gaussian(standardised.double(), log_scales.double()).reshape(plans.shape[:2])
 
 
 def _over_blocks(dataset: TrajectoryDataset, fitted: Fitted, block: Block) -> Iterator[Output]:
-    """The output of each block, in order; several at a time on a CPU, the next being read while others compute.
+    """The output of each block, in order; on a CPU several run at a time, with the next one prefetched.
 
-    Whatever ends it early, blocks that have not begun are not computed.
+    If it ends early, for whatever reason, blocks that have not started are not computed.
     """
     place, progress, reading = training.device(), fitted.progress, Lock()
     read = BatchReader(dataset, member.reader(fitted.record), cache_bytes=0)
@@ -184,7 +184,7 @@ def _over_blocks(dataset: TrajectoryDataset, fitted: Fitted, block: Block) -> It
 
 @contextmanager
 def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
-    """The pool, which in the end cancels whatever has not begun."""
+    """The pool; on exit, work that has not started is cancelled."""
     try:
         yield pool
     finally:
@@ -194,7 +194,7 @@ def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
 def _in_order(
     pool: ThreadPoolExecutor, work: Callable[[Rows], Output], blocks: Iterator[Rows], *, ahead: int
 ) -> Iterator[Output]:
-    """The output of each block, in order; at most `ahead` more are begun, since outputs take memory."""
+    """The output of each block, in order; at most `ahead` more are started, since outputs take memory."""
     waiting: deque[Future[Output]] = deque()
     for rows in blocks:
         waiting.append(pool.submit(work, rows))

@@ -1,7 +1,8 @@
-"""Autoregressive Gaussians of positions, step by step: each step's mean and scale follow from all positions before.
+"""Autoregressive Gaussians of positions: the mean and scale of each step are functions of all earlier positions.
 
 The decoder of behavioural cloning and the flow of the deep imitative model are one family of densities, since a flow
-whose steps are affine is a Gaussian of each step given those before. They differ in the head, and in how they train.
+whose steps are affine is a Gaussian of each step given those before. They differ in the head and in the
+training.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def two_layer_head(hidden: int) -> nn.Module:
 
 
 class Decoder(nn.Module):
-    """p(y | z) = prod_t N(y_t; y_(t-1) + d_t, diag(s_t²)), d_t and s_t from a GRU that has seen y_1 ... y_(t-1) and z.
+    """p(y | z) = prod_t N(y_t; y_(t-1) + d_t, diag(s_t²)), d_t and s_t from a GRU fed y_1 ... y_(t-1) and z.
 
     y_0 is 0, where the agent is at T = 0; z [R, hidden] is the first state.
 
@@ -55,14 +56,14 @@ class Decoder(nn.Module):
         self.position_unit_m, self.least_scale_m = position_unit_m, least_scale_m
 
     def inverse(self, positions: Tensor, context: Tensor) -> Steps:
-        """The noise that `forward` makes these positions [R, T, 2] of, and log scales; context [R, hidden]."""
+        """The noise from which `forward` generates these positions [R, T, 2], and log scales; context [R, hidden]."""
         before = functional.pad(positions[:, :-1], (0, 0, 1, 0))
         states, _ = self.gru(before / self.position_unit_m, context[None])
         move, scale = self._moves(states)
         return Steps((positions - before - move) / scale, scale.log())
 
     def forward(self, noise: Tensor, context: Tensor) -> Steps:
-        """Positions of noise [R, T, 2]: a sample if the noise is one of N(0, I), the likeliest steps if it is 0."""
+        """Positions generated from noise [R, T, 2]: a sample for noise from N(0, I), the likeliest steps for noise 0."""
         positions, _, scales = self._unrolled(noise, context)
         return Steps(positions, scales.log())
 
@@ -71,18 +72,18 @@ class Decoder(nn.Module):
         return likelihood.gaussian(*self.inverse(positions, context))
 
     def sampled_log_prob(self, positions: Tensor, context: Tensor, noise: Tensor) -> Tensor:
-        """sum_t log N(y_t - y_(t-1); d_t, diag(s_t²)) [R], d_t and s_t from a GRU that has seen own samples x, not y.
+        """sum_t log N(y_t - y_(t-1); d_t, diag(s_t²)) [R], d_t and s_t from a GRU fed its own samples x, not y.
 
-        Only what the GRU is given is sampled, x_t = x_(t-1) + d_t + s_t * noise_t; the displacement that is scored is
-        the true one. The published training of behavioural cloning ("sampling"); no density of y, so plans are never
-        scored by it. Gradients pass through the samples.
+        Only the GRU's inputs are sampled, x_t = x_(t-1) + d_t + s_t * noise_t; the true displacement is scored. This is
+        the published training of behavioural cloning ("sampling"). It is not a density of y, so plans are never scored
+        by it. Gradients pass through the samples.
         """
         _, moves, scales = self._unrolled(noise, context)
         true_moves = positions - functional.pad(positions[:, :-1], (0, 0, 1, 0))
         return likelihood.gaussian((true_moves - moves) / scales, scales.log())
 
     def _unrolled(self, noise: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Positions, moves and scales, each [R, T, 2], of noise [R, T, 2]; each step sees the positions before it."""
+        """Positions, displacements and scales, each [R, T, 2], generated step by step from noise [R, T, 2]."""
         names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         inner, outer, inner_bias, outer_bias = (self.gru.get_parameter(name) for name in names)
         state, position = context, torch.zeros_like(noise[:, 0])

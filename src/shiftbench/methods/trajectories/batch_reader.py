@@ -21,9 +21,9 @@ Read = Callable[[TrajectoryDataset, Rows], Arrays]
 
 
 def maps(pooling: int, crop: int | None = None) -> Read:
-    """Reads feature maps: `maps` [B, C, H // p, W // p], each `pooling` by `pooling` pixels averaged into one.
+    """Reads feature maps: `maps` [B, C, H // p, W // p], average-pooled over `pooling` by `pooling` pixels.
 
-    Of maps larger than `crop` by `crop` pixels only the middle is read.
+    Maps larger than `crop` by `crop` pixels are cropped to their centre.
     """
 
     def read(dataset: TrajectoryDataset, rows: Rows) -> Arrays:
@@ -41,7 +41,7 @@ def maps(pooling: int, crop: int | None = None) -> Read:
 
 
 def _middle(maps: npt.NDArray[np.float32], size: int | None) -> npt.NDArray[np.float32]:
-    """The middle of maps [B, C, H, W], at most `size` by `size`."""
+    """The centre of maps [B, C, H, W], at most `size` by `size`."""
     if size is not None:
         top, left = (max(0, (length - size) // 2) for length in maps.shape[2:])
         maps = maps[:, :, top : top + size, left : left + size]
@@ -56,7 +56,7 @@ def vectors(dataset: TrajectoryDataset, rows: Rows) -> Arrays:
 class BatchReader:
     """Reads the inputs of requests, and caches them if those of all requests fit into `cache_bytes`.
 
-    Caching makes no difference to the inputs. Not thread-safe.
+    Caching does not change the inputs. Not thread-safe.
     """
 
     def __init__(self, dataset: TrajectoryDataset, read: Read, *, cache_bytes: int = CACHE_BYTES) -> None:
@@ -91,7 +91,7 @@ class BatchReader:
 
 
 class PrefetchingReader:
-    """Reads the next expected batch in a thread of its own while the current one is trained on.
+    """Reads the next expected batch in a background thread during the current training step.
 
     Any batch can be read, expected or not; `expected` counts those that were.
     """

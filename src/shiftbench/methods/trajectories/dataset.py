@@ -1,4 +1,4 @@
-"""What a network learns from and predicts for: requests with feature maps, vector features and targets."""
+"""Training and prediction data: requests with feature maps, vector features and targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLED = 8  # requests whose inputs go into the hash, spread over all
 
 
 class TrajectoryDataset(Protocol):
-    """N requests, whose inputs are read on demand. Pickled to reach other processes."""
+    """N requests whose inputs are read on demand. Pickled for other processes."""
 
     def __len__(self) -> int:
         """N, the number of requests."""
@@ -37,7 +37,7 @@ class TrajectoryDataset(Protocol):
 
 
 def request_name(dataset: TrajectoryDataset, row: int) -> str:
-    """A request in a message: its id where the requests have ids, or else its position."""
+    """A request's name in messages: its id if the requests have ids, else its position."""
     requests = getattr(dataset, "requests", None)
     known = requests is not None and "id" in getattr(requests, "columns", ())
     return f"request {requests['id'][row]!r}" if known and requests is not None else f"request {row:,}"
@@ -79,7 +79,7 @@ def require_finite(dataset: TrajectoryDataset, rows: Rows, inputs: Arrays) -> No
 
 
 def digest(dataset: TrajectoryDataset, inputs: Any) -> str:
-    """The SHA-256 of all targets, and of what `inputs(dataset, rows)` gives for a few requests spread over all."""
+    """The SHA-256 of all targets and of `inputs(dataset, rows)` for a few requests spread evenly."""
     total = hashlib.sha256(np.ascontiguousarray(dataset.targets).tobytes())
     rows = np.unique(np.linspace(0, len(dataset) - 1, SAMPLED).astype(np.int64))
     for key, values in sorted(inputs(dataset, rows).items()):

@@ -1,7 +1,7 @@
 """Dropout with masks that can be fixed: a network with one set of masks is a member of an ensemble.
 
-The published dropout ensembles draw masks anew for each request, so that predictions depend on the other requests of a
-block. Fixed masks are the same for all requests; the spread of a single request's predictions stays the same.
+The published dropout ensembles draw new masks for each request, so that predictions depend on the other requests in a
+block. Fixed masks are shared by all requests; the spread of a single request's predictions is the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class HeldDropout(nn.Module):
         self.mask: Tensor | None = None
 
     def forward(self, values: Tensor) -> Tensor:
-        """Values [..., width]; those that are kept are scaled so that the mean stays the same."""
+        """Values [..., width]; kept values are scaled so that the expectation is unchanged."""
         if self.training:
             return functional.dropout(values, self.rate)
         return values if self.mask is None else values * self.mask

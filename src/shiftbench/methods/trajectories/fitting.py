@@ -23,9 +23,9 @@ DATASETS = ".datasets.pickle.training.part"  # what members learn from, while th
 
 
 def of_trajectories(name: str, title: str, settings: type[of.TrajectorySettings]) -> Method:
-    """A method that trains networks of its name.
+    """A method that trains networks of the given name.
 
-    Killed at any moment and called again, a fit goes on from about a minute before. The folder holds `settings.json`,
+    A fit that was killed resumes from about a minute before when called again. The folder holds `settings.json`,
     and for each member its weights and, written last, a file with their hash.
     """
     return Method(
@@ -36,11 +36,11 @@ def of_trajectories(name: str, title: str, settings: type[of.TrajectorySettings]
 
 
 def prepare(method: str, job: Job) -> Prepared:
-    """Check both data sets; what distinguishes this fit from any other.
+    """Check both data sets; returns what distinguishes this fit from any other.
 
     Raises:
         ArrayError: naming requests whose targets are not finite, or too few requests.
-        SettingsError: if train and dev are of other forms.
+        SettingsError: if train and dev have inputs of different forms.
     """
     from shiftbench.methods.trajectories import member
 
@@ -61,7 +61,7 @@ def prepare(method: str, job: Job) -> Prepared:
 
 
 def train_missing(job: Job) -> None:
-    """Train the members that are missing or incomplete in the folder of the fit, and keep the weights best on dev_in.
+    """Train members that are missing or incomplete in the folder of the fit; keep the weights that are best on dev_in.
 
     Raises:
         ArrayError: naming a request whose inputs are not finite.
@@ -90,14 +90,14 @@ def answer(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixture
     number of members and every aggregation of robust imitative planning follow from them.
 
     "deep": the K networks are the members. "dropout": each of the K networks under dropout masks (the published
-    dropout ensemble, Shifts 1.0, Appendix E.4). "mc_dropout": the first network under K sets of masks. Of plans, member
-    k scores all under one set of masks of its own and makes each of its Q under another. Masks are drawn from the seed
-    and the same for all requests. Which random numbers a plan is made of follows from the request's map, so no number
-    depends on blocks, cores or the order of the requests.
+    dropout ensemble, Shifts 1.0, Appendix E.4). "mc_dropout": the first network under K sets of masks. Member k scores
+    all plans under its own set of masks and samples each of its Q plans under a further one. Masks are drawn from the
+    seed and the same for all requests. A plan's random numbers are derived from the request's map, so results do not
+    depend on blocks, cores or the order of the requests.
 
     The result is held in memory: 4 bytes for each number of plans [K, N, Q, T, 2] and 8 for each score [K, N, K·Q],
     12 KB a request with 5 members of 10 plans, 6 GB for 500,000; or of modes [K, N, D, T, 2] and each weight. Blocks
-    take little more.
+    add little.
     """
     from shiftbench.methods.trajectories import answers
 
@@ -105,14 +105,14 @@ def answer(dataset: TrajectoryDataset, fitted: Fitted) -> Trajectories | Mixture
 
 
 def describe(_dataset: TrajectoryDataset, fitted: Fitted) -> str:
-    """How many networks, and after how many steps each was best."""
+    """The number of networks, and the step at which each was best."""
     members = fitted.record["settings"]["members"]
     return f"{members} networks that differ by seed (best after {best_steps(fitted.folder, members)})"
 
 
 @contextmanager
 def _given(folder: Path, parts: tuple[TrajectoryDataset, TrajectoryDataset]) -> Iterator[str]:
-    """A temporary file that gives processes the folder and the data sets, while the block lasts."""
+    """A temporary file that passes the folder and the data sets to processes, for the duration of the block."""
     path = folder.absolute() / DATASETS  # not elsewhere: workers of a cluster see this folder
     try:
         written = pickle.dumps((folder.absolute(), *parts))

@@ -1,4 +1,4 @@
-"""Gaussian likelihoods of positions, and losses made of them."""
+"""Gaussian likelihoods of positions, and losses based on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One network of an ensemble: how it is trained, here or in a process of its own, and loaded."""
+"""One network of an ensemble: training, in this process or another, and loading."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_DEV = 10_000  # requests of dev_in that tell which weights are best; more w
 
 
 class Batch(NamedTuple):
-    """Requests: their places [B], inputs by name, each [B, …], and targets [B, T, 2]."""
+    """Requests: their positions [B], inputs by name, each [B, …], and targets [B, T, 2]."""
 
     rows: Rows
     inputs: dict[str, Tensor]
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 def reader(record: Mapping[str, Any]) -> batch_reader.Read:
-    """What reads the inputs of the networks of a fit."""
+    """The reader of the inputs of a fit's networks."""
     return batch_reader.vectors if record["method"] == "vector" else planner_net.reader(record["settings"])
 
 
@@ -67,7 +67,7 @@ def require_inputs(record: Mapping[str, Any], dataset: TrajectoryDataset) -> Non
 
 
 def network(record: Mapping[str, Any], *, seed: int) -> Any:
-    """A network of the fit on the CPU, with the weights that the seed leads to."""
+    """A network of the fit on the CPU, with weights initialised from the seed."""
     settings, inputs, horizon = record["settings"], record["inputs"], record["data"]["horizon"]
     with member_training.seeded(seed):
         if record["method"] == "vector":
@@ -77,7 +77,7 @@ def network(record: Mapping[str, Any], *, seed: int) -> Any:
 
 
 def schedule(settings: Mapping[str, Any], records: int, *, seed: int) -> Schedule:
-    """How long to train on so many requests; dev_in is looked at after each epoch."""
+    """How long to train on this many requests; dev_in is evaluated after each epoch."""
     batch = min(settings["batch"], records)
     while records % batch == 1:  # the norms of a batch need two requests, of the last one of an epoch too
         batch += 1
@@ -103,7 +103,7 @@ def objective(
     dev: BatchReader,
     place: torch.device,
 ) -> Objective[Batch]:
-    """What to learn from the first of `parts`, whose inputs `read` gives, judged on the second, which `dev` reads."""
+    """The objective: trained on the first of `parts`, read by `read`, and evaluated on the second, read by `dev`."""
     train, judged = parts
     targets, truth = (torch.from_numpy(np.array(part.targets, np.float32)) for part in parts)
 
@@ -146,7 +146,7 @@ def require_finite(losses: Tensor, train: TrajectoryDataset, rows: Rows) -> None
 def train(
     folder: Path, parts: tuple[TrajectoryDataset, TrajectoryDataset], member: int, *, report: Report, number: int = 0
 ) -> None:
-    """Train one member on (train, dev_in), from where it was cut off, and write its two files.
+    """Train one member on (train, dev_in), resuming where it stopped, and write its two files.
 
     `number` is that of the process: with several GPUs each process has one of its own.
     """
@@ -175,12 +175,12 @@ def train(
 
 
 def load(folder: Path, record: Mapping[str, Any], member: int) -> Any:
-    """The network of a member whose files were found whole; see `member_training.load`."""
+    """The network of a member whose files were found complete; see `member_training.load`."""
     return member_training.load(network(record, seed=0), member_files.weights(folder), member)
 
 
 def dev_rows(count: int) -> Rows:
-    """The requests of dev_in that are looked at."""
+    """The requests of dev_in that are evaluated."""
     return np.sort(np.random.default_rng(0).permutation(count)[:MOST_DEV]).astype(np.int64)
 
 
@@ -196,7 +196,7 @@ def blocks(count: int, place: torch.device) -> Iterator[Rows]:
 
 
 def filled(inputs: Arrays, place: torch.device) -> Arrays:
-    """A block's inputs, each [B, …], filled up with the last request to a whole block."""
+    """A block's inputs, each [B, …], padded to a full block with the last request."""
     size = block_size(place)
     return {
         name: np.concatenate([values, np.repeat(values[-1:], size - len(values), axis=0)])
@@ -213,10 +213,10 @@ def tensors(inputs: Arrays, place: torch.device) -> dict[str, Tensor]:
 
 
 def trainer(argument: str, number: int) -> Train:
-    """What trains the members of a fit, see `workers.train`; the argument is what `fitting` made of its file.
+    """The trainer of a fit's members, see `workers.train`; its argument is the file that `fitting` wrote.
 
     Raises:
-        ShiftbenchError: if the file is not as it was written: only what `fitting` wrote is unpickled.
+        ShiftbenchError: if the file has changed since it was written: only what `fitting` wrote is unpickled.
     """
     digest, _, path = argument.partition(" ")
     written = Path(path).read_bytes()

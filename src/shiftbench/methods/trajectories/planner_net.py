@@ -1,4 +1,4 @@
-"""The networks that see feature maps: MobileNetV2 and an autoregressive decoder (Shifts 1.0, appendix E.4)."""
+"""The networks for feature maps: MobileNetV2 and an autoregressive decoder (Shifts 1.0, appendix E.4)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FEATURES = 1280
 
 
 def channels(count: int, width: float) -> int:
-    """`count` times `width` as the next multiple of 8 that is not more than a tenth below it; 8 at least."""
+    """`count` times `width`, rounded to a multiple of 8 that is at most a tenth smaller; at least 8."""
     wanted = count * width
     rounded = max(8, int(wanted + 4) // 8 * 8)
     return rounded if rounded >= 0.9 * wanted else rounded + 8
 
 
 class MobileNetV2(nn.Module):
-    """Pictures [B, C, H, W] to features [B, F]: the mean over all places; F is 1280, more where `width` is above 1.
+    """Images [B, C, H, W] to features [B, F], averaged over all positions; F is 1280, more if `width` exceeds 1.
 
-    `width` multiplies the channels of all layers but, where it is below 1, the last.
+    `width` multiplies the channels of all layers except, if it is below 1, the last.
     """
 
     def __init__(self, inputs: int, *, width: float = 1.0) -> None:
@@ -47,13 +47,13 @@ class MobileNetV2(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast on a CPU
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Features [B, F] of pictures [B, C, H, W]."""
+        """Features [B, F] of images [B, C, H, W]."""
         maps: Tensor = self.layers(pictures.contiguous(memory_format=torch.channels_last))
         return maps.mean(dim=(2, 3))
 
 
 class Bottleneck(nn.Module):
-    """Expanded, filtered place by place, and projected without a non-linearity; added to what came in where it fits."""
+    """Expansion, depthwise convolution and linear projection; residual where the shapes agree."""
 
     def __init__(self, before: int, after: int, *, expansion: int, stride: int) -> None:
         super().__init__()
@@ -81,10 +81,10 @@ HEADS = {"cloning": linear_head, "imitative": two_layer_head}
 
 
 class PlannerNet(nn.Module):
-    """Feature maps [B, C, H, W] to a density of positions [T, 2] that can be drawn from and asked.
+    """Feature maps [B, C, H, W] to a density of positions [T, 2] that can be sampled and evaluated.
 
-    Dropout acts on the encoder's features, as its authors have it, and with `context_dropout` on the vector [B, hidden]
-    that the decoder starts from, too.
+    Dropout acts on the encoder's features, as in the original, and with `context_dropout` also on the decoder's initial
+    state [B, hidden].
     """
 
     def __init__(self, method: str, settings: Mapping[str, Any], *, channels: int) -> None:
@@ -106,19 +106,19 @@ class PlannerNet(nn.Module):
         self.by_ade = settings["checkpoint_by"] == "ade"
 
     def context(self, features: Tensor) -> Tensor:
-        """What the decoder starts from [B, hidden], of the encoder's features [B, F]."""
+        """The decoder's initial state [B, hidden], from the encoder's features [B, F]."""
         context: Tensor = self.project(features)
         return context.float()
 
     def loss(self, inputs: Mapping[str, Tensor], targets: Tensor) -> Tensor:
-        """Negative log-likelihoods [B] to learn by."""
+        """Negative log-likelihoods [B], the training loss."""
         context = self.context(self.encoder(inputs["maps"]))
         if self.samples:
             return -self.decoder.sampled_log_prob(targets, context, torch.randn_like(targets))
         return -self.decoder.log_prob(targets, context)
 
     def score(self, inputs: Mapping[str, Tensor], targets: Tensor) -> Tensor:
-        """What to judge by [B]: ADE of the likeliest steps, or the negative log-likelihood."""
+        """The validation score [B]: ADE of the likeliest steps, or the negative log-likelihood."""
         context = self.context(self.encoder(inputs["maps"]))
         if self.by_ade:
             return likelihood.ade(self.decoder(torch.zeros_like(targets), context).values, targets)
@@ -126,5 +126,5 @@ class PlannerNet(nn.Module):
 
 
 def reader(settings: Mapping[str, Any]) -> batch_reader.Read:
-    """What reads the inputs of these networks."""
+    """The reader of these networks' inputs."""
     return batch_reader.maps(settings["pooling"], settings.get("crop"))

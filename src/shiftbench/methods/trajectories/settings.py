@@ -18,7 +18,7 @@ from shiftbench.methods.settings import (
 
 
 def one_of(default: str, *others: str) -> Any:
-    """A field that must be one of these words."""
+    """A field restricted to these words."""
     known = (default, *others)
 
     def check(name: str, value: object) -> list[str]:
@@ -29,24 +29,24 @@ def one_of(default: str, *others: str) -> Any:
 
 @dataclass(frozen=True)
 class TrajectorySettings(MethodSettings):
-    """Settings of all networks; the defaults are those of the paper (Shifts 1.0, appendix E.4) where it has any.
+    """Settings of all networks; defaults are the paper's (Shifts 1.0, appendix E.4) where it gives any.
 
     Attributes:
         task: always "trajectories".
         members: K or M, the number of networks.
-        batch: requests in a step.
-        learning_rate: the highest; it rises over the first `warmup_epochs` and falls to 0 along a cosine. Published
-            steps of it are whole epochs; here it changes with each step.
+        batch: requests per step.
+        learning_rate: the highest; it rises over the first `warmup_epochs` and falls to 0 along a cosine. In the
+            published schedule it changes once per epoch; here with each step.
         weight_decay: of AdamW.
-        epochs: how often each request is seen.
+        epochs: passes over the training requests.
         warmup_epochs: see `learning_rate`.
-        patience: epochs without improvement on dev_in after which training stops. With 100, as many as epochs, it
-            never does, as published; the weights of the best epoch are kept either way.
+        patience: epochs without improvement on dev_in after which training stops. With 100, the
+            number of epochs, it never does, as published; the weights of the best epoch are kept either way.
         clip: the largest norm of a gradient.
-        dropout: the share of values dropped in training and by the masks of a dropout ensemble. The paper names no
-            rate; this is the one of MobileNetV2's authors.
-        mixed_precision: on a GPU, train in 16 bits where that is safe. Makes no difference on a CPU.
-        seed: the members' own seeds follow from it; ensembles with different seeds share no member.
+        dropout: the rate in training and of the masks of a dropout ensemble. The paper gives none; this is the rate
+            of MobileNetV2's authors.
+        mixed_precision: on a GPU, train in 16 bits where that is safe. No effect on a CPU.
+        seed: the members' own seeds are derived from it; ensembles with different seeds share no member.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("trajectories",)
@@ -71,17 +71,17 @@ class PlannerSettings(TrajectorySettings):
 
     Attributes:
         width: multiplies the channels of MobileNetV2.
-        hidden: of the decoder's state, and the encoder's output; a multiple of 8 from 16.
-        crop: the encoder sees so many by so many pixels in the middle of a map; all of them if None.
-        pooling: so many by so many pixels of a map are averaged into one before the encoder sees it.
-        context_dropout: the share of values dropped of the vector that the decoder starts from; published networks drop
-            features of the encoder alone (`dropout`).
-        position_unit_m: positions are given to the decoder's GRU in this many metres. In tens of metres, city speeds
-            over 5 s are a few units.
-        least_scale_m: the smallest standard deviation of a step, in metres. The published 1e-7 lets the likelihood of
-            a parked vehicle grow without bound.
+        hidden: width of the decoder's state and of the encoder's output; a multiple of 8, at least 16.
+        crop: side in pixels of the central square of a map that the encoder gets; the whole map if None.
+        pooling: side in pixels of the average pooling applied to maps before the encoder.
+        context_dropout: the dropout rate of the decoder's initial state; published networks apply dropout to the
+            encoder's features alone (`dropout`).
+        position_unit_m: the unit, in metres, of the positions given to the decoder's GRU. In tens of metres, what is
+            driven in a city within 5 s is a few units.
+        least_scale_m: the smallest standard deviation of a step, in metres. The published 1e-7 lets the likelihood of a
+            parked vehicle grow without bound.
         checkpoint_by: "ade" (of the likeliest steps, on dev_in) or "nll".
-        plans_per_member: Q, how many plans each member makes of a request.
+        plans_per_member: Q, the number of plans that each member samples for a request.
     """
 
     width: float = positive(1.0, 16)
@@ -97,10 +97,10 @@ class PlannerSettings(TrajectorySettings):
 
 @dataclass(frozen=True)
 class CloningSettings(PlannerSettings):
-    """Settings of `cloning` beside those of all networks of maps.
+    """Further settings of `cloning`.
 
     Attributes:
-        generation: what the GRU is given in training: "sampling" (the published one) the network's own samples,
+        generation: the GRU's inputs in training: "sampling" (the published one) the network's own samples,
             "teacher_forcing" the true positions before. Plans are sampled and scored alike after both.
     """
 
@@ -109,17 +109,17 @@ class CloningSettings(PlannerSettings):
 
 @dataclass(frozen=True)
 class VectorSettings(TrajectorySettings):
-    """Settings of `vector`; no paper has them.
+    """Settings of `vector`, which is this package's own.
 
     Attributes:
         batch, learning_rate, weight_decay, epochs, dropout: see `TrajectorySettings`.
-        width: of tokens; a multiple of 8 from 16, and of the heads.
-        heads: of each attention.
-        mixing: blocks in which all tokens attend to each other; the expensive ones.
+        width: of tokens; a multiple of 8 and of `heads`, at least 16.
+        heads: of each attention layer.
+        mixing: blocks in which all tokens attend to each other (the expensive ones).
         layers: blocks in which the modes attend to each other and to the tokens.
-        lines: how many polylines are seen, the nearest ones.
-        modes: D; with five members 25 modes in all, as many as are scored.
-        first_sigma_m: the standard deviation that training begins with, in metres; it ends with 1.
+        lines: the number of polylines used, the nearest ones.
+        modes: D; with five members 25 modes in all, the most that are scored.
+        first_sigma_m: the standard deviation at the start of training, in metres; 1 at the end.
     """
 
     batch: int = whole_number(128, 2, 1_000_000)
@@ -136,7 +136,7 @@ class VectorSettings(TrajectorySettings):
     first_sigma_m: float = positive(5.0, 1000)
 
     def problems(self) -> list[str]:
-        """Everything that is wrong with these values."""
+        """All problems with these values."""
         found = super().problems()
         if not found and self.width % self.heads:
             found.append(f"heads: expected a divisor of the width {self.width}, found {self.heads}.")

@@ -1,4 +1,4 @@
-"""The network that sees vectors: mode queries attend to tokens of tracks and polylines and become trajectories."""
+"""The network for vector features: mode queries attend to tokens of tracks and polylines and become trajectories."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, attention to tokens if `listens`, and two linear layers: each normalised before, and residual."""
+    """Self-attention, attention to tokens if `listens`, and two linear layers: each pre-normalised and residual."""
 
     def __init__(self, width: int, heads: int, rate: float, *, listens: bool) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Block(nn.Module):
     def forward(
         self, values: Tensor, known: Tensor | None = None, tokens: Tensor | None = None, heard: Tensor | None = None
     ) -> Tensor:
-        """[B, Q, width] to the same; `known` [B, Q] and `heard` [B, K] are false for values and tokens of padding."""
+        """[B, Q, width] to the same shape; `known` [B, Q] and `heard` [B, K] are false for padding."""
         normed = self.norms[0](values)
         values = values + self.drops[0](self.among(normed, normed, known))
         if self.listen is not None and tokens is not None:
@@ -71,7 +71,7 @@ class VectorNet(nn.Module):
 
     Each mode adds changes of velocity to the agent's own at T = 0; positions are their running sum. Trained on cNLL
     itself. Its standard deviation shrinks from `first_sigma_m` to 1 m over the first half of the training: while it is
-    wide all modes learn; with 1 m from the start the nearest mode alone gets any gradient, and most never move.
+    wide, all modes learn; at 1 m from the start only the nearest mode gets a gradient and most never move.
     """
 
     def __init__(self, settings: Mapping[str, Any], shapes: Mapping[str, Any], *, horizon: int, steps: int) -> None:
@@ -113,7 +113,7 @@ class VectorNet(nn.Module):
         return trajectories, self.logit(values)[..., 0].float().log_softmax(dim=1)
 
     def loss(self, inputs: Mapping[str, Tensor], targets: Tensor) -> Tensor:
-        """cNLL [B] with the standard deviation of this step of the training."""
+        """cNLL [B] with the current training step's standard deviation."""
         done = (self.steps_seen / self.annealed).clamp(max=1.0)
         self.steps_seen += 1
         sigma_m = self.first_sigma_m ** (1 - done)
@@ -121,12 +121,12 @@ class VectorNet(nn.Module):
         return likelihood.corrected_nll(trajectories, logarithms, targets, sigma_m=sigma_m)
 
     def score(self, inputs: Mapping[str, Tensor], targets: Tensor) -> Tensor:
-        """cNLL [B] as it is scored, with 1 m."""
+        """cNLL [B] as it is scored, with a standard deviation of 1 m."""
         trajectories, logarithms = self(inputs)
         return likelihood.corrected_nll(trajectories, logarithms, targets)
 
     def _tokens(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """The agent's token [B, width], those of all [B, 1 + neighbours + lines, width], and which are no padding."""
+        """The agent's token [B, width], all tokens [B, 1 + neighbours + lines, width], and which are not padding."""
         agent = self.agent(_states(inputs["history"]).flatten(1))
         kinds = torch.nn.functional.one_hot(inputs["neighbour_kind"].long().clamp(min=0), KINDS)
         parts = (_states(inputs["neighbours"]).flatten(2), inputs["neighbour_size"] / SIZE_UNIT_M, kinds)
@@ -149,7 +149,7 @@ class VectorNet(nn.Module):
 
 
 def _states(states: Tensor) -> Tensor:
-    """States [..., 25, 8] as the network takes them [..., 25, 9]; 0 where a vehicle is not seen."""
+    """States [..., 25, 8] as network inputs [..., 25, 9]; 0 where a vehicle is not observed."""
     scaled = states[..., :YAW] / states.new_tensor(STATE_UNITS)
     yaw, known = states[..., YAW : YAW + 1], states[..., KNOWN:]
     return torch.cat([scaled, yaw.cos() * known, yaw.sin() * known, known], dim=-1)
