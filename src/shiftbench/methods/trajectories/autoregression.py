@@ -63,7 +63,7 @@ class Decoder(nn.Module):
         return Steps((positions - before - move) / scale, scale.log())
 
     def forward(self, noise: Tensor, context: Tensor) -> Steps:
-        """Positions generated from noise [R, T, 2]: a sample for noise from N(0, I), the likeliest steps for noise 0."""
+        """Positions generated from noise [R, T, 2]: a sample for noise from N(0, I), the likeliest for noise 0."""
         positions, _, scales = self._unrolled(noise, context)
         return Steps(positions, scales.log())
 
