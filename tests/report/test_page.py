@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import shiftbench.report
 from shiftbench.report import front
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
-from shiftbench.report.page import html
+from shiftbench.report.grid import Cell, Column, Grid, Row, grids
+from shiftbench.report.page import html, tables
 from shiftbench.report.verdict import verdict
 
 from .factory import HOSTILE, hostile, regression
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
+SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
 PAPER = '<svg xmlns="http://www.w3.org/2000/svg"><g id="x"/></svg>'
 
 
@@ -115,7 +120,9 @@ def test_a_written_page_with_pictures_needs_nothing_from_outside(written):
         text = paths["html"].read_text("utf-8")
         assert "<svg" in text
         assert external(text) == [], name
-        assert not any(tag in ("script", "link", "iframe", "img", "object") for tag, _ in read(text).tags)
+        tags = read(text).tags
+        assert not any(tag in ("link", "iframe", "img", "object") for tag, _ in tags)
+        assert [attrs for tag, attrs in tags if tag == "script"] == [{}]  # ours, without a source
 
 
 def test_ids_stay_unique_with_all_pictures_on_the_page(written):
@@ -128,7 +135,7 @@ def test_ids_stay_unique_with_all_pictures_on_the_page(written):
 
 def test_hostile_names_are_text_and_nothing_else(written):
     text = written["hostile"]["html"].read_text("utf-8")
-    assert "<script" not in text
+    assert text.count("<script") == 1
     assert "<b>" not in text
     assert "&lt;script&gt;" in text
     assert "\u202e" not in text
@@ -145,3 +152,41 @@ def test_pictures_stand_with_a_caption():
     text = html(regression(), pictures={"eval_summary": PAPER, "dev_roc": PAPER})
     assert text.count("<figure>") == text.count("<figcaption>") == 2
     assert "Finding shifted records (development)" in text
+
+
+def test_the_page_allows_its_own_script_and_no_other(page: str):
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert script is not None
+    assert script[1] == SCRIPT.read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'" in page
+
+
+def test_the_script_reaches_for_nothing_and_makes_no_markup_of_texts():
+    text = SCRIPT.read_text("utf-8")
+    assert not re.search(r"http|fetch|XMLHttp|import|eval|innerHTML|insertAdjacentHTML|document\.write|</", text)
+    plain = re.sub(r"/(?:[^/\n\\]|\\.)+/[a-z]*(?=[.);])|\"[^\"\n]*\"|//.*", "", text)
+    for opening, closing in ("()", "[]", "{}"):
+        assert plain.count(opening) == plain.count(closing)
+    assert len(text) < 12_000
+
+
+def test_a_table_can_be_sorted_by_each_of_its_columns(page: str):
+    """The script takes the headings of scope "col", in their order, for the columns of the rows."""
+    for table in re.findall(r"<table>.*?</table>", page, re.DOTALL):
+        if "<thead>" in table:
+            head, body = table.split("</thead>")
+            rows = body.split("<tr>")[1:]
+            assert {len(re.findall(r"<t[hd]\b", row)) for row in rows} <= {head.count('scope="col"')}
+
+
+def test_tables_of_a_paper_are_a_page_in_the_same_look():
+    grid = Grid("paper", "", "Table <1>", "System", (Column("ours", "RMSE"),), (Row("a <b>", (Cell("1"),)),))
+    text = tables("A & B", [(grid, "All of <them>.", ["A note & more."])], {"error_retention_eval": PAPER})
+    reader = read(text)
+    assert reader.items == ["A note & more."]
+    assert [spaced(cell) for row in reader.tables[0] for cell in row] == ["System", "RMSE", "ours", "a <b>", "1"]
+    assert "<h1>A &amp; B</h1>" in text
+    assert "All of &lt;them&gt;." in text
+    assert "Error retention eval" in text
+    assert external(text) == []

@@ -221,7 +221,7 @@ def _written(track: Track, results: list[Result], folder: Path, progress: Progre
         pages.append(write(result.report, folder / result.name / "report", result.pictures))
     progress(stage, len(pages), len(results) + 1)
     if track.paper:
-        pages.append(track.paper.write([result.report for result in results], folder / "tables")["markdown"])
+        pages.append(track.paper.write([result.report for result in results], folder / "tables")["html"])
     return pages
 
 
@@ -326,5 +326,5 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.paper.shown(reports))
     folder = out or Path(f"shiftbench-{name}-tables")
     with adding(folder, "tables") as place:
-        written = chosen.paper.write(reports, place)["markdown"].relative_to(place)
+        written = chosen.paper.write(reports, place)["html"].relative_to(place)
     say(f"written: {folder / written}")

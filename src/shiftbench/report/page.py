@@ -1,9 +1,15 @@
-"""The report as one self-contained HTML page: styles and pictures inside, no scripts, no network."""
+"""Reports and tables as self-contained HTML pages: styles, pictures and the script inside, no network.
+
+The script adds sorting, filtering and values under the pointer; without it a page lacks nothing else.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shiftbench.report import front, picture, plots
@@ -72,6 +78,12 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
     )
 
 
+def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Mapping[str, str]) -> str:
+    """Tables, each with its caption and notes, then pictures (SVG texts by name): a page that looks like a report."""
+    drawn = [Drawn(name, name.replace("_", " ").capitalize(), "", svg) for name, svg in pictures.items()]
+    return _template("tables.html").render(title=title, tables=shown, pictures=drawn)
+
+
 def first_screen(report: Report) -> str:
     """The first screen as HTML without styles of its own, for notebooks."""
     return _template("first_screen.html").render(
@@ -86,6 +98,7 @@ def first_screen(report: Report) -> str:
 def _template(name: str) -> Template:
     # Imported here so that reading numbers does not load a template engine.
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("shiftbench.report"),
@@ -95,6 +108,10 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters["clean"] = clean
+    script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
+    # By its hash the browser runs this script and no other, whatever names and texts a page shows.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals.update(script=Markup(script), script_hash=f"sha256-{digest}")
     return environment.get_template(name)
 
 

@@ -438,7 +438,7 @@ def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
 
 def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
     paths = paper.PAPER.write([made(systems=("DNN",), splits=("dev",))], tmp_path)
-    assert sorted(paths) == ["csv", "figures", "markdown"]
+    assert sorted(paths) == ["csv", "figures", "html", "markdown"]
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     names = ("errors_of_members", "scores_of_members", "error_retention_dev", "f1_retention_dev", "degradation_rmse")
     assert {f"figures/synthetic_{name}.png" for name in names} <= set(pictures)

@@ -448,7 +448,7 @@ def test_without_other_training_sets_there_is_no_picture_of_them(tmp_path):
 
 def test_writing_leaves_tables_and_pictures_that_refer_to_each_other(tmp_path):
     paths = paper.PAPER.write([made(systems=("likelihood_boosting",))], tmp_path)
-    assert sorted(paths) == ["csv", "figures", "markdown"]
+    assert sorted(paths) == ["csv", "figures", "html", "markdown"]
     pictures = re.findall(r"!\[.*\]\((.*)\)", paths["markdown"].read_text("utf-8"))
     assert {"figures/regression_error_retention_eval.png", "figures/regression_f1_retention_dev.png"} <= set(pictures)
     assert all((tmp_path / picture).is_file() for picture in pictures)

@@ -43,14 +43,16 @@ class Paper:
         Pictures in an earlier `tables.md` that are no longer drawn are removed.
 
         Returns:
-            The paths by content: `markdown` (`tables.md`, which shows the pictures), `csv` (`tables.csv`), and
-            `figures`, a folder.
+            The paths by content: `html` (`tables.html`, with the pictures inside), `markdown` (`tables.md`, which
+            shows them), `csv` (`tables.csv`), and `figures`, a folder.
         """
         target = Path(folder)
         tables, pictures = self.tables(reports), self.figures(reports, target / "figures")
         shown = [path.relative_to(target).as_posix() for path in pictures if path.suffix == ".png"]
+        drawn = {path.stem: path.read_text("utf-8") for path in pictures if path.suffix == ".svg"}
         _remove_pictures(target, kept=pictures)
         return {
+            "html": files.write_text(target / "tables.html", text.html(tables, title=self.title, pictures=drawn)),
             "markdown": files.write_text(target / TABLES, self.markdown(tables, pictures=shown)),
             "csv": files.write_text(target / "tables.csv", text.csv(tables)),
             "figures": target / "figures",

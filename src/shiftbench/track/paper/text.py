@@ -1,15 +1,15 @@
-"""Tables as Markdown, as tidy CSV, and in a terminal."""
+"""Tables as a page, as Markdown, as tidy CSV, and in a terminal."""
 
 from __future__ import annotations
 
 import csv as csv_format
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from shiftbench.report import terminal
+from shiftbench.report import page, terminal
 from shiftbench.report.grid import Cell as GridCell
 from shiftbench.report.grid import Column as GridColumn
 from shiftbench.report.grid import Grid
@@ -62,6 +62,11 @@ def markdown(tables: Sequence[Table], *, title: str, pictures: Sequence[str] = (
     if pictures:
         blocks += ["## Figures", *(f"![{path}]({path})" for path in pictures)]
     return "\n\n".join(blocks) + "\n"
+
+
+def html(tables: Sequence[Table], *, title: str, pictures: Mapping[str, str]) -> str:
+    """All tables, then the pictures (SVG texts by name), as one self-contained page."""
+    return page.tables(title, [(_grid(table), table.caption, table.notes) for table in tables], pictures)
 
 
 def render(tables: Sequence[Table]) -> RenderableType:
