@@ -26,14 +26,18 @@ class Registry(Mapping[str, T]):
         homes: locations of our own values, as "module:attribute", each a value or several, in the order of the
             mapping. All are imported with the first lookup of any name.
         lazy: name → "module:attribute" of our own values that are imported one by one.
+        families: locations of functions that make the value of a name, or None: of values that are too many to be
+            listed. These can be looked up, but are not among those that are iterated over.
     """
 
     def __init__(
-        self, kind: str, value: type[T], group: str, *, homes: Sequence[str] = (), lazy: Mapping[str, str] | None = None
-    ) -> None:
+        self, kind: str, value: type[T], group: str, *, homes: Sequence[str] = (),
+        lazy: Mapping[str, str] | None = None, families: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.kind, self.value, self.group = kind, value, group
         self._homes = list(homes)
         self._lazy = dict(lazy or {})
+        self._families = tuple(families)
         self._held: dict[str, T] = {}
         self._offered: dict[str, Any] | None = None  # entry points not loaded yet, by name; None before discovery
         self._problems: list[str] = []  # of entry points, not yet warned of
@@ -62,20 +66,26 @@ class Registry(Mapping[str, T]):
             return tuple(dict.fromkeys((*self._lazy, *self._held, *(self._offered or ()))))
 
     def __getitem__(self, name: str) -> T:
-        if name not in self:
+        if (found := self._found(name)) is None:
             raise UnknownNameError(self.kind, name, self.names())
-        return self._held[name]
+        return found
 
     def __contains__(self, name: object) -> bool:
+        return self._found(name) is not None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of this name, or else the default."""
+        found = self._found(name)
+        return default if found is None else found
+
+    def _found(self, name: object) -> T | None:
         self._load_homes()
         if name not in self._held:
             self._load_lazy(name)
             self._load_offered(name)
-        return name in self._held
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value of this name, or else the default."""
-        return self._held[name] if name in self else default
+        if (found := self._held.get(name)) is not None or not isinstance(name, str):  # type: ignore[call-overload]
+            return found  # type: ignore[no-any-return]
+        return next((made for family in self._families if (made := _at(family)(name)) is not None), None)
 
     def __iter__(self) -> Iterator[str]:
         self._load_homes()

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from shiftbench import check, measures
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
-from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.metrics import classification as classes_of
+from shiftbench.metrics import quantiles as quantiles_of
 from shiftbench.metrics import regression as regression_of
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Index
@@ -26,7 +27,12 @@ from shiftbench.scores.resampling import SetTerms, Terms
 from shiftbench.scores.score import Role, System
 
 Labels = npt.NDArray[np.str_]
+AnyNumbers = Gaussian | Quantiles | Means
 MOST_NAMED = 5
+NO_DATA_UNCERTAINTY = (
+    "the members give no variances, so the uncertainty is their spread alone: noise in the data is not part of it, and "
+    "there is no NLL"
+)
 
 
 @dataclass(frozen=True)
@@ -226,31 +232,62 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
     """
     truth = check.vector("targets", targets, length=ensemble.records)
-    with np.errstate(over="ignore"):
-        residual = ensemble.answers() - truth
-        if problems := check.difference_problems("differences of targets and answers", residual):
-            raise ArrayError(*problems)
-        errors = check.vector("squared errors", residual**2, nonnegative=True)
     system = _system(name, ensemble, role, about)
     pit = regression_of.pit(truth, ensemble)
     means = {
-        "mae": np.abs(residual),
         "nll": regression_of.nll_per_record(truth, ensemble),
         "crps": regression_of.crps_per_record(truth, ensemble),
         **regression_of.inside(pit),
         **regression_of.widths(ensemble),
     }
+    singles = _singles(name, ensemble, truth, regression) if role == "ensemble" else None
+    return replace(_of_numbers(system, ensemble, truth, means), pit=pit, singles=singles)
+
+
+def quantiles(name: str, ensemble: Quantiles, targets: Any, *, role: Role = "model", about: str = "") -> Scored:
+    """Squared errors of a forecast's medians, its width as uncertainty, pinball losses, coverage and widths.
+
+    Args:
+        name, role, about: as in `regression`; the report also says what the answers are if there is no median.
+        ensemble: quantiles [M, N, L].
+        targets: [N], in the target's unit.
+    """
+    truth = check.vector("targets", targets, length=ensemble.records)
+    system = _system(name, ensemble, role, about or f"answers with {ensemble.answered_by}")
+    singles = _singles(name, ensemble, truth, quantiles) if role == "ensemble" else None
+    return replace(_of_numbers(system, ensemble, truth, quantiles_of.scores(truth, ensemble)), singles=singles)
+
+
+def means(name: str, ensemble: Means, targets: Any, *, role: Role = "ensemble", about: str = "") -> Scored:
+    """Squared errors of the mean of members without variances, the spread between them as uncertainty, and CRPS.
+
+    Coverage and widths are those of intervals between members, if these are enough; see `metrics.quantiles`.
+
+    Args:
+        name, role, about: as in `regression`.
+        ensemble: means [M, N].
+        targets: [N], in the target's unit.
+    """
+    truth = check.vector("targets", targets, length=ensemble.records)
+    system = _system(name, ensemble, role, about or f"{ensemble.members} members without variances")
+    if ensemble.members > 1:
+        system = replace(system, caution=NO_DATA_UNCERTAINTY)
+    singles = _singles(name, ensemble, truth, means) if role == "ensemble" else None
+    return replace(_of_numbers(system, ensemble, truth, quantiles_of.member_scores(truth, ensemble)), singles=singles)
+
+
+def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector, scores: dict[str, Vector]) -> Scored:
+    """Squared and absolute errors of an ensemble's answers, with its uncertainties and further scores of records."""
+    with np.errstate(over="ignore"):
+        residual = ensemble.answers() - truth
+        if problems := check.difference_problems("differences of targets and answers", residual):
+            raise ArrayError(*problems)
+        errors = check.vector("squared errors", residual**2, nonnegative=True)
+    found = {"mae": np.abs(residual), **scores}
     if (truth > 0).all():  # percentages are meaningful only for positive quantities
-        means["mape"] = means["mae"] / truth
-    return Scored(
-        system,
-        errors,
-        {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
-        means=means,
-        root=True,
-        pit=pit,
-        singles=_singles(name, ensemble, truth, regression) if role == "ensemble" else None,
-    )
+        found["mape"] = found["mae"] / truth
+    uncertainty = {measure: measures.uncertainty(ensemble, measure) for measure in system.measures}
+    return Scored(system, errors, uncertainty, means=found, root=True)
 
 
 def classification(
@@ -283,7 +320,28 @@ def classification(
     )
 
 
-def _system(name: str, ensemble: Gaussian | Categorical, role: Role, about: str = "") -> System:
+SCORERS: Mapping[type[Ensemble], Callable[..., Scored]] = {
+    Gaussian: regression,
+    Quantiles: quantiles,
+    Means: means,
+    Categorical: classification,
+}
+"""What scores each kind of prediction against targets."""
+
+
+def predicted(name: str, ensemble: Ensemble, targets: Any, *, role: Role, about: str = "") -> Scored:
+    """Predictions of any kind in `SCORERS` scored against targets [N]: numbers, or class indices of probabilities.
+
+    Raises:
+        ArrayError: for another kind, and as the scorer of the kind does.
+    """
+    if (scorer := SCORERS.get(type(ensemble))) is None:
+        known = ", ".join(kind.__name__ for kind in SCORERS)
+        raise ArrayError(f"predictions: expected one of {known}, found {type(ensemble).__name__}.")
+    return scorer(name, ensemble, targets, role=role, about=about)
+
+
+def _system(name: str, ensemble: Ensemble, role: Role, about: str = "") -> System:
     return System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
 
 
@@ -296,7 +354,7 @@ def _singles(name: str, ensemble: Any, truth: Any, score: Callable[..., Scored])
     return Singles(system, ensemble.models, lambda k: score(called, ensemble.model(k), truth, role="single"))
 
 
-def _shown(ensemble: Gaussian | Categorical, role: Role) -> tuple[str, ...]:
+def _shown(ensemble: Ensemble, role: Role) -> tuple[str, ...]:
     """The measures to show, headline first: only that for a baseline, none of disagreement for a single model."""
     headline = measures.headline(ensemble)
     if role == "baseline":

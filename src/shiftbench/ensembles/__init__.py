@@ -5,6 +5,8 @@ from shiftbench.ensembles.ensemble import Array, Ensemble, combine, concatenated
 from shiftbench.ensembles.gaussian import Gaussian
 from shiftbench.ensembles.hypotheses import Hypotheses
 from shiftbench.ensembles.masks import Masks
+from shiftbench.ensembles.means import Means
+from shiftbench.ensembles.quantiles import Quantiles
 from shiftbench.ensembles.trajectories import Mixture, Trajectories
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "Gaussian",
     "Hypotheses",
     "Masks",
+    "Means",
     "Mixture",
+    "Quantiles",
     "Trajectories",
     "class_probabilities",
     "combine",

@@ -170,9 +170,10 @@ def combine(*ensembles: Kind) -> Kind:
     ):
         found = ", ".join(map(_shapes, ensembles))
         problems.append(f"combine: expected the same records and number of classes, found shapes {found}.")
-    names = {getattr(ensemble, "classes", None) for ensemble in ensembles}
-    if len(names) > 1:
-        problems.append(f"combine: expected the same classes in the same order, found {list(names)}.")
+    for what in ("classes", "levels"):
+        names = {getattr(ensemble, what, None) for ensemble in ensembles}
+        if len(names) > 1:
+            problems.append(f"combine: expected the same {what} in the same order, found {list(names)}.")
     if problems:
         raise ArrayError(*problems)
     return _joined(ensembles, members=True)

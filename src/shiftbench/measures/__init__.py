@@ -10,7 +10,17 @@ import numpy as np
 
 from shiftbench import check
 from shiftbench.check import Vector
-from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Hypotheses, Masks, Mixture, Trajectories
+from shiftbench.ensembles import (
+    Categorical,
+    Ensemble,
+    Gaussian,
+    Hypotheses,
+    Masks,
+    Means,
+    Mixture,
+    Quantiles,
+    Trajectories,
+)
 from shiftbench.errors import ArrayError
 from shiftbench.registry import Registry
 
@@ -36,7 +46,7 @@ class Measure:
         return type(ensemble) in self.functions
 
 
-_KINDS = ("gaussian", "categorical", "trajectories", "hypotheses", "masks")
+_KINDS = ("gaussian", "quantiles", "categorical", "trajectories", "hypotheses", "masks")
 MEASURES = Registry(
     "measure", Measure, "shiftbench.measures", homes=[f"shiftbench.measures.{kind}:MEASURES" for kind in _KINDS]
 )
@@ -76,6 +86,8 @@ def measures_for(ensemble: Ensemble) -> tuple[str, ...]:
 
 _HEADLINES: Mapping[type[Any], str] = {
     Gaussian: "total_variance",
+    Means: "total_variance",
+    Quantiles: "interval_width",
     Categorical: "negated_confidence",
     Trajectories: "plan_nll",
     Mixture: "cross_entropy",

@@ -1,11 +1,11 @@
-"""Measures of normal distributions: members N(mu_m, v_m)."""
+"""Measures of normal distributions: members N(mu_m, v_m); or mu_m alone, without variances."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shiftbench.check import Vector
-from shiftbench.ensembles import LOG_EPSILON, Array, Gaussian
+from shiftbench.ensembles import LOG_EPSILON, Array, Gaussian, Means
 from shiftbench.measures import Measure
 
 
@@ -13,7 +13,7 @@ def _data_variance(ensemble: Gaussian) -> Vector:
     return _mean(ensemble.variance)
 
 
-def _knowledge_variance(ensemble: Gaussian) -> Vector:
+def _knowledge_variance(ensemble: Gaussian | Means) -> Vector:
     return _mean(np.square(_deviations(ensemble.mean)))
 
 
@@ -55,7 +55,14 @@ def _mean(values: Array) -> Array:
 _SOURCE = "Malinin et al. 2021, Section 3.3, and the published weather code"
 
 MEASURES = (
-    Measure("total_variance", "Total variance", "total", "mean(v_m) + var(mu_m)", _SOURCE, {Gaussian: _total_variance}),
+    Measure(
+        "total_variance",
+        "Total variance",
+        "total",
+        "mean(v_m) + var(mu_m), v_m = 0 where members have no variance",
+        _SOURCE,
+        {Gaussian: _total_variance, Means: _knowledge_variance},
+    ),
     Measure("data_variance", "Data variance", "data", "mean(v_m)", _SOURCE, {Gaussian: _data_variance}),
     Measure(
         "knowledge_variance", "Knowledge variance", "knowledge", "var(mu_m)", _SOURCE, {Gaussian: _knowledge_variance}

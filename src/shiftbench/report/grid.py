@@ -26,7 +26,7 @@ from shiftbench.report.view import (
     testable,
 )
 from shiftbench.scores.intervals import FEWEST
-from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.metric import METRICS, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
@@ -299,7 +299,8 @@ def _measures(report: Report, split: str) -> Grid:
 def _ranks(report: Report, split: str) -> Grid:
     ranks = [rank for rank in report.ranks if rank.split == split]
     places = list(dict.fromkeys((rank.metric, rank.subset) for rank in ranks))
-    places.sort(key=lambda place: (list(METRICS).index(place[0]), list(SUBSETS).index(place[1])))
+    metrics = in_order({metric for metric, _ in places})
+    places.sort(key=lambda place: (metrics.index(place[0]), list(SUBSETS).index(place[1])))
     found = {(rank.system, rank.metric, rank.subset): rank.rank for rank in ranks}
     columns = [
         Column(SUBSETS[subset], f"{metric_title(METRICS[metric], report)} {ARROWS[METRICS[metric].better]}")

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
-from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.metric import METRICS, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
 LEVEL = 0.95  # of intervals and tests, if the recipe names none
@@ -59,7 +59,7 @@ def scored_metrics(report: Report, split: str) -> list[Metric]:
     """The metrics that have a score in this split, the headline first, then in the order of METRICS."""
     found = {score.metric for score in report.scores if score.split == split}
     first = headline_metric(report)
-    return sorted((METRICS[name] for name in METRICS if name in found), key=lambda metric: metric != first)
+    return sorted((METRICS[name] for name in in_order(found)), key=lambda metric: metric != first)
 
 
 def main_split(report: Report) -> str:

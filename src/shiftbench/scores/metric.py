@@ -7,7 +7,7 @@ point of the group `shiftbench.metrics`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,9 +64,24 @@ class Metric:
         return self.of_classes if classes and self.of_classes else (self.least, self.most)
 
 
+def level_metric(name: str, kinds: Mapping[str, Callable[[float], Metric]], *, unit: float = 1.0) -> Metric | None:
+    """The metric of a name such as `coverage_80`: of one of these kinds, at a level between 0 and 1 in this unit."""
+    kind, _, text = name.rpartition("_")
+    level = _number(text) * unit
+    if kind not in kinds or not 0 < level < 1:
+        return None
+    metric = kinds[kind](level)
+    return metric if metric.name == name else None  # each has one name
+
+
+def _number(text: str) -> float:
+    return float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else math.nan
+
+
 HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.retention:MEAN_ERROR",
     "shiftbench.metrics.regression:METRICS",
+    "shiftbench.metrics.quantiles:METRICS",
     "shiftbench.metrics.classification:METRICS",
     "shiftbench.scores.retention:ACCEPTABLE",
     "shiftbench.metrics.modes:METRICS",
@@ -75,5 +90,21 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.detection:METRICS",
     "shiftbench.scores.selective:METRICS",
 )
-METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES)
+FAMILIES = ("shiftbench.metrics.regression:at_level", "shiftbench.metrics.quantiles:at_level")  # of any level
+METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES, families=FAMILIES)
 register = METRICS.register
+
+
+def in_order(names: Collection[str]) -> list[str]:
+    """Names of metrics in the order of METRICS; those of a family stand behind their relatives of lower levels."""
+    places = {name: place for place, name in enumerate(METRICS)}
+    return sorted(names, key=lambda name: (places[name], 0.0) if name in places else _place(name, places))
+
+
+def _place(name: str, places: Mapping[str, int]) -> tuple[float, float]:
+    stem, _, level = name.rpartition("_")
+    levels = {known: known.removeprefix(stem).removeprefix("_") or "0" for known in places if known.startswith(stem)}
+    relatives = {known: number for known, own in levels.items() if math.isfinite(number := _number(own))}
+    lower = [places[known] for known, number in relatives.items() if number < _number(level)]
+    first = min((places[known] for known in relatives), default=len(places))
+    return max(lower, default=first - 0.5), _number(level)

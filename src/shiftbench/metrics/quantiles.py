@@ -1,0 +1,125 @@
+"""Metrics of quantile and interval forecasts, and of members that predict numbers without variances.
+
+A quantile q at level p should lie above a share p of the targets; its loss is the pinball loss, a proper score. Central
+intervals between two quantiles should hold the share of targets that lies between their levels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Vector
+from shiftbench.ensembles import Array, Means, Quantiles
+from shiftbench.ensembles.quantiles import central_intervals
+from shiftbench.metrics.regression import LEVELS, coverage_at, width_at
+from shiftbench.scores.metric import Metric, level_metric
+
+NOMINAL = 0.9  # the least level of an interval of members that is worth a name
+SOURCE = "Koenker & Bassett 1978"
+METRICS = (
+    Metric(
+        "pinball", "Pinball loss", "min", "target", "mean over levels p of max(p (y - q), (p - 1) (y - q))", SOURCE,
+        compared=True,
+    ),
+)  # fmt: skip
+
+
+def pinball_at(level: float) -> Metric:
+    """The metric of the quantile at a level."""
+    formula = f"mean of max(p (y - q), (p - 1) (y - q)), p = {level:.10g}"
+    return Metric(
+        f"pinball_{level:.10g}", f"Pinball loss at {level:.10g}", "min", "target", formula, SOURCE,
+        ranked=False, table="calibration",
+    )  # fmt: skip
+
+
+def at_level(name: str) -> Metric | None:
+    """The metric of this name, if it is the pinball loss at some level: `pinball_0.05`."""
+    return level_metric(name, {"pinball": pinball_at})
+
+
+def pinball_losses(targets: Any, ensemble: Quantiles) -> Array:
+    """Pinball losses of each record at each level [N, L], in the target's unit: max(p (y - q), (p - 1) (y - q)).
+
+    Raises:
+        ArrayError: unequal numbers of records, NaN or infinity, differences too large to be added up.
+    """
+    targets = check.vector("targets", targets, length=ensemble.records)
+    levels = np.array(ensemble.levels)
+    with np.errstate(over="ignore"):
+        above = targets[:, None] - ensemble.merged()
+        losses = np.maximum(levels * above, (levels - 1.0) * above)
+    check.vector("pinball losses", losses.max(axis=1), nonnegative=True, advice="Choose a larger unit.")
+    return np.asarray(losses)
+
+
+def scores(targets: Any, ensemble: Quantiles) -> dict[str, Vector]:
+    """Scores of each record [N] by the name of their metric: pinball losses, coverage and width of all intervals."""
+    losses = pinball_losses(targets, ensemble)
+    found = {"pinball": losses.mean(axis=1)}
+    found |= {pinball_at(level).name: losses[:, place] for place, level in enumerate(ensemble.levels)}
+    return found | interval_scores(targets, ensemble.merged(), ensemble.levels)
+
+
+def interval_scores(targets: Vector, values: Array, levels: tuple[float, ...]) -> dict[str, Vector]:
+    """Whether targets [N] lie in each central interval of quantiles [N, L] (1 or 0), and the intervals' widths."""
+    found = {}
+    for level, low, high in central_intervals(levels):
+        inside = (values[:, low] <= targets) & (targets <= values[:, high])
+        found[coverage_at(level).name] = inside.astype(np.float64)
+        found[width_at(level).name] = values[:, high] - values[:, low]
+    return found
+
+
+# --- members without variances ----------------------------------------------------------------------------------------
+
+
+def member_scores(targets: Any, ensemble: Means) -> dict[str, Vector]:
+    """CRPS of the members as a sample and, where they are enough, coverage and widths of intervals between them."""
+    targets = check.vector("targets", targets, length=ensemble.records)
+    found = {"crps": crps_of_members(targets, ensemble)}
+    if levels := member_levels(ensemble.members):
+        found |= interval_scores(targets, member_quantiles(ensemble, levels), levels)
+    return found
+
+
+def crps_of_members(targets: Any, ensemble: Means) -> Vector:
+    """The continuous ranked probability score of the members' values as a sample [N], in the target's unit.
+
+    E|X - y| - E|X - X'| / 2 with X and X' drawn from the M members, each with itself included; of one member it is
+    the absolute error.
+
+    Source: Gneiting & Raftery 2007, Equation 21.
+    """
+    targets = check.vector("targets", targets, length=ensemble.records)
+    members, found = ensemble.members, np.empty(ensemble.records)
+    weights = (2.0 * np.arange(1, members + 1) - members - 1.0) / members**2  # of sorted values: E|X - X'| / 2
+    for rows, block in ensemble.blocks():
+        distance = np.abs(block.mean - targets[rows]).mean(axis=0)
+        # Differences to the lowest keep the digits of large values.
+        ordered = np.sort(block.mean, axis=0)
+        found[rows] = distance - weights @ (ordered - ordered[:1])
+    return found
+
+
+def member_levels(members: int) -> tuple[float, ...]:
+    """The levels of quantiles that M members can tell; none if they are too few for the 90 % interval.
+
+    If the truth is like a further member, it lies between the lowest and the highest with probability
+    (M - 1) / (M + 1): 19 members are needed for 90 %, 39 for 95 %.
+    """
+    told = [level for level in LEVELS if (members + 1) * (1.0 - level) / 2.0 >= 1.0 - 1e-9]
+    if NOMINAL not in told:
+        return ()
+    return tuple(sorted(round(0.5 + side * level / 2.0, 9) for level in told for side in (-1, 1)))
+
+
+def member_quantiles(ensemble: Means, levels: tuple[float, ...]) -> Array:
+    """Quantiles of the members' values [N, L]: the k-th lowest of M is that at k / (M + 1), with lines between."""
+    found = np.empty((ensemble.records, len(levels)))
+    for rows, block in ensemble.blocks():
+        found[rows] = np.quantile(block.mean, levels, axis=0, method="weibull").T
+    return found
