@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import time
 
 import numpy as np
@@ -159,6 +160,30 @@ def test_an_or_with_a_missing_side_is_decided_by_the_other(table: pl.DataFrame) 
 def test_everything_else_is_refused_by_name(table: pl.DataFrame, text: str, message: str) -> None:
     with pytest.raises(PartitionError, match=message):
         condition(text, table.schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("day > 2020-01-01", 'day > "2020-01-01"'),  # Python refuses it because of its zeros
+        ("day > 2020-11-12", 'day > "2020-11-12"'),  # a subtraction
+        ("2020-1-5 <= day < 2021/10/20", '"2020-01-05" <= day < "2021-10-20"'),
+        ("day >= 2020-11-12 12:30 and name != '2020-11-12'", """day >= "2020-11-12 12:30" and name != '2020-11-12'"""),
+        ("day >= 2020-11-12T12:30:00Z", 'day >= "2020-11-12T12:30:00Z"'),
+    ],
+)
+def test_a_date_without_quotes_is_told_with_the_condition_that_was_meant(
+    table: pl.DataFrame, text: str, quoted: str
+) -> None:
+    with pytest.raises(PartitionError, match=f"Quote the date: {re.escape(quoted)}$"):
+        condition(text, table.schema)
+
+
+@pytest.mark.parametrize(
+    "text", ["wind > 2020 - 11 - 12", "wind > 2020-13-12", 'col("2020-11-12") > 1', "wind > 12020-11-12"]
+)
+def test_what_is_no_date_is_not_taken_for_one(table: pl.DataFrame, text: str) -> None:
+    condition(text, {**table.schema, "2020-11-12": pl.Int64()})
 
 
 def test_a_condition_that_is_not_text_is_refused(table: pl.DataFrame) -> None:

@@ -16,6 +16,11 @@ def test_a_plus_joins_columns_unless_one_has_that_very_name() -> None:
     assert keys.key(FRAME, "a+b").to_list() == [1, 2, 3]
 
 
+def test_a_column_with_a_plus_can_be_one_of_several() -> None:
+    assert keys.parts("city+a+b+state", FRAME.columns) == ["city", "a+b", "state"]
+    assert keys.parts("a+c", FRAME.columns) == ["a", "c"]  # unknown ones are for the message
+
+
 def test_cities_of_the_same_name_in_two_states_are_two_and_missing_stays_missing() -> None:
     joined = keys.key(FRAME, "city+state")
     assert joined.to_list() == ["Ulm, A", "Ulm, B", None]

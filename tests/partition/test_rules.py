@@ -28,6 +28,7 @@ EVERYTHING: dict[str, Any] = {
     [
         EVERYTHING,
         {"time": "date", "fractions": [0.6, 0.1, 0.15, 0.15], "eval_first": True},
+        {"time": "date", "shifted_from": "2021-06-30", "gap": "7d"},
         {"group": "city", "shifted": ["a"], "by": "city"},
         {"shares": {"train": 0.83642, "dev_in": 0.01358, "eval_in": 0.15}, "exact": True, "at_most": {"dev_in": 50}},
         {},
@@ -44,6 +45,25 @@ def test_exact_is_written_only_where_it_is_on() -> None:
     """Manifests of all times carry the rules in their hash."""
     assert "exact" not in Rules().to_settings()
     assert Rules(exact=True).to_settings() == {**Rules().to_settings(), "exact": True}
+
+
+def test_a_cut_off_may_be_a_date_of_toml() -> None:
+    rules = Rules.from_settings(tomllib.loads('time = "date"\nshifted_from = 2021-06-30'))
+    assert (rules.shifted_from, rules.fractions) == ("2021-06-30", None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"shifted_from": 3}, "shifted_from: expected a time column with it, found none"),
+        ({"time": "t", "shifted_from": 3, "fractions": "60/10/15/15"}, "one of fractions and shifted_from, found both"),
+        ({"time": "t", "shifted_from": math.nan}, "shifted_from: expected an ISO date, a number or '' for open"),
+        ({"time": "t", "shifted_from": [3]}, "shifted_from: expected an ISO date"),
+    ],
+)
+def test_a_cut_off_needs_a_time_and_no_other_rule_of_it(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PartitionError, match=message):
+        Rules.from_settings(settings)
 
 
 def test_rules_are_read_from_toml() -> None:

@@ -130,6 +130,17 @@ def test_without_an_in_domain_window_it_ends_where_the_first_shifted_one_starts(
     assert windows.edges(pl.Series(np.arange(9)), rules, pl.Int64())["in_domain"] == (-math.inf, 5)
 
 
+def test_a_cut_off_divides_time_in_two_and_its_own_moment_is_shifted() -> None:
+    days = pl.Series(["2021-06-29", "2021-06-30", "2021-07-01"]).str.to_date()
+    edges = windows.edges(windows.physical(days), Rules(time="day", shifted_from="2021-06-30"), days.dtype)
+    assert windows.inside(windows.physical(days), edges, 0.0).tolist() == [1, 6, 6]
+    numbers = pl.Series([1, 2, 3])
+    edges = windows.edges(numbers, Rules(time="year", shifted_from=2.5), numbers.dtype)
+    assert windows.inside(numbers, edges, 0.0).tolist() == [1, 1, 6]
+    with pytest.raises(PartitionError, match="shifted_from: expected an ISO date like the time column, found 2\\.5"):
+        windows.edges(windows.physical(days), Rules(time="day", shifted_from=2.5), days.dtype)
+
+
 def test_a_gap_removes_shifted_records_on_both_sides() -> None:
     bits = windows.inside(pl.Series(np.arange(10)), {"in_domain": (4, 6)}, gap=2)
     assert [bool(bit & 2) for bit in bits] == [True] * 3 + [False] * 4 + [True] * 3

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import typer
 
 from shiftbench.cli import native
+from shiftbench.cli.command import HELP
 from shiftbench.cli.forms import commands
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
@@ -24,7 +25,7 @@ app = typer.Typer(
     name="shiftbench",
     help="Does a model stay good when the world shifts, and does it know when it does not?",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": list(HELP)},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from shiftbench.progress import Progress
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
-OfTrack = Annotated[str | None, typer.Option("--track", help="FILE holds predictions for this track.")]
+OfTrack = Annotated[
+    str | None,
+    typer.Option("--track", help="FILE holds predictions for this track.", autocompletion=o.starting(o.track_names)),
+]
 TrackData = Annotated[
     Path | None, typer.Option("--data", help="With --track: a prepared folder, or another ground truth.")
 ]
@@ -161,7 +165,7 @@ def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
 
 def _all_names(given: list[str] | None) -> tuple[str, ...]:
     """The given names, split at commas; duplicates are kept, to be refused later."""
-    return tuple(part.strip() for value in given or [] for part in value.split(","))
+    return tuple(part for value in given or [] for part in o.separated(value))
 
 
 def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str, folder: Path) -> None:
@@ -256,8 +260,17 @@ def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_defa
     say(f"report: {page}")
 
 
+def _published() -> Sequence[str]:
+    from shiftbench.track import published
+
+    return published.tracks()
+
+
 def tables(
-    track: Annotated[str | None, typer.Argument(help="A track; without one, all are listed.")] = None,
+    track: Annotated[
+        str | None,
+        typer.Argument(help="A track; without one, all are listed.", autocompletion=o.starting(_published)),
+    ] = None,
     runs: Annotated[list[Path] | None, typer.Argument(help="Runs to show beside the printed results.")] = None,
     task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,

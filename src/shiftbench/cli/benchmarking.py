@@ -33,7 +33,12 @@ TABLE = "table"  # the example that belongs to no track
 
 
 def example(
-    what: Annotated[str, typer.Argument(help="What to make: table, or a track's name.")] = TABLE,
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="What to make: table, or a track's name.", autocompletion=o.starting(lambda: (TABLE, *o.track_names()))
+        ),
+    ] = TABLE,
     out: o.Out = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the table.")] = 20_000,
     seed: o.Seed = None,

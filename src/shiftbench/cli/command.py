@@ -18,20 +18,29 @@ from typer.core import TyperCommand
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from shiftbench.cli.options import named
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench.cli.options import named, starting, track_names
+from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 
 if TYPE_CHECKING:
     from shiftbench.track import Option
 
 Act = Callable[..., None]
+HELP = ("--help", "-h")
+LISTED = "list_names"  # the parameter of --list
 
 
-def flat(function: Act, options: Sequence[Option] = (), first: object = None, **arguments: Any) -> Act:
+def flat(
+    function: Act,
+    options: Sequence[Option] = (),
+    first: object = None,
+    listing: Callable[[], None] | None = None,
+    **arguments: Any,
+) -> Act:
     """A function for typer: groups of options are expanded, and `**own` is replaced by a track's options.
 
     options: passed as keyword arguments if given. first: a fixed first argument, which the command line then omits.
-    arguments: parameter → the annotation that replaces its own.
+    listing: prints the names that options take, for an option --list. arguments: parameter → the annotation that
+    replaces its own.
     """
     hints = get_type_hints(function, localns=dict.fromkeys(("Track", "Import"), object), include_extras=True)
     hints |= arguments
@@ -54,8 +63,11 @@ def flat(function: Act, options: Sequence[Option] = (), first: object = None, **
         )
     place = next((place for place, each in enumerate(shown) if each.name == "out"), len(shown))
     shown[place:place] = [_parameter(option) for option in options]
+    if listing is not None:
+        shown.append(_lister(listing))
 
     def act(**given: Any) -> None:
+        given.pop(LISTED, None)
         importlib.import_module("shiftbench.tracks")  # tracks register their own methods
         own = {option.name: _checked(option, given.pop(option.name)) for option in options}
         grouped = {name: _group(kind, given) for name, kind in groups.items()}
@@ -91,11 +103,27 @@ def _parameter(option: Option) -> inspect.Parameter:
     words = [f"{option.word}/--no-{option.word[2:]}" if option.type is bool else option.word]
     is_name = option.type is str and "=" not in option.metavar  # NAME=VALUE is checked where it is split
     make = named if is_name else typer.Option
-    info = make(*words, help=option.explained, metavar=option.metavar or None, min=option.least)
+    info = make(
+        *words, help=option.explained, metavar=option.metavar or None, min=option.least,
+        autocompletion=starting(lambda: option.choices) if option.choices else None,
+    )  # fmt: skip
     kind = list[option.type] if option.repeatable else option.type  # type: ignore[name-defined]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, info]
     )
+
+
+def _lister(listing: Callable[[], None]) -> inspect.Parameter:
+    """The option --list, which prints and exits before anything else is checked."""
+
+    def tell(context: typer.Context, value: bool) -> bool:
+        if value and not context.resilient_parsing:
+            listing()
+            raise typer.Exit
+        return value
+
+    info = typer.Option("--list", is_eager=True, callback=tell, help="List the names that options take, and exit.")
+    return inspect.Parameter(LISTED, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, info])
 
 
 def _checked(option: Option, value: Any) -> Any:
@@ -125,7 +153,12 @@ class TrackCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments with the command of the track that they name, or else with this command."""
-        command, rest, name = self.chosen(args)
+        try:
+            command, rest, name = self.chosen(args)
+        except ShiftbenchError:
+            if not extra.get("resilient_parsing"):  # else a shell completes a line that is not finished
+                raise
+            command, rest, name = self, args, ""
         if command is not self:
             return command.make_context(f"{info_name} {name}", rest, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -188,14 +221,8 @@ def by_track(
 ) -> type[TrackCommand]:
     """The class of a command with a version for each track; see `TrackCommand`."""
     return type(
-        "ByTrack", (TrackCommand,), {"form": staticmethod(form), "names": staticmethod(names or _tracks), **others}
+        "ByTrack", (TrackCommand,), {"form": staticmethod(form), "names": staticmethod(names or track_names), **others}
     )
-
-
-def _tracks() -> Sequence[str]:
-    from shiftbench import tracks
-
-    return tracks.names()
 
 
 class _Word(str):
@@ -204,7 +231,9 @@ class _Word(str):
 
 def _left(command: TyperCommand, words: Sequence[str]) -> list[str]:
     """The words that a command's own options do not consume: arguments, and options that it does not have."""
-    context = command.context_class(command, ignore_unknown_options=True, resilient_parsing=True)
+    context = command.context_class(
+        command, ignore_unknown_options=True, resilient_parsing=True, help_option_names=list(HELP)
+    )
     parser = command.make_parser(context)
     parser._args = []  # otherwise its arguments would be consumed, too
     return list(parser.parse_args(args=list(words))[1])

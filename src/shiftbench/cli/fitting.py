@@ -131,7 +131,9 @@ def run(
     table: Annotated[
         Path | None,
         typer.Argument(
-            metavar="NAME_OR_PATH", help="A track, a table or a folder of partitions; default: as settings."
+            metavar="NAME_OR_PATH",
+            help="A track, a table or a folder of partitions; default: as settings.",
+            autocompletion=o.starting(o.track_names),
         ),
     ] = None,
     *,

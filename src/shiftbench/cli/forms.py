@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, preparing
+from shiftbench.cli import assessing, benchmarking, fetching, fitting, listing, preparing
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
+from shiftbench.cli.options import starting, track_names
 
 if TYPE_CHECKING:
     from shiftbench.track import Import, Option, Track
@@ -16,23 +18,34 @@ if TYPE_CHECKING:
 Options = Callable[["Track"], "tuple[Option, ...]"]
 
 TRACK = Annotated[
-    str, typer.Argument(metavar="TRACK", help="The track's name; TRACK --help lists its options.", show_default=False)
-]
+    str,
+    typer.Argument(
+        metavar="TRACK", help="The track's name; TRACK --help lists its options.", show_default=False,
+        autocompletion=starting(track_names),
+    ),
+]  # fmt: skip
 FORMAT = Annotated[
-    str, typer.Argument(metavar="FORMAT", help="Format of the data; FORMAT --help lists options.", show_default=False)
-]
+    str,
+    typer.Argument(
+        metavar="FORMAT", help="Format of the data; FORMAT --help lists options.", show_default=False,
+        autocompletion=starting(lambda: _imports()),
+    ),
+]  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     """Each command's name, its function without a track, and its class."""
-    run = _by_track(benchmarking.run_of, benchmarking.run_options, otherwise="a table of your own")
-    yield "run", flat(fitting.run), run
+    run = _by_track(
+        benchmarking.run_of, benchmarking.run_options, listing=listing.of_track, otherwise="a table of your own"
+    )
+    yield "run", flat(fitting.run, listing=listing.of_runs), run
+    listings = {"assess": listing.of_assessments, "compare": listing.of_assessments, "fit": listing.of_fits}
     plain: tuple[Any, ...] = (
         assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
         assessing.tables,
     )  # fmt: skip
     for act in plain:
-        yield act.__name__, flat(act), None
+        yield act.__name__, flat(act, listing=listings.get(act.__name__)), None
     example = _by_track(
         benchmarking.example_of,
         benchmarking.example_options,
@@ -53,7 +66,11 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
 
 
 def _by_track(
-    act: Act, options: Options, arguments: Callable[[Track], dict[str, Any]] | None = None, **others: Any
+    act: Act,
+    options: Options,
+    arguments: Callable[[Track], dict[str, Any]] | None = None,
+    listing: Callable[[Track], None] | None = None,
+    **others: Any,
 ) -> type[TrackCommand]:
     """The class of a command that runs `act`, with these options, for each track."""
 
@@ -61,7 +78,8 @@ def _by_track(
         from shiftbench.tracks import track
 
         chosen = track(name)
-        return flat(act, options(chosen), chosen, **(arguments(chosen) if arguments else {}))
+        shown = partial(listing, chosen) if listing else None
+        return flat(act, options(chosen), chosen, shown, **(arguments(chosen) if arguments else {}))
 
     return by_track(form, **others)
 

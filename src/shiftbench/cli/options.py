@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,15 +20,55 @@ def _filled(param: typer.CallbackParam, value: Any) -> Any:
     """The given value; an empty name, alone or in a list, is refused rather than ignored."""
     word = max(param.opts, key=len)
     for given in value if isinstance(value, list) else [value]:
-        names = [given]
-        for separator in JOINED.get(word, ",") if isinstance(value, list) else "":
-            names = [part for name in names for part in name.split(separator)]
+        names = separated(given, JOINED.get(word, ",")) if given and isinstance(value, list) else [given]
         if given is not None and not all(name.strip() for name in names):
             raise SettingsError(
                 f"{word}: expected {'names' if len(names) > 1 else 'a name'}, found {given!r}. "
                 "Give a name, or leave the option out."
             )
     return value
+
+
+def separated(text: str, separators: str = ",") -> list[str]:
+    """The names in a text: `a,b`. As in a CSV, one with separators stands in double quotes: `"wind, m/s",b`."""
+    name = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?:[{separators}]|($))|([^{separators}]*)(?:[{separators}]|($))')
+    names, place, last = list[str](), 0, False
+    while not last:
+        found = name.match(text, place)
+        assert found is not None  # any text matches the second form
+        quoted, end, plain, plain_end = found.groups()
+        names.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        place, last = found.end(), end is not None or plain_end is not None
+    return names
+
+
+def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes: the names that start as the word does, or as its part after the last comma."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, word = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names() if name.startswith(word)]
+
+    return complete
+
+
+def _methods() -> Iterable[str]:
+    from shiftbench import methods
+
+    return methods.names("regression", "classification")
+
+
+def _presets() -> Iterable[str]:
+    from shiftbench.methods.presets import PRESETS
+
+    return PRESETS
+
+
+def track_names() -> Sequence[str]:
+    """The names of the tracks, none of them loaded."""
+    from shiftbench import tracks
+
+    return tracks.names()
 
 
 named = partial(typer.Option, callback=_filled)  # an option whose value is a name, a list of names or a condition
@@ -50,13 +91,23 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all ran
 Many = list[str] | None
 
 Target = Annotated[str | None, named("--target", "-t", help="Column of the target.")]
-Task = Annotated[str | None, named("--task", help="regression or classification; default: by the target's type.")]
+Task = Annotated[
+    str | None,
+    named(
+        "--task", help="regression or classification; default: by the target's type.",
+        autocompletion=starting(lambda: ("regression", "classification")),
+    ),
+]  # fmt: skip
 IdColumn = Annotated[
     str | None, named("--id", help="Column of unique ids [the column id, if there is one, else row numbers from 1].")
 ]
 Time = Annotated[str | None, named("--time", help="Column of dates or times to partition by.")]
 Fractions = Annotated[
     str | None, named("--fractions", help="In-domain, gap, dev_out, eval_out windows of the time [60/10/15/15].")
+]
+ShiftedFrom = Annotated[
+    str | None,
+    named("--shifted-from", help="Cut-off: records at this --time or later are shifted, such as 2021-06-30."),
 ]
 Gap = Annotated[str | None, named("--gap", help="Minimum time between in-domain and shifted records, such as 7d.")]
 Group = Annotated[str | None, named("--group", help="Column of groups, some of them shifted.")]
@@ -86,22 +137,42 @@ TestSet = Annotated[
     Many, typer.Option("--test-set", help="Further table that is scored as a whole: NAME=FILE (repeat).")
 ]
 Unit = Annotated[str | None, typer.Option("--unit", help="Unit of the target, such as °C.")]
-Rule = Annotated[str | None, named("--rule", help="published, exact or mixed; see the documentation.")]
+Rule = Annotated[
+    str | None,
+    named(
+        "--rule", help="published, exact or mixed; see the documentation.",
+        autocompletion=starting(lambda: ("published", "exact", "mixed")),
+    ),
+]  # fmt: skip
 Replicates = Annotated[int | None, typer.Option("--replicates", help="Bootstrap replicates [1000].")]
-Intervals = Annotated[str | None, named("--intervals", help="auto, studentised, percentile, bca or normal.")]
+Intervals = Annotated[
+    str | None,
+    named(
+        "--intervals", help="auto, studentised, percentile, bca or normal.",
+        autocompletion=starting(lambda: ("auto", "studentised", "percentile", "bca", "normal")),
+    ),
+]  # fmt: skip
 Baseline = Annotated[list[str] | None, named("--baseline", help="Column that is itself a forecast of the target.")]
 AllowLeaks = Annotated[bool, typer.Option("--allow-leaks", help="Continue even if a feature reveals the target.")]
-Method = Annotated[str | None, named("--method", help="Method to fit [boosting], or package.module:NAME.")]
+Method = Annotated[
+    str | None,
+    named("--method", help="Method to fit [boosting], or package.module:NAME.", autocompletion=starting(_methods)),
+]
 Methods = Annotated[
     Many,
     named(
-        "--method", help="Method(s) to fit (repeat or a,b), also package.module:NAME; of a track's preset, only these."
+        "--method",
+        help="Method(s) to fit (repeat or a,b), also package.module:NAME; of a track's preset, only these.",
+        autocompletion=starting(_methods),
     ),
 ]
 Preset = Annotated[
     str | None,
-    named("--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper."),
-]
+    named(
+        "--preset", help="A named list of methods: quick (minutes), full (hours); of a track: quick, paper.",
+        autocompletion=starting(_presets),
+    ),
+]  # fmt: skip
 Members = Annotated[int | None, typer.Option("--members", min=1, help="Members of each ensemble.")]
 ErrorColumn = Annotated[str | None, named("--error", help="Column of errors >= 0 [error].")]
 Answer = Annotated[str | None, named("--answer", help="Column of answers, with --target instead of --error.")]
@@ -114,9 +185,7 @@ Title = Annotated[str | None, typer.Option("--title", help="Title of the report.
 
 def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
     """Values of an option that may be repeated or separated: ["a,b", "c"] → a, b, c."""
-    found = values or []
-    for separator in separators:
-        found = [part.strip() for value in found for part in value.split(separator)]
+    found = (part for value in values or [] for part in separated(value, separators))
     return tuple(dict.fromkeys(value for value in found if value))
 
 
@@ -129,6 +198,7 @@ class Division:
     shifted: Shifted = None
     in_domain: InDomain = None
     shifted_if: ShiftedIf = None
+    shifted_from: ShiftedFrom = None
     fractions: Fractions = None
     gap: Gap = None
     by: By = None
@@ -147,13 +217,14 @@ class Division:
         """The rules by their names in a settings file; None or empty if not given."""
         return {
             "id": self.id_column, "time": self.time, "fractions": self.fractions, "gap": _number_or_text(self.gap),
-            "group": self.group, "shifted": listed(self.shifted), "in_domain": listed(self.in_domain),
-            "where": {"shifted": self.shifted_if}, "by": self.by, "shares": self.shares,
+            "shifted_from": _number_or_text(self.shifted_from), "group": self.group, "shifted": listed(self.shifted),
+            "in_domain": listed(self.in_domain), "where": {"shifted": self.shifted_if}, "by": self.by,
+            "shares": self.shares,
         }  # fmt: skip
 
 
 def _number_or_text(value: str | None) -> str | float | None:
-    """A gap: a duration ("7d"), or a number if time is numeric."""
+    """A duration ("7d") or a time ("2021-01-31"), or a number if time is numeric."""
     try:
         return None if value is None else float(value)
     except ValueError:

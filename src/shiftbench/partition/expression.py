@@ -14,6 +14,7 @@ import ast
 import datetime
 import math
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,12 @@ MOST_CHARACTERS = 10_000
 MOST_NODES = 5_000
 DEEPEST = 50  # levels of nesting
 LONGEST = 200  # chained operations, as in a + b + c + …; the time polars needs grows with their cube
+
+# Text in quotes, or a date outside of them, which Python would read as 2021 - 1 - 31.
+DATE = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|"""
+    r"""(?<![\w.])(\d{4})([-/])(\d{1,2})\2(\d{1,2})([T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?(?![\w.:/-])"""
+)
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -105,6 +112,10 @@ def _parsed(text: str) -> ast.expr:
         raise PartitionError(f"expected a condition such as 'wind >= 19', found {text!r}.")
     if len(text) > MOST_CHARACTERS:
         raise PartitionError(f"expected a condition of at most {MOST_CHARACTERS:,} characters, found {len(text):,}.")
+    if (quoted := DATE.sub(_dated, text)) != text:
+        raise PartitionError(
+            f"condition {_short(text)}: expected dates in quotes, found one without. Quote the date: {quoted.strip()}"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -117,6 +128,15 @@ def _parsed(text: str) -> ast.expr:
         raise PartitionError(f"condition {_short(text)}: nested too deeply; use simpler conditions.") from None
     _measure(tree, text)
     return tree
+
+
+def _dated(found: re.Match[str]) -> str:
+    """A date in quotes, in the form of ISO; anything else unchanged."""
+    year, _, month, day, time = found.groups()
+    try:
+        return f'"{datetime.date(int(year), int(month), int(day)).isoformat()}{time or ""}"'
+    except (TypeError, ValueError):  # text in quotes; no date of any year
+        return found[0]
 
 
 def _measure(tree: ast.expr, text: str) -> None:

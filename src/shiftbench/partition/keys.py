@@ -12,8 +12,16 @@ TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def parts(name: str, columns: Collection[str]) -> list[str]:
-    """The columns in a name: the name itself if it is a column, else the parts joined by plus signs."""
-    return [name] if name in columns else name.split("+")
+    """The columns in a name: the name itself if it is a column, else the parts joined by plus signs.
+
+    A column with a plus sign in its name is found among them, too; the longest name wins.
+    """
+    words, found = name.split("+"), []
+    while words:
+        count = next((k for k in range(len(words), 1, -1) if "+".join(words[:k]) in columns), 1)
+        found.append("+".join(words[:count]))
+        words = words[count:]
+    return found
 
 
 def key(frame: pl.DataFrame, name: str) -> pl.Series:

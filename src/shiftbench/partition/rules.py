@@ -9,7 +9,7 @@ from typing import Any
 
 from shiftbench.errors import PartitionError, UnknownNameError
 from shiftbench.partition import settings
-from shiftbench.partition.settings import IN_DOMAIN, SHIFTED, Range, Window
+from shiftbench.partition.settings import IN_DOMAIN, SHIFTED, Moment, Range, Window
 
 FRACTIONS = (0.6, 0.1, 0.15, 0.15)
 SHARES = {"train": 0.7, "dev_in": 0.1, "eval_in": 0.2}
@@ -32,6 +32,8 @@ class Rules:
     eval_first: eval_out lies before dev_out in time, as in the published weather split.
     windows: instead of fractions: "in_domain", "dev_out", "eval_out" → (start, end), start included, end not,
         None (in files "") for open.
+    shifted_from: instead of fractions or windows: the cut-off; records at this time or later are shifted, all others
+        in-domain.
     gap: minimum distance in time between in-domain and shifted records: "7d", "36h", "90m", "30s", "2w", or a number
         if time is a number; shifted records that are nearer are left out.
     group: column of group names, with the values that are `in_domain` (default: all that are not shifted) and those
@@ -62,6 +64,7 @@ class Rules:
     fractions: tuple[float, float, float, float] | None = None
     eval_first: bool = False
     windows: Mapping[str, Window] = field(default_factory=dict)
+    shifted_from: Moment = None
     gap: str | float | None = None
     group: str | None = None
     in_domain: tuple[str, ...] = ()
@@ -86,7 +89,7 @@ class Rules:
             except PartitionError as error:
                 problems += error.problems
         if not problems:
-            if self.time and not self.windows and self.fractions is None:
+            if self.time and not self.windows and self.fractions is None and self.shifted_from is None:
                 object.__setattr__(self, "fractions", FRACTIONS)
             problems = _disagreements(self)
         if problems:
@@ -133,11 +136,13 @@ def _plain(value: Any) -> Any:
 def _disagreements(rules: Rules) -> list[str]:
     """Contradictions between rules that are valid one by one."""
     problems = []
-    timed = [name for name in ("fractions", "windows", "gap") if getattr(rules, name) not in (None, {})]
+    timed = [name for name in ("fractions", "windows", "shifted_from", "gap") if getattr(rules, name) not in (None, {})]
     if timed and rules.time is None:
         problems.append(f"{', '.join(timed)}: expected a time column with it, found none. Set time.")
-    if rules.fractions is not None and rules.windows:
-        problems.append("expected fractions or windows, found both. Drop one.")
+    cuts = [name for name in timed if name != "gap"]
+    if len(cuts) > 1:
+        both = "both" if len(cuts) == 2 else "all of them"
+        problems.append(f"expected one of {', '.join(cuts[:-1])} and {cuts[-1]}, found {both}. Drop the others.")
     if len(set(SHIFTED) & set(rules.windows)) == 1:
         found = ", ".join(rules.windows)
         problems.append(f"windows: expected dev_out and eval_out, found only {found}. Add the other.")

@@ -167,6 +167,7 @@ def where(name: str, value: Any) -> dict[str, str]:
 
 FORMS: dict[str, Callable[[str, Any], Any]] = {
     "id": text, "seed": whole, "time": text, "fractions": fractions, "eval_first": boolean, "windows": windows,
+    "shifted_from": moment,
     "gap": gap, "group": text, "in_domain": values, "shifted": values, "shifted_dev": values, "shifted_eval": values,
     "ranges": ranges, "where": where, "shares": shares, "exact": boolean, "sizes": counts, "at_most": counts,
     "by": text, "dev_share": functools.partial(number, high=1.0), "apart": text,

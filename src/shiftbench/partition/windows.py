@@ -94,6 +94,12 @@ def edges(times: Times, rules: Rules, dtype: DataType) -> Edges:
         first, second, third = cuts(times, (in_domain, gap, *shifted[::turn]))
         earlier, later = SHIFTED[::turn]
         return {"in_domain": (-math.inf, first), earlier: (second, third), later: (third, math.inf)}
+    if rules.shifted_from is not None:
+        try:
+            cut = _number(rules.shifted_from, dtype, -math.inf)
+        except PartitionError as error:
+            raise PartitionError(*(f"shifted_from: {problem}" for problem in error.problems)) from None
+        return {"in_domain": (-math.inf, cut), **dict.fromkeys(SHIFTED, (cut, math.inf))}
     problems: list[str] = []
     found: Edges = {}
     for name, (start, end) in rules.windows.items():

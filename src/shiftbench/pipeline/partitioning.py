@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,12 +156,18 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
         found = features.leaks(train, target=settings.target, features=chosen, task=task)
     messages = tuple(
         f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "
-        f"prediction is made, leave it out with --drop {leak.column}; if it is, go on with --allow-leaks."
+        f"prediction is made, leave it out with --drop {_word(leak.column)}; if it is, go on with --allow-leaks."
         for leak in found
     )
     if messages and not settings.allow_leaks:
         raise TableError(*messages)
     return chosen, messages
+
+
+def _word(name: str) -> str:
+    """A column as an option that takes a list and as a shell want it written."""
+    doubled = name.replace('"', '""')
+    return shlex.quote(f'"{doubled}"' if "," in name or name.startswith('"') else name)
 
 
 def shared(train: pl.DataFrame, evaluated: pl.DataFrame, clusters: Sequence[str]) -> int:
