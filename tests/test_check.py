@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 
 from shiftbench import check
 from shiftbench.errors import ArrayError
+from shiftbench.metrics import classification, regression
+from shiftbench.scores import detection, retention, selective
 
 ACCEPTED = {
     "list": [0, 1, 2],
@@ -151,7 +154,7 @@ def test_flags_are_booleans_or_the_numbers_zero_and_one(values):
         ([0, 1], "shifted: expected 3 records like the others, found 2"),
         ([True, False], r"shifted: expected shape \[3\], found \(2,\)"),
         ([[True, False, True]], r"shifted: expected shape \[3\], found \(1, 3\)"),
-        (["yes", "no", "no"], "shifted: expected numbers, found dtype <U3"),
+        (["yes", "no", "no"], "shifted: expected booleans, or 0 and 1, found 'no', 'yes'"),
     ],
 )
 def test_flags_refuse_all_else(values, message):
@@ -218,3 +221,129 @@ def test_a_threshold_is_a_finite_number_from_zero(value):
 def test_any_other_threshold_is_refused(value):
     with pytest.raises(ArrayError, match="threshold: expected a finite number >= 0, found"):
         check.threshold(value)
+
+
+# --- values of other libraries: by label, never silently by position --------------------------------------------------
+
+LEFT = pd.Series([1.0, 2.0, 3.0], index=["a", "b", "c"])
+
+
+def test_series_in_another_order_are_lined_up_by_their_labels():
+    left, right = check.vectors(errors=LEFT, uncertainty=pd.Series([30.0, 10.0, 20.0], index=["c", "a", "b"]))
+    assert left.tolist() == [1.0, 2.0, 3.0]
+    assert right.tolist() == [10.0, 20.0, 30.0]
+
+
+def test_rows_of_a_multi_index_are_lined_up_like_others():
+    rows = pd.MultiIndex.from_tuples([("x", 1), ("x", 2), ("y", 1)])
+    found = check.aligned({"targets": pd.Series([1, 2, 3], rows), "slices": pd.DataFrame({"z": [3, 2, 1]}, rows[::-1])})
+    assert found["slices"]["z"].tolist() == [1, 2, 3]
+
+
+def test_the_same_labels_in_the_same_order_need_not_be_unique():
+    twice = pd.Series([1.0, 2.0], index=[5, 5])
+    assert [values.tolist() for values in check.vectors(errors=twice, uncertainty=twice)] == [[1.0, 2.0]] * 2
+
+
+UNALIGNED = {
+    "other labels": (
+        {"uncertainty": pd.Series([1.0, 2.0, 3.0])},
+        "uncertainty: expected the index of errors, found another: 3 of 3 labels are not in it, first 0. Select",
+    ),
+    "one other label": (
+        {"uncertainty": pd.Series([1.0, 2.0, 3.0], index=["a", "b", "d"])},
+        "found another: 1 of 3 labels are not in it, first 'd'",
+    ),
+    "repeated labels": (
+        {"uncertainty": pd.Series([1.0, 2.0, 3.0], index=["b", "a", "a"])},
+        "found the same labels in another order, some of them repeated",
+    ),
+    "another order beside an array": (
+        {"uncertainty": np.ones(3), "weights": LEFT[::-1]},
+        "weights: expected the index of errors, found the same labels in another order, which uncertainty does not",
+    ),
+}
+
+
+@pytest.mark.parametrize(("others", "message"), UNALIGNED.values(), ids=UNALIGNED.keys())
+def test_series_that_cannot_be_lined_up_are_refused(others, message):
+    with pytest.raises(ArrayError, match=message):
+        check.vectors(errors=LEFT, **others)
+
+
+ONES = pd.Series([0, 1, 1, 0, 1], index=list("abcde"))
+OTHERS = pd.Series([0.1, 0.7, 0.3, 0.6, 0.9], index=list("abcde"))
+OF_PAIRS = {
+    "r_auc": (retention.r_auc, OTHERS),
+    "auarc": (selective.auarc, OTHERS),
+    "roc_auc": (lambda shifted, uncertainty: detection.roc_auc(uncertainty, shifted), OTHERS),
+    "mae": (regression.mae, OTHERS),
+    "accuracy": (classification.accuracy, ONES.where(ONES.index != "b", 0)),
+    "brier": (classification.brier, pd.DataFrame({"no": 1 - OTHERS, "yes": OTHERS})),
+}
+
+
+@pytest.mark.parametrize(("function", "others"), OF_PAIRS.values(), ids=OF_PAIRS.keys())
+def test_every_score_lines_series_up_by_their_labels(function, others):
+    assert function(ONES, others[::-1]) == pytest.approx(function(ONES.to_numpy(), others.to_numpy()))
+    assert function(ONES.to_numpy(), others[::-1].to_numpy()) != function(ONES.to_numpy(), others.to_numpy())
+    with pytest.raises(ArrayError, match=r"expected the index of .*, found another: 5 of 5 labels are not in it"):
+        function(ONES, others.reset_index(drop=True))
+
+
+def test_series_of_other_lengths_are_refused_for_their_lengths():
+    with pytest.raises(ArrayError, match="errors has 3, uncertainty has 2"):
+        check.vectors(errors=LEFT, uncertainty=LEFT[:2])
+
+
+def test_tensors_lose_their_gradients_and_bfloat16_becomes_a_number():
+    learnt = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert check.vector("errors", learnt * 2).tolist() == [2.0, 4.0]
+    assert check.vector("errors", [learnt[0], learnt[1]]).tolist() == [1.0, 2.0]
+    assert check.vector("errors", learnt.bfloat16()).tolist() == [1.0, 2.0]
+    assert learnt.requires_grad
+
+
+class Elsewhere:
+    """A tensor on another device: NumPy cannot read it before it is copied."""
+
+    def __init__(self, values: list[float] | None) -> None:
+        self.values = values
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def detach(self) -> Elsewhere:
+        return self
+
+    def cpu(self) -> torch.Tensor:
+        return torch.tensor(self.values)
+
+
+def test_tensors_on_another_device_are_copied():
+    assert check.vector("errors", Elsewhere([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+def test_what_does_not_become_an_array_is_refused_with_its_reason():
+    with pytest.raises(ArrayError, match=r"errors: expected an array of numbers, found Tensor, .*Copy it to a NumPy"):
+        check.vector("errors", torch.ones(3, device="meta"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([True, False], dtype=object),
+        pd.Series([True, False], dtype="boolean"),
+        pd.Series([1, 0], dtype="Int64"),
+    ],
+    ids=["objects", "nullable booleans", "nullable integers"],
+)
+def test_booleans_of_any_kind_are_flags(values):
+    assert check.flags("shifted", values).tolist() == [True, False]
+
+
+def test_words_for_flags_are_refused_with_what_to_write():
+    with pytest.raises(ArrayError, match=r"found 'no', 'yes'. Say which are true, as in shifted=\(values == 'yes'\)"):
+        check.flags("shifted", pd.Series(["yes", "no", "yes"]))
+    with pytest.raises(ArrayError, match=r"found 'None', 'True'\. Fill missing ones"):
+        check.flags("shifted", [True, None])

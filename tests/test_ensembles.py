@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, combine, concatenated
 from shiftbench.errors import ArrayError
+from shiftbench.metrics import regression
 
 
 @pytest.fixture
@@ -217,3 +219,33 @@ def test_concatenated_ensembles_hold_all_records_in_order(rng, gaussian, categor
         for name, array in whole._arrays.items():
             np.testing.assert_array_equal(getattr(again, name), array)
         assert (again.records, type(again)) == (30, type(whole))
+
+
+# --- rows with labels -------------------------------------------------------------------------------------------------
+
+ROWS = pd.Index([f"row {n}" for n in range(30)])
+
+
+def test_an_ensemble_with_labelled_records_keeps_them_in_every_part(gaussian):
+    labelled = gaussian.labelled(ROWS)
+    assert gaussian.index is None
+    assert list(labelled.select([3, 1]).index) == ["row 3", "row 1"]
+    assert list(labelled.of_members([2]).index) == list(ROWS)
+    assert [list(part.index) for _, part in labelled.blocks(values=80)] == [list(ROWS[:20]), list(ROWS[20:])]
+    assert concatenated([labelled, labelled]).index is None
+
+
+def test_targets_are_lined_up_with_labelled_records(gaussian, rng):
+    targets = pd.Series(rng.normal(size=30), ROWS)
+    expected = regression.nll(targets.to_numpy(), gaussian)
+    assert regression.nll(targets[::-1], gaussian.labelled(ROWS)) == expected
+    with pytest.raises(ArrayError, match="targets: expected the index of ensemble, found another: 30 of 30 labels"):
+        regression.nll(targets.reset_index(drop=True), gaussian.labelled(ROWS))
+
+
+def test_members_are_combined_record_by_record(gaussian):
+    both = combine(gaussian.labelled(ROWS), gaussian.select(np.arange(30)[::-1]).labelled(ROWS[::-1]))
+    assert np.array_equal(both.mean, np.concatenate([gaussian.mean, gaussian.mean]))
+    assert list(both.index) == list(ROWS)
+    with pytest.raises(ArrayError, match="ensemble 2: expected the index of ensemble 1"):
+        combine(gaussian.labelled(ROWS), gaussian.labelled(ROWS + "!"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,94 @@ MOST_LISTED = 3
 LARGEST = 1e150  # for values >= 0: sums of their squares stay finite
 SMALLEST = 1.5e-154  # for differences: squares of smaller ones lose digits, or are 0
 CORRECT = "Drop or correct these records."
+ALIGN = "Select the same rows by label, or give all as arrays (.to_numpy()) if their rows correspond as they are."
 LOSSES = "Errors are losses: lower is better and 0 is perfect."
 
 
-def _array(name: str, values: Any, kind: str) -> npt.NDArray[Any]:
+def plain(values: Any) -> Any:
+    """Tensors as arrays: without their gradients, copied from another device to this one; anything else as it is."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        values = values.detach().cpu()
+        try:
+            return values.numpy()
+        except TypeError:  # NumPy has no such type: bfloat16
+            return values.float().numpy()
+    if isinstance(values, (list, tuple)) and any(hasattr(value, "detach") for value in values):
+        return [plain(value) for value in values]
+    return values
+
+
+def as_array(name: str, values: Any, kind: str = "numbers") -> npt.NDArray[Any]:
+    """`values` as an array of any shape, those of tensors too; objects that are all booleans as booleans.
+
+    Raises:
+        ArrayError: for values of unequal lengths, masked ones, and those that cannot become an array in this process.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ArrayError(f"{name}: expected a value for every record, found masked ones. Drop these records.")
     try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise ArrayError(f"{name}: expected an array of {kind}, found a ragged sequence ({error}).") from None
+        found = np.asarray(plain(values))
+    except (ValueError, TypeError, RuntimeError) as error:
+        if "inhomogeneous" in str(error):
+            raise ArrayError(f"{name}: expected an array of {kind}, found a ragged sequence.") from None
+        wanted = f"{name}: expected an array of {kind}, found {type(values).__name__}"
+        raise ArrayError(f"{wanted}, which does not become one ({error}). Copy it to a NumPy array first.") from None
+    if found.dtype.kind == "O" and found.size and all(isinstance(value, (bool, np.bool_)) for value in found.flat):
+        return found.astype(np.bool_)
+    return found
+
+
+def row_labels(values: Any) -> Any:
+    """The pandas index that names the records of `values`, or None: only position says which is which."""
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "get_indexer") else None
+
+
+def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the same records, by name; those with a pandas index in the order of the first that has one.
+
+    Values of another length are left to the checks of lengths.
+
+    Raises:
+        ArrayError: if an index has other labels than the first, or the same in another order while they repeat or some
+            values have no index, so that their order is unknown.
+    """
+    indices = {name: index for name, values in named.items() if (index := row_labels(values)) is not None}
+    found = dict(named)
+    if len(indices) < 2:
+        return found
+    first, reference = next(iter(indices.items()))
+    unnamed = [name for name, values in named.items() if values is not None and name not in indices]
+    problems = []
+    for name, index in indices.items():
+        if len(index) != len(reference) or index.equals(reference):
+            continue
+        if problem := _label_problem(index, reference, unnamed):
+            problems.append(f"{name}: expected the index of {first}, found {problem}. {ALIGN}")
+            continue
+        order = index.get_indexer(reference)
+        found[name] = named[name].iloc[order] if hasattr(named[name], "iloc") else named[name].select(order)
+    if problems:
+        raise ArrayError(*problems)
+    return found
+
+
+def _label_problem(index: Any, reference: Any, unnamed: list[str]) -> str:
+    """Why values with the one index cannot be put into the order of the other, of the same length; "" if they can.
+
+    unnamed: the names of values without an index.
+    """
+    absent = ~np.asarray(index.isin(reference))
+    if absent.any():
+        label = index[absent].tolist()[0]
+        return f"another: {np.count_nonzero(absent):,} of {len(index):,} labels are not in it, first {label!r}"
+    if not (index.is_unique and reference.is_unique):
+        return "the same labels in another order, some of them repeated"
+    return f"the same labels in another order, which {unnamed[0]} does not have" if unnamed else ""
 
 
 def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ArrayError(f"{name}: expected a value for every record, found masked ones. Drop these records.")
-    array = _array(name, values, "numbers")
+    array = as_array(name, values)
     if array.dtype.kind not in "biuf":
         raise ArrayError(f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first.")
     return array
@@ -134,14 +209,14 @@ def vector(
 def vectors(
     *, nonnegative: tuple[str, ...] = (), positive: tuple[str, ...] = (), advice: str = CORRECT, **named: Any
 ) -> tuple[Vector, ...]:
-    """Several vectors of equal length; the problems of all are reported together.
+    """Several vectors of equal length, lined up by `aligned`; the problems of all are reported together.
 
     nonnegative, positive: names of vectors whose values must be >= 0, or > 0; `advice`: for values that are not.
     """
     arrays: list[Vector] = []
     lengths: dict[str, int] = {}
     problems: list[str] = []
-    for name, values in named.items():
+    for name, values in aligned(named).items():
         try:
             array = _numeric(name, values)
             if array.ndim == 1 and array.size:
@@ -160,7 +235,15 @@ def vectors(
 
 def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
     """`values` as booleans [N]; accepts booleans and the numbers 0 and 1."""
-    array = _numeric(name, values)
+    array = as_array(name, values, "booleans")
+    if array.dtype.kind in "OUT" and array.size:
+        words = sorted({str(value) for value in array.flat})
+        shown = ", ".join(map(repr, words[:MOST_LISTED]))
+        advice = f"Say which are true, as in {name}=(values == {words[-1]!r})."
+        if _missing(array.reshape(-1)).any():
+            advice = "Fill missing ones."
+        raise ArrayError(f"{name}: expected booleans, or 0 and 1, found {shown}. {advice}")
+    array = _numeric(name, array)
     if array.dtype.kind != "b":
         array = vector(name, array, length=length)
         odd = (array != 0) & (array != 1)
@@ -174,7 +257,7 @@ def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
 
 def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[np.int64]:
     """Any labels [N] (text, integers, dates) as integers 0 … K-1 in sorted order of the labels."""
-    array = _array(name, values, "labels")
+    array = as_array(name, values, "labels")
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "[N]" if length is None else f"[{length}]"
         raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")

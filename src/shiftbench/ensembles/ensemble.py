@@ -34,6 +34,7 @@ class Ensemble:
     """
 
     AXES: ClassVar[Mapping[str, str]] = {}
+    index: ClassVar[Any] = None  # the pandas index of the records, held by ensembles that were made from labelled rows
     combinable: ClassVar[bool] = True  # whether members of several ensembles can be combined
     by_record: ClassVar[bool] = False  # whether arrays are best stored one record after the other
 
@@ -120,18 +121,25 @@ class Ensemble:
     def _numbers_per_record(self) -> int:
         return max(array.size for array in self._arrays.values()) // self.records
 
+    def labelled(self, index: Any) -> Self:
+        """The same with the pandas index of its records, by which targets are then lined up; None: without one."""
+        found = copy.copy(self)
+        object.__setattr__(found, "index", index)
+        return found
+
     def _at(self, places: Mapping[str, Key]) -> Self:
         """The part at these positions of each axis; axes that are not named stay whole."""
-        return self._with(
+        part = self._with(
             {
                 name: array[tuple(places.get(axis, EVERYTHING) for axis in self._axes(name))]
                 for name, array in self._arrays.items()
             }
         )
+        return part if self.index is None else part.labelled(self.index[places.get("N", EVERYTHING)])
 
     def _with(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         # Parts of validated arrays need no validation, so the constructor is bypassed.
-        part = copy.copy(self)
+        part = self.labelled(None)
         hold(part, **arrays)
         return part
 
@@ -176,7 +184,9 @@ def combine(*ensembles: Kind) -> Kind:
             problems.append(f"combine: expected the same {what} in the same order, found {list(names)}.")
     if problems:
         raise ArrayError(*problems)
-    return _joined(ensembles, members=True)
+    named = {f"ensemble {k + 1}": each for k, each in enumerate(ensembles)}
+    lined: list[Kind] = [*check.aligned(named).values()]
+    return _joined(lined, members=True).labelled(first.index)
 
 
 def concatenated(parts: Iterable[Kind], *, records: int | None = None) -> Kind:
@@ -247,9 +257,9 @@ def numbers(
     """
     nothing, hint = np.empty((0,) * (axes.count(",") + 1)), hint and f" {hint}"
     try:
-        array = np.asarray(values)
-    except ValueError:
-        return nothing, [f"{name}: expected an array {axes}, found a ragged sequence.{hint}"]
+        array = check.as_array(name, values)
+    except ArrayError as error:
+        return nothing, [f"{problem}{hint}" for problem in error.problems]
     if array.dtype.kind not in "biuf":
         return nothing, [f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first."]
     if np.dtype(dtype).kind == "i" and array.dtype.kind not in "iu":

@@ -206,8 +206,10 @@ def _targets_and_answers(targets: Any, answers: Any) -> tuple[Indices, Indices, 
 
 
 def _targets_and_probabilities(targets: Any, probabilities: Any) -> tuple[Indices, Array]:
+    named = check.aligned({"probabilities": probabilities, "targets": targets})
+    targets = named["targets"]
     array, problems = class_probabilities(
-        probabilities, "[N, C]", hint="Two classes? Use np.stack([1 - p, p], axis=-1)."
+        named["probabilities"], "[N, C]", hint="Two classes? Use np.stack([1 - p, p], axis=-1)."
     )
     try:
         targets = check.vector("targets", targets, length=len(array) or None)

@@ -269,6 +269,7 @@ def _quantile(level: float, ensemble: Gaussian) -> Vector:
 def _by_blocks(core: Any, targets: Any, ensemble: Gaussian) -> Vector:
     if not isinstance(ensemble, Gaussian):
         raise ArrayError(f"ensemble: expected Gaussian(mean, variance), found {type(ensemble).__name__}.")
+    targets = check.aligned({"ensemble": ensemble, "targets": targets})["targets"]
     targets = check.vector("targets", targets, length=ensemble.records)
     values = np.empty(len(targets))
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):

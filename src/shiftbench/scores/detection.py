@@ -97,8 +97,9 @@ def pr_auc(uncertainty: Any, shifted: Any, *, rule: str = "published") -> float:
 
 
 def _checked(uncertainty: Any, shifted: Any) -> tuple[Vector, Flags]:
-    uncertainty = check.vector("uncertainty", uncertainty)
-    return uncertainty, check.flags("shifted", shifted, length=len(uncertainty))
+    named = check.aligned({"uncertainty": uncertainty, "shifted": shifted})
+    uncertainty = check.vector("uncertainty", named["uncertainty"])
+    return uncertainty, check.flags("shifted", named["shifted"], length=len(uncertainty))
 
 
 def _both(shifted: Flags, score: str) -> bool:

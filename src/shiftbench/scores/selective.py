@@ -124,8 +124,8 @@ def auarc(errors: Any, uncertainty: Any) -> float:
 
     Source: Nadeem, Zucker & Hanczar 2009, Accuracy-rejection curves.
     """
-    errors = check.vector("errors", errors)
-    if not ((errors == 0) | (errors == 1)).all():
+    found = check.vector("errors", errors)
+    if not ((found == 0) | (found == 1)).all():
         raise ArrayError("errors: expected 0 (right) or 1 (wrong), found other numbers. Use aurc instead.")
     return _of("auarc", errors, uncertainty)
 
