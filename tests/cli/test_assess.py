@@ -37,6 +37,21 @@ def test_a_csv_of_errors_becomes_a_report_in_every_format(shiftbench: Shiftbench
     assert found == pytest.approx(r_auc(table["error"], table["uncertainty"]), rel=1e-12)
 
 
+def test_a_file_becomes_the_records_behind_its_scores(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().drop("error")
+    table.write_parquet(tmp_path / "mine.parquet")
+    said = shiftbench("assess", "mine.parquet", "--slice", "season", "--out", "r", "--full", *QUICK)
+    assert said.code == 0, said.err
+    assert "Largest errors: mine" in said.out
+    assert "records: records.csv" in said.out
+    listed = pl.read_csv(tmp_path / "r/records.csv", infer_schema_length=None)
+    assert listed["list"].unique(maintain_order=True).to_list() == ["worst", "confident", "uncertain"]
+    by_error = table.with_columns(error=(pl.col("target") - pl.col("answer")) ** 2).sort("error", descending=True)
+    assert listed["id"].cast(pl.String).to_list()[:20] == by_error["id"].cast(pl.String).to_list()[:20]
+    assert listed["season"].to_list()[:20] == by_error["season"].to_list()[:20]
+    assert listed["answer"].to_list()[:20] == pytest.approx(by_error["answer"].to_list()[:20])
+
+
 def test_targets_and_answers_give_the_squared_error(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table = errors_table()
     table.drop("error").write_parquet(tmp_path / "mine.parquet")

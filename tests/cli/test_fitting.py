@@ -60,6 +60,19 @@ def test_a_table_becomes_a_report_beside_its_baselines(once: tuple[Path, Said]) 
     assert not {"id", "date", "region", "station", "kind"} & set(report.recipe["features"]["used"])
 
 
+def test_the_records_behind_the_scores_have_the_columns_of_the_table(ran: Path) -> None:
+    table = pl.read_parquet(ran / "t.parquet")
+    listed = pl.read_csv(ran / "run/report/records.csv", infer_schema_length=None)
+    mine = listed.filter(system="boosting", list="worst").with_columns(pl.col("id").cast(table.schema["id"]))
+    assert mine.height == 20
+    assert mine.columns[10] == "station"  # the cluster comes first
+    joined = mine.join(table, on="id", how="left", maintain_order="left", suffix=" there")
+    assert joined["forecast there"].to_list() == pytest.approx(joined["forecast"].to_list())
+    assert joined["y"].to_list() == pytest.approx(joined["target"].to_list())
+    assert ((joined["region"] == "hills") == (joined["domain"] == "shifted")).all()
+    assert set(listed["split"]) == {"eval"}
+
+
 def test_a_run_is_repeated_to_the_digit_from_the_settings_it_wrote(shiftbench: Shiftbench, ran: Path) -> None:
     assert shiftbench("run", "--config", "run/run.toml", "--out", "two", "--cores", 2).code == 0
     for name in ("report/report.csv", "report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):

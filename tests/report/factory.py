@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from shiftbench.report.content import Report
-from shiftbench.scores.score import Comparison, Count, Curve, Part, Rank, Score, Slice, System
+from shiftbench.scores.score import Comparison, Count, Curve, Notable, Part, Rank, Score, Slice, System
 
 HOSTILE = (
     "<script>alert('x')</script>",
@@ -177,6 +177,23 @@ def hostile() -> Report:
         parts=tuple(renamed(entry, "system") for entry in report.parts),
         comparisons=tuple(renamed(entry, "a", "b") for entry in report.comparisons),
         ranks=tuple(renamed(entry, "system") for entry in report.ranks),
+        notable=tuple(
+            Notable(
+                HOSTILE[place % 2],
+                "eval",
+                kind,
+                place + 1,
+                HOSTILE[place],
+                1.5,
+                math.nan,
+                bool(place % 2),
+                HOSTILE[3],
+                None,
+                {HOSTILE[0]: HOSTILE[place], "=n": -3, "id": None, "wind": 2.25},
+            )
+            for kind in ("worst", "confident", "uncertain")
+            for place in range(len(HOSTILE))
+        ),
         warnings=HOSTILE,
         recipe={HOSTILE[0]: HOSTILE[1], "list": list(HOSTILE)},
     )

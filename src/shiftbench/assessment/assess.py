@@ -10,14 +10,18 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shiftbench import check
 from shiftbench.assessment import curves, scored
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
+from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.slicing import Gathering
+from shiftbench.assessment.source import Source
 from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
+from shiftbench.report import view
 from shiftbench.report.content import Report
 from shiftbench.scores import intervals, retention
 from shiftbench.scores.intervals import Bootstrap, Progress
@@ -25,7 +29,7 @@ from shiftbench.scores.metric import METRICS
 from shiftbench.scores.pairing import shared_records
 from shiftbench.scores.resampling import Resampler
 from shiftbench.scores.retention import Rule
-from shiftbench.scores.score import SUBSETS, Count, System
+from shiftbench.scores.score import SUBSETS, Count, Notable, System
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ def assess(
         shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
         clusters=None if clusters is None else check.codes("clusters", clusters, length=n),
         slices={column: gathered[column].gathered(own) for column, own in named_slices.items()},
+        source=Source(pl.DataFrame(named_slices), pl.Series(np.arange(n)), np.arange(n)),
     )
     options = options or Options()
     if threshold is not None:
@@ -130,7 +135,7 @@ def build(
             _tell(note)
     first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
     messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
-    return Report(
+    report = Report(
         title=options.title,
         task=options.task,
         rule=options.rule,
@@ -142,6 +147,18 @@ def build(
         **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
         warnings=tuple(messages),
         recipe=_recipe(options, splits),
+    )
+    return replace(report, notable=_notable(report, splits))
+
+
+def _notable(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> tuple[Notable, ...]:
+    """The records behind the scores of the main split, those of the leading system first."""
+    front, split = view.lead(report), view.main_split(report)
+    return tuple(
+        entry
+        for records, systems in splits
+        if records.split == split
+        for entry in notable(records, sorted(systems, key=lambda each: front is None or each.system.name != front.name))
     )
 
 

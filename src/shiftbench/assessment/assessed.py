@@ -81,7 +81,8 @@ def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Rec
     shared = [records.shifted, records.clusters, *map(_codes, records.slices.values())]
     held = [[system.errors, system.uncertainty[system.measure], *_resampled(system)] for system in systems]
     order = canonical_order([column for column in shared if column is not None], held, records.n)
-    return records.select(order), [replace(system, singles=None).select(order) for system in systems]
+    bare = [replace(system, singles=None, answers=None).select(order) for system in systems]
+    return replace(records, source=None).select(order), bare
 
 
 def _codes(labels: Labels) -> Index:

@@ -132,6 +132,7 @@ class Scored:
     sets: further scores that are functions of sums over records, with their terms.
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
+    answers: [N] numbers, or names of classes; None if they are not known.
     singles: the single models, for mean ± standard deviation; None if there is only one.
     answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
         hold only these records. None if it answers all.
@@ -147,6 +148,7 @@ class Scored:
     confidence: Vector | None = None
     singles: Singles | None = None
     answered: Flags | None = None
+    answers: npt.NDArray[Any] | None = None
 
     @property
     def measure(self) -> str:
@@ -168,6 +170,7 @@ class Scored:
             pit=None if self.pit is None else self.pit[own],
             confidence=None if self.confidence is None else self.confidence[own],
             singles=self.singles and self.singles.select(member),
+            answers=None if self.answers is None else self.answers[own],
             answered=None if answered is None or answered.all() else answered,
         )
 
@@ -278,8 +281,9 @@ def means(name: str, ensemble: Means, targets: Any, *, role: Role = "ensemble", 
 
 def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector, scores: dict[str, Vector]) -> Scored:
     """Squared and absolute errors of an ensemble's answers, with its uncertainties and further scores of records."""
+    answers = ensemble.answers()
     with np.errstate(over="ignore"):
-        residual = ensemble.answers() - truth
+        residual = answers - truth
         if problems := check.difference_problems("differences of targets and answers", residual):
             raise ArrayError(*problems)
         errors = check.vector("squared errors", residual**2, nonnegative=True)
@@ -287,7 +291,7 @@ def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector, scores: dic
     if (truth > 0).all():  # percentages are meaningful only for positive quantities
         found["mape"] = found["mae"] / truth
     uncertainty = {measure: measures.uncertainty(ensemble, measure) for measure in system.measures}
-    return Scored(system, errors, uncertainty, means=found, root=True)
+    return Scored(system, errors, uncertainty, means=found, root=True, answers=answers)
 
 
 def classification(
@@ -316,6 +320,7 @@ def classification(
         },
         sets={"macro_f1": SetTerms(*(Terms((truth, each), (classes, classes)) for each in (labels, truth)))},
         confidence=probabilities.max(axis=1),
+        answers=None if ensemble.classes is None else np.array(ensemble.classes, dtype=object)[labels],
         singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )
 

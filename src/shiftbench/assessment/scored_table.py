@@ -18,6 +18,7 @@ from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.record_columns import described, differences
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.slicing import own_slicing
+from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError
@@ -26,6 +27,7 @@ from shiftbench.io.tables import exact, problem
 from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.partition import keys
+from shiftbench.partition.features import Features
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Role
 
@@ -203,6 +205,7 @@ def against(
         warnings.warn(TableWarning(ROUNDED.format(truth=Path(truth).name, target=target)), stacklevel=2)
     ensemble = predicted.ensemble.select(np.flatnonzero(kept.to_numpy()))
     slicing = own_slicing(rows, columns.slices, labels=columns.clusters)
+    kept_ids, groups = ids.filter(kept), keys.columns((*columns.clusters, *columns.slices), rows.columns)
     records = Records(
         rows.height,
         "all",
@@ -210,10 +213,11 @@ def against(
         cluster_codes(rows, columns.clusters),
         slicing.labels(rows),
         calendar=slicing.calendar,
+        source=Source(rows, kept_ids, np.arange(rows.height), Features(), target, column, groups),
     )
     system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
-    return ScoredTable(ids.filter(kept), records, system, task, manifest, gaps, numbered=column is None)
+    return ScoredTable(kept_ids, records, system, task, manifest, gaps, numbered=column is None)
 
 
 def _check_joined(
@@ -324,7 +328,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     Raises:
         TableError: listing the problems of columns, ids and values.
     """
-    grouping = [part for name in (*columns.clusters, *columns.slices) for part in keys.parts(name, frame.columns)]
+    grouping = keys.columns((*columns.clusters, *columns.slices), frame.columns)
     columns = columns.found_in(frame, where=where)
     problems: list[str] = []
     parts: dict[str, Any] = {}
@@ -352,7 +356,13 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         raise TableError(*problems)
     slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
     labels = slicing.labels(frame)
-    records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar)
+    source = None
+    if not columns.follows:  # the records are those of the first file, of which alone the table is kept
+        rows, target = np.arange(frame.height), columns.target or ""
+        source = Source(frame, parts["ids"], rows, Features(), target, columns.id, grouping)
+    if columns.answer and not columns.error:
+        system = replace(system, answers=frame[columns.answer].to_numpy())
+    records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar, source=source)
     return ScoredTable(
         parts["ids"], records, system, task, numbered=columns.id is None,
         described=described(frame, [columns.target, *grouping]), target=columns.target,

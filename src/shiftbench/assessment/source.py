@@ -19,7 +19,8 @@ class Source:
     """The rows of a table behind N records. The table is shared, never copied; only what is taken from it is.
 
     frame: all columns of T rows. ids: [T] text or whole numbers. rows: [N] the row of each record. features: the
-    columns that models see. target: the column of targets.
+    columns that models see. target: the column of targets. id_column: that of the ids, if they are no row numbers.
+    groups: the columns of clusters and slices.
     """
 
     frame: pl.DataFrame
@@ -27,6 +28,15 @@ class Source:
     rows: Index
     features: Features = field(default_factory=Features)
     target: str = ""
+    id_column: str | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns but those of ids and targets, in the order in which people read them: groups, then features."""
+        seen = (*self.groups, *self.features.numeric, *self.features.categorical, *self.features.dates)
+        known = [name for name in dict.fromkeys((*seen, *self.frame.columns)) if name in self.frame.columns]
+        return [name for name in known if name not in (self.target, self.id_column)]
 
     def __len__(self) -> int:
         return len(self.rows)

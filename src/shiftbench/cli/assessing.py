@@ -11,7 +11,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.options import listed
-from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, write
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.io.output import adding, writing
 
@@ -145,6 +145,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
     show(*(result.report for result in results), full=given.full)
+    tell_records(*(result.report for result in results))
     for page in pages:
         say(f"report: {page}")
 
@@ -210,6 +211,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
             report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
         page = folder / write(report, place).relative_to(place)
     show(report, full=given.full)
+    tell_records(report)
     say(f"report: {page}")
 
 
@@ -219,11 +221,14 @@ def _systems(
     """The systems in the files, by name."""
     from shiftbench.assessment import scored_table
 
-    systems = []
+    systems: list[ScoredTable] = []
     for place, file in enumerate(files):
         progress("read", place, len(files))
         name = names[place] if names else _short(file, files)
-        systems.append(scored_table.load(file, columns, name=name, truth=truth))
+        system = scored_table.load(file, columns, name=name, truth=truth)
+        if not all(other.gaps for other in systems):  # an earlier file describes the records; one table is enough
+            system = replace(system, records=replace(system.records, source=None))
+        systems.append(system)
         if truth is None:  # the first file defines the groups of records; the others need not repeat them
             columns = replace(columns, follows=True)
     progress("read", len(files), len(files))
@@ -257,6 +262,7 @@ def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_defa
     with adding(folder, "report") as place:
         page = folder / write(found, place, picture.beside(here)).relative_to(place)
     show(found, full=True)
+    tell_records(found)
     say(f"report: {page}")
 
 

@@ -16,7 +16,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
-from shiftbench.cli.terminal import note, progress_bar, say, show, write
+from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.io import aborts
 from shiftbench.io.output import adding, read_mark, writing
@@ -192,6 +192,7 @@ def run_of(
         results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
         pages = _written(track, results, place, progress)
     show(*(result.report for result in results if result.printed), full=scoring.full)
+    tell_records(*(result.report for result in results))
     for result, page in zip(results, pages, strict=False):
         say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
     for page in pages[len(results) :]:

@@ -12,7 +12,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli.benchmarking import working
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
-from shiftbench.cli.terminal import note, progress_bar, say, show, write
+from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, nearest
 from shiftbench.io.output import writing
 
@@ -159,6 +159,7 @@ def run(
         outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
     show(outcome.report, full=given.scoring.full)
+    tell_records(outcome.report)
     say(f"report: {page}")
 
 

@@ -118,6 +118,12 @@ def show(*reports: Report, full: bool = False) -> None:
         console.print(f"\nevery score: --full, or `shiftbench report FOLDER`{noted}", style="dim", highlight=False)
 
 
+def tell_records(*reports: Report) -> None:
+    """Say where the records behind the scores are."""
+    if any(report.notable for report in reports):
+        say("records: records.csv beside the report (the worst, the confidently wrong, the least certain)")
+
+
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:
     """Write a report in every format, with pictures of a track's own; returns the page to open first."""
     from shiftbench import report as reports

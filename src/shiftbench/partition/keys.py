@@ -24,6 +24,11 @@ def parts(name: str, columns: Collection[str]) -> list[str]:
     return found
 
 
+def columns(names: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """The columns in several names, in their order."""
+    return tuple(part for name in names for part in parts(name, known))
+
+
 def key(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column, or the combinations of several, [N], as `combined` returns them for the columns in a name.
 

@@ -23,7 +23,7 @@ from shiftbench.io import tables
 from shiftbench.methods.contract import Method
 from shiftbench.methods.parts import predicted
 from shiftbench.methods.progress import Progress
-from shiftbench.partition import Partition, features
+from shiftbench.partition import Partition, features, keys
 from shiftbench.partition.features import Features
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline.settings import Settings
@@ -127,7 +127,11 @@ class TableRecords(EvaluationSet[TableSystem]):
         elif not set(clusters) <= set(rows.columns):
             clusters = ()
         groups, slices = cluster_codes(rows, clusters), self.slicing.labels(rows)
-        source = Source(self.frame, self.ids, np.flatnonzero(within.to_numpy()), self.features, self.target)
+        named = (name for columns in self.slicing.namings.values() for name in columns)
+        source = Source(
+            self.frame, self.ids, np.flatnonzero(within.to_numpy()), self.features, self.target, self.id_column,
+            (*keys.columns(self.clusters, rows.columns), *named),
+        )  # fmt: skip
         return Records(rows.height, split, shifted, groups, slices, calendar=self.slicing.calendar, source=source)
 
     def _scored(self, system: TableSystem, split: str) -> Scored:

@@ -26,12 +26,13 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
 
     Returns:
         The paths by content: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with additional
-        pictures also `pictures`, another folder.
+        pictures also `pictures`, another folder, and with records behind the scores `records`.
 
     Raises:
         ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
     """
     from shiftbench.report import (
+        notable,
         page,
         plots,  # with it comes matplotlib
         text,
@@ -50,6 +51,8 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
         "json": report.save(target / "report.json"),
         "figures": target / "figures",
     }
+    if report.notable:
+        paths["records"] = files.write_text(target / notable.FILE, notable.csv(report))
     return paths | ({"pictures": target / picture.FOLDER} if carried else {})
 
 

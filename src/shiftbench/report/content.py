@@ -18,7 +18,20 @@ from typing import TYPE_CHECKING, Any, get_args
 from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.scores.metric import METRICS
-from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Leak, Part, Rank, Role, Score, Slice, System
+from shiftbench.scores.score import (
+    SUBSETS,
+    Comparison,
+    Count,
+    Curve,
+    Leak,
+    Notable,
+    Part,
+    Rank,
+    Role,
+    Score,
+    Slice,
+    System,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +64,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     recipe: dict[str, Any] = field(default_factory=dict)
     leaks: tuple[Leak, ...] = ()
+    notable: tuple[Notable, ...] = ()
 
     def __repr__(self) -> str:
         """One line: the title, and what is in it."""
@@ -130,8 +144,8 @@ class Report:
         known = {entry.name for entry in dataclasses.fields(cls)}
         try:
             plain = {key: entry for key, entry in value.items() if key in known}
-            for name, kind in _ROWS.items():  # reports of version 0.6 and earlier have no leaks
-                entries = value.get(name, []) if name == "leaks" else value[name]
+            for name, kind in _ROWS.items():
+                entries = value.get(name, []) if name in _LATER else value[name]
                 plain[name] = tuple(_row(kind, entry) for entry in entries)
             plain["warnings"] = tuple(value["warnings"])
             _require_kinds(cls, plain)
@@ -166,8 +180,9 @@ class Report:
 
 _ROWS: dict[str, type[Any]] = {
     "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
-    "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak,
+    "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable,
 }  # fmt: skip
+_LATER = ("leaks", "notable")  # rows that reports of earlier versions lack
 
 
 def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:

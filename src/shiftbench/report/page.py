@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from shiftbench.report import front, picture, plots
+from shiftbench.report import front, notable, picture, plots
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Grid, grids
 from shiftbench.report.picture import Picture
@@ -69,6 +69,8 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
+        behind=[notable.grids(report, name) for name in notable.systems(report)],
+        records_file=notable.FILE,
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded=FOLDED,

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from shiftbench.report import front
+from shiftbench.report import front, notable
 from shiftbench.report.content import Report
 from shiftbench.report.front import Finding
 from shiftbench.report.grid import Cell, Grid, grids
@@ -23,6 +23,7 @@ from shiftbench.report.view import clean, main_split, split_title
 LINES = 36  # of the first screen, so that paths below it fit into forty
 WIDEST = 100  # columns of prose
 MOST_ROWS = 20
+MOST_OF_RECORDS = 2  # columns of single records
 MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
 BETWEEN = 2  # spaces between columns
@@ -51,6 +52,9 @@ class _Whole:
         split = main_split(self.report)
         for grid in grids(self.report):
             if grid.kind != "systems" and grid.split in ("", split):
+                yield from _grid(grid, options.max_width)
+        for name in notable.systems(self.report)[:1]:
+            for grid in notable.grids(self.report, name, most=MOST_OF_RECORDS):
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")

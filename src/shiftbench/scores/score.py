@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Role = Literal["ensemble", "single", "baseline", "model"]
 
@@ -146,3 +146,24 @@ class Leak:
     low: float | None = None
     high: float | None = None
     why: str = ""
+
+
+@dataclass(frozen=True)
+class Notable:
+    """A record worth looking at, in one of the lists of a system on a split.
+
+    kind: "worst" (largest error), "confident" (wrong with confidence) or "uncertain" (highest uncertainty); place: in
+    that list, from 1. shifted, target, answer: None if unknown. columns: of its row in the table; long text is cut.
+    """
+
+    system: str
+    split: str
+    kind: str
+    place: int
+    id: str
+    error: float
+    uncertainty: float
+    shifted: bool | None = None
+    target: str | float | None = None
+    answer: str | float | None = None
+    columns: dict[str, Any] = field(default_factory=dict)

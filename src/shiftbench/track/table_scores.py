@@ -16,12 +16,14 @@ from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.scored_table import Columns, cluster_codes, meet
 from shiftbench.assessment.slicing import Slicing
+from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
-from shiftbench.partition import read_manifest
+from shiftbench.partition import keys, read_manifest
+from shiftbench.partition.features import Features
 from shiftbench.partition.settings import SPLITS
 from shiftbench.progress import Progress
 from shiftbench.scores.ranking import Index
@@ -130,9 +132,13 @@ class TableTruth:
             here = (kept & frame["part"].is_in(SPLITS[split])).to_numpy()
             if here.any():
                 own = frame.filter(pl.Series(here))
+                groups = keys.columns((*self.clusters, *self.slices), own.columns)
+                source = Source(
+                    own.drop("part"), own["id"], np.arange(own.height), Features(), task.target, "id", groups
+                )
                 records = Records(
                     own.height, split, (own["part"] == shifted).to_numpy(), cluster_codes(own, self.clusters),
-                    slicing.labels(own), calendar=slicing.calendar,
+                    slicing.labels(own), calendar=slicing.calendar, source=source,
                 )  # fmt: skip
                 parts.append(
                     (

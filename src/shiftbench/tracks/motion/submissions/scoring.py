@@ -16,6 +16,7 @@ from shiftbench import check
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles.trajectories import MOST_MODES
 from shiftbench.errors import PredictionsError, UnknownNameError
@@ -131,7 +132,9 @@ def scores(submission: Submission, truth: Truth, *, most: int = MOST_MODES) -> d
 def records(truth: Truth, split: str = "all") -> Records:
     """The requests of a ground truth as records; those of a scene (or recording) are resampled together."""
     clusters: Index = check.codes("clusters", truth.scene_ids if truth.clusters is None else truth.clusters)
-    return Records(len(truth), split, truth.shifted, clusters, truth.slices)
+    ids = key_frame(truth.scene_ids, truth.track_ids).select(pl.concat_str("scene", "track", separator="/"))
+    source = Source(pl.DataFrame(truth.slices), ids.to_series(), np.arange(len(truth)))
+    return Records(len(truth), split, truth.shifted, clusters, truth.slices, source=source)
 
 
 def scored_submissions(

@@ -1,0 +1,116 @@
+"""The records behind the scores: the worst, the confidently wrong and the least certain of a system.
+
+worst: the largest errors above 0; of equal errors first the more certain one.
+confident: the largest errors, all above the median error, among the least uncertain tenth of the records and what
+    ties with its last; there is no such list where that is every record.
+uncertain: the highest uncertainties, of equal ones first the larger error; no list where all are equal.
+What is still equal is ordered by id, so that the order of the rows never matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.source import Source
+from shiftbench.check import Vector
+from shiftbench.io import tables
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.score import Notable
+
+MOST = 20  # records of a list
+CERTAIN = 0.1  # share of the records that count as certain
+MOST_SYSTEMS = 8  # whose records are listed
+MOST_CELLS = 100_000  # beyond, those of fewer systems
+MOST_COLUMNS = 1_000
+LONGEST = 300  # characters of a text or of a name
+
+
+def notable(records: Records, systems: Sequence[Scored]) -> list[Notable]:
+    """The lists of as many systems as stay small together, in their order; nothing without a table of the records."""
+    if records.source is None:
+        return []
+    columns = _columns(records.source)
+    most = max(1, min(MOST_SYSTEMS, MOST_CELLS // (3 * MOST * max(1, len(columns)))))
+    return [entry for system in systems[:most] for entry in _lists(records, records.source, system, columns)]
+
+
+def chosen(errors: Vector, uncertainty: Vector, ids: Source) -> dict[str, Index]:
+    """The positions of the records of each list, in order, from errors [N], uncertainty [N] and the ids of these."""
+    everywhere = np.arange(len(errors))
+    found = {"worst": _first(np.flatnonzero(errors > 0), errors, -uncertainty, ids)}
+    if uncertainty.min() < uncertainty.max():
+        last = math.ceil(CERTAIN * len(errors)) - 1
+        edge = np.partition(uncertainty, last)[last]
+        if edge < uncertainty.max():
+            large = np.flatnonzero((errors > np.median(errors)) & (uncertainty <= edge))
+            found["confident"] = _first(large, errors, -uncertainty, ids)
+        found["uncertain"] = _first(everywhere, uncertainty, errors, ids)
+    if (
+        found["worst"].tolist() == found.get("confident", found["worst"][:0]).tolist()
+    ):  # as often with errors of 0 and 1
+        del found["worst"]
+    return {kind: places for kind, places in found.items() if len(places)}
+
+
+def _first(among: Index, first: Vector, then: Vector, ids: Source) -> Index:
+    """Of these positions those with the highest `first`, of equal ones the highest `then`; what ties goes by id."""
+    if len(among) > MOST:
+        edge = np.partition(first[among], -MOST)[-MOST]
+        among = among[first[among] >= edge]
+    among = among[np.lexsort((-then[among], -first[among]))]
+    if len(among) > MOST:
+        last = among[MOST - 1]
+        tied = (first[among] == first[last]) & (then[among] == then[last])
+        among = np.concatenate([among[: int(np.argmax(tied))], among[tied]])
+    names = ids.ids.gather(ids.rows[among]).cast(pl.String).to_list()
+    order = sorted(
+        range(len(among)), key=lambda k: (-first[among[k]], -then[among[k]], len(names[k]), names[k])
+    )  # shorter ids first: 9 before 10
+    return among[order[:MOST]]
+
+
+def _lists(records: Records, source: Source, system: Scored, columns: list[str]) -> Iterator[Notable]:
+    answered = np.arange(records.n) if system.answered is None else np.flatnonzero(system.answered)
+    if not len(answered):
+        return
+    uncertainty = system.uncertainty[system.measure]
+    for kind, places in chosen(system.errors, uncertainty, source.select(answered)).items():
+        target = [source.target] if source.target in source.frame.columns else []
+        cells = [_shown(column).to_list() for column in source.take(answered[places], [*columns, *target])]
+        ids = source.ids.gather(source.rows[answered[places]]).cast(pl.String).to_list()
+        for number, place in enumerate(places):
+            shifted = None if records.shifted is None else bool(records.shifted[answered[place]])
+            yield Notable(
+                system.system.name, records.split, kind, number + 1, ids[number][:LONGEST],
+                float(system.errors[place]), float(uncertainty[place]), shifted,
+                cells[-1][number] if target else None,
+                None if system.answers is None else _plain(system.answers[place]),
+                {name[:LONGEST]: values[number] for name, values in zip(columns, cells, strict=False)},
+            )  # fmt: skip
+
+
+def _columns(source: Source) -> list[str]:
+    """The columns that are listed, in the order in which they are shown."""
+    return [name for name in source.columns if tables.is_label(source.frame.schema[name])][:MOST_COLUMNS]
+
+
+def _shown(values: pl.Series) -> pl.Series:
+    """Values that JSON can hold: numbers, true and false, and texts that are not too long."""
+    if values.dtype.is_integer() or values.dtype == pl.Boolean:
+        return values
+    if values.dtype.is_numeric():
+        # A number in single precision is shown with its own digits.
+        found = (values.cast(pl.String) if values.dtype == pl.Float32 else values).cast(pl.Float64)
+        return found.set(found.is_infinite() | found.is_nan(), None)
+    return values.cast(pl.String, strict=False).str.head(LONGEST)
+
+
+def _plain(value: Any) -> str | float:
+    found = value.item() if hasattr(value, "item") else value
+    return found[:LONGEST] if isinstance(found, str) else float(found)
