@@ -22,6 +22,7 @@ from shiftbench.report.verdict import verdict
 from shiftbench.scores import detection, intervals, retention
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.resampling import SetTerms, Terms
+from shiftbench.scores.score import Curve
 
 FEW = Options(intervals=intervals.Settings(replicates=60))
 
@@ -500,3 +501,40 @@ def test_without_errors_in_domain_there_is_no_ratio() -> None:
     found = report.score("shift_ratio", system="model", split="all", subset="full")
     assert np.isnan(found.value)
     assert found.low is None
+
+
+def turns(values: tuple[float, ...]) -> int:
+    """How often a line turns round."""
+    steps = np.sign(np.diff(values))
+    steps = steps[steps != 0]
+    return int(np.count_nonzero(np.diff(steps)))
+
+
+def drawn(report: Report, kind: str, subset: str) -> Curve:
+    (curve,) = (curve for curve in report.curves if (curve.kind, curve.subset) == (kind, subset))
+    return curve
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("n", [60, 900, 20_000])
+def test_a_density_is_smooth_and_has_the_area_one(rng: np.random.Generator, n: int, log: bool) -> None:
+    shifted = np.arange(n) % 3 == 0
+    values = 10.0 + rng.normal(size=n) + shifted
+    uncertainty = np.exp(values) if log else values
+    report = assess(rng.random(n), uncertainty, shifted=shifted, options=FEW)
+    for subset in ("in", "shifted"):
+        curve = drawn(report, "density", subset)
+        assert curve.log_x == log
+        x = np.log10(curve.x) if log else np.array(curve.x)
+        assert np.sum(curve.y) * (x[1] - x[0]) == pytest.approx(1.0, abs=0.02)
+        assert turns(curve.y) <= 6
+    if n == 20_000 and not log:
+        curve = drawn(report, "density", "in")
+        pdf = np.exp(-0.5 * (np.array(curve.x) - 10.0) ** 2) / np.sqrt(2 * np.pi)
+        assert np.abs(pdf - curve.y).max() < 0.02
+
+
+def test_few_records_give_few_bins(rng: np.random.Generator) -> None:
+    for n, bins in ((30, 4), (100, 5), (3_000, 20)):
+        report = assess(rng.random(n), rng.random(n), options=FEW)
+        assert len(drawn(report, "error_by_uncertainty", "full").x) == bins

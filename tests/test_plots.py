@@ -4,15 +4,33 @@ import io
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from itertools import combinations
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from shiftbench.report import canvas, plots
-from shiftbench.report.canvas import settings, tick_text
 from shiftbench.report.content import Report
-from shiftbench.report.style import COLOURS, DPI, labels, looks, short
+from shiftbench.report.drawing import (
+    Axis,
+    Bar,
+    Drawing,
+    Entry,
+    Line,
+    Panel,
+    Stroke,
+    Words,
+    laid_out,
+    panels,
+    text_width,
+)
+from shiftbench.report.style import COLOURS, DPI, Look, fitted, labels, looks, short
+from shiftbench.report.svg import MARKERS, markup, svg
+from shiftbench.report.ticks import log_ticks, tick_text, ticks
 from shiftbench.scores.score import System
 
 from .report.factory import (
@@ -41,10 +59,6 @@ def drawn():
     return plots.figures(only(regression(), "eval"))
 
 
-def panels(figure):
-    return [panel for panel in figure.axes if panel.axison]
-
-
 def test_every_kind_of_picture_is_drawn_for_a_full_report(drawn):
     assert set(drawn) == {f"eval_{kind}" for kind in KINDS}
 
@@ -63,47 +77,49 @@ def test_pictures_without_data_are_left_out():
 
 def test_the_calibration_of_many_systems_is_drawn_in_a_panel_each():
     report = only(many(7), "eval")
-    with settings():
-        figure = plots.DRAWERS["coverage"](report, "eval")
-    assert [panel.get_title() for panel in panels(figure)] == [*labels(report).values()]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["In-domain", "Shifted"]
+    drawing = plots.DRAWERS["coverage"](report, "eval")
+    assert [panel.title for panel in drawing.panels] == [*labels(report).values()]
+    assert [entry.text for entry in drawing.legend] == ["In-domain", "Shifted"]
 
 
-def test_the_same_report_gives_the_same_svg_to_the_byte():
+def test_the_same_report_gives_the_same_files_to_the_byte(tmp_path):
     report = only(regression(), "eval")
-    texts = []
-    for _ in range(2):
-        with settings():
-            figure = plots.DRAWERS["density"](report, "eval")
-        texts.append(plots.svg(figure, "eval_density"))
-    assert texts[0] == texts[1]
-    assert not re.search(r"\d{4}-\d\d-\d\d", texts[0])
+    for folder in ("a", "b"):
+        plots.save({"eval_density": plots.DRAWERS["density"](report, "eval")}, tmp_path / folder)
+    for name in ("eval_density.svg", "eval_density.png"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_ids_of_a_picture_begin_with_its_name(drawn):
-    text = plots.svg(drawn["eval_slices"], "eval_slices")
+    for text in (svg(drawn["eval_roc"], "eval_roc"), markup(drawn["eval_roc"], "eval_roc")):
+        ids = re.findall(r'\bid="([^"]*)"', text)
+        assert ids
+        assert all(name.startswith("eval_roc-") for name in ids)
+        assert set(re.findall(r"url\(#([^)]*)", text)) == set(ids)
+
+
+def test_ids_of_a_figure_of_matplotlib_begin_with_its_name():
+    text = canvas.svg(_plain(), "eval_slices")
     ids = re.findall(r'\bid="([^"]*)"', text)
     assert ids
     assert all(name.startswith("eval_slices-") for name in ids)
     assert set(re.findall(r'(?:href="#|url\(#)([^")]*)', text)) <= set(ids)
 
 
-def test_the_readers_own_settings_do_not_matter_and_stay_as_they_are():
+def test_the_readers_own_settings_do_not_matter_and_stay_as_they_are(tmp_path):
     import matplotlib
 
-    report = only(regression(), "eval")
-    with settings():
-        plain = plots.svg(plots.DRAWERS["slices"](report, "eval"), "a")
-    with matplotlib.rc_context({"font.size": 31, "axes.facecolor": "red"}):
-        with settings():
-            figure = plots.DRAWERS["slices"](report, "eval")
-        assert plots.svg(figure, "a") == plain
+    drawing = {"a": plots.DRAWERS["slices"](only(regression(), "eval"), "eval")}
+    plain, _ = plots.save(drawing, tmp_path / "plain")
+    with matplotlib.rc_context({"font.size": 31, "axes.facecolor": "red", "text.usetex": True}):
+        other, _ = plots.save(drawing, tmp_path / "other")
         assert matplotlib.rcParams["font.size"] == 31
+    assert other.read_bytes() == plain.read_bytes()
 
 
 def test_a_picture_drawn_once_is_the_one_that_matplotlib_draws_twice(drawn):
-    """`Figure.savefig` gives the same bytes, of a layout that is computed and of one that is not yet."""
-    for figure in (drawn["eval_summary"], drawn["eval_error_retention"], _plain()):
+    """`Figure.savefig` gives the same bytes, of a drawing and of a layout that is not yet computed."""
+    for figure in (canvas.figure_of(drawn["eval_summary"]), _plain()):
         usual, ours, plain, own = io.BytesIO(), io.BytesIO(), io.StringIO(), io.StringIO()
         with canvas.settings():
             figure.savefig(usual, format="png", dpi=DPI, metadata={"Software": None})
@@ -124,30 +140,36 @@ def _plain():
 
 
 def test_axes_carry_the_units(drawn):
-    assert drawn["eval_summary"].axes[0].get_xlabel() == "RMSE ↓ (°C)"
-    assert "(°C²)" in drawn["eval_error_retention"].axes[0].get_ylabel()
-    assert "(°C²)" in drawn["eval_slices"].axes[0].get_xlabel()
-    for name, figure in drawn.items():
-        assert all(panel.get_xlabel() for panel in panels(figure)), name
+    assert drawn["eval_summary"].panels[0].x.title == "RMSE ↓ (°C)"
+    assert "(°C²)" in drawn["eval_error_retention"].panels[0].y.title
+    assert "(°C²)" in drawn["eval_slices"].panels[0].x.title
+    for name, drawing in drawn.items():
+        assert all(panel.x.title for panel in drawing.panels), name
 
 
 def test_the_operating_point_is_marked_on_every_curve(drawn):
     for kind in ("error_retention", "f1_retention"):
-        for panel in panels(drawn[f"eval_{kind}"]):
-            rings = [line for line in panel.lines if line.get_markerfacecolor() == "none"]
+        for panel in drawn[f"eval_{kind}"].panels:
+            rings = [line for line in panel.lines if line.hollow]
             assert len(rings) == 3  # systems with an uncertainty
-            assert all(list(ring.get_xdata()) == [0.95] for ring in rings)
+            assert all(line.x == (0.95,) for line in rings)
+            assert panel.guides == ((0.95, "95 %"),)
 
 
 def test_random_and_optimal_orders_are_drawn_once_a_panel(drawn):
-    texts = [text.get_text() for text in drawn["eval_error_retention"].legends[0].get_texts()]
-    assert texts[-2:] == ["Random order (boosting)", "Optimal order (boosting)"]
+    drawing = drawn["eval_error_retention"]
+    titles = ["Random order (boosting)", "Optimal order (boosting)"]
+    assert [entry.text for entry in drawing.legend][-2:] == titles
+    for panel in drawing.panels:
+        assert [line.name for line in panel.lines].count(titles[0]) == 1
+
+
+def rows(drawing: Drawing) -> list[str]:
+    return [label.text.split(" (")[0] for label in drawing.panels[0].labels if label.share == 0]
 
 
 def test_the_summary_sorts_systems_by_their_shifted_error(drawn):
-    panel = drawn["eval_summary"].axes[0]
-    names = [tick.get_text().split("\n")[0] for tick in panel.get_yticklabels()]
-    report = regression()
+    names, report = rows(drawn["eval_summary"]), regression()
     errors = [report.score("rmse", system=name, split="eval", subset="shifted").value for name in names]
     assert errors == sorted(errors)
     assert names[0] == "fc24_high_c"
@@ -155,38 +177,159 @@ def test_the_summary_sorts_systems_by_their_shifted_error(drawn):
 
 def test_the_summary_of_accuracies_puts_the_largest_on_top():
     report = only(classification(), "eval")
-    with settings():
-        figure = plots.DRAWERS["summary"](report, "eval")
-    names = [tick.get_text().split("\n")[0] for tick in figure.axes[0].get_yticklabels()]
+    names = rows(plots.DRAWERS["summary"](report, "eval"))
     values = [report.score("accuracy", system=name, split="eval", subset="shifted").value for name in names]
     assert values == sorted(values, reverse=True)
 
 
 def test_the_waterfall_ends_at_the_r_auc(drawn):
     report = regression()
-    panel = drawn["eval_parts"].axes[0]
-    total = panel.patches[-1].get_width()
-    assert total == pytest.approx(report.score("r_auc", system="boosting", split="eval", subset="full").value)
+    panel = drawn["eval_parts"].panels[0]
+    area = report.score("r_auc", system="boosting", split="eval", subset="full").value
+    assert panel.bars[-1].ends == (0.0, pytest.approx(area))
+    assert float(panel.labels[-1].text) == pytest.approx(area, rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["eval_error_retention", "eval_summary", "eval_slices", "eval_roc", "eval_density"])
-def test_legends_never_cover_data(drawn, name):
-    figure = drawn[name]
-    with settings():
-        figure.canvas.draw()
-        box = figure.legends[0].get_window_extent()
-        assert not any(box.overlaps(panel.get_window_extent()) for panel in panels(figure))
+def boxes(words: Words) -> tuple[float, float, float, float]:
+    """The box around a text."""
+    wide = text_width(words.text, words.size)
+    back = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor]
+    if words.turned:
+        low = words.y - wide * (1 - back)
+        return words.x - words.size, low, words.x + 3, low + wide
+    return words.x - back * wide, words.y - words.size, words.x + (1 - back) * wide, words.y + 3
 
 
 def test_everything_drawn_stays_inside_the_picture(drawn):
-    for name, figure in drawn.items():
-        with settings():
-            box = figure.get_tightbbox()
-        width, height = figure.get_size_inches()
-        assert box.x0 >= -0.02, name
-        assert box.y0 >= -0.02, name
-        assert box.x1 <= width + 0.02, name
-        assert box.y1 <= height + 0.02, name
+    for name, drawing in drawn.items():
+        whole = laid_out(drawing)
+        for item in whole.items:
+            if isinstance(item, Words):
+                left, top, right, bottom = boxes(item)
+                assert left >= -2, (name, item)
+                assert top >= -2, (name, item)
+                assert right <= whole.width + 2, (name, item)
+                assert bottom <= whole.height + 2, (name, item)
+
+
+def test_texts_of_a_picture_never_lie_on_each_other(drawn):
+    for name, drawing in drawn.items():
+        found = [(item, boxes(item)) for item in laid_out(drawing).items if isinstance(item, Words)]
+        for (one, a), (other, b) in combinations(found, 2):
+            apart = a[0] >= b[2] - 2 or b[0] >= a[2] - 2 or a[1] >= b[3] - 4 or b[1] >= a[3] - 4
+            assert apart, (name, one.text, other.text)
+
+
+# --- Drawings -------------------------------------------------------------------------------------------------------
+
+LOOK = Look("#0072B2", "--", "o")
+
+
+def simple(**changes) -> Drawing:
+    line = Line((0, 1, 2), (0, 10, 5), LOOK, 'a < b & "c"', marks=None)
+    panel = Panel("T", Axis("x", 0, 2), Axis("y", 0, 10), (line,))
+    return Drawing((replace(panel, **changes),), (Entry("a", LOOK),))
+
+
+def path_of(text: str, name: str) -> list[tuple[float, float]]:
+    """The points of the line with a name."""
+    root = ElementTree.fromstring(text)
+    (path,) = [each for each in root.iter() if each.get("data-name") == name]
+    return [tuple(map(float, pair.split())) for pair in path.get("d")[1:].split("L")]
+
+
+def test_values_can_be_read_back_from_a_line_and_the_frame_of_its_panel():
+    text = svg(simple(), "s")
+    (frame,) = [each for each in ElementTree.fromstring(text).iter() if each.get("data-x")]
+    left, top, width, height = (float(frame.get(name)) for name in ("x", "y", "width", "height"))
+    assert frame.get("data-x-title") == "x"
+    assert (frame.get("data-x"), frame.get("data-y")) == ("0 2", "0 10")
+    read = [(2 * (x - left) / width, 10 * (top + height - y) / height) for x, y in path_of(text, 'a < b & "c"')]
+    assert np.allclose(read, [(0, 0), (1, 10), (2, 5)], atol=0.03)
+
+
+def test_a_logarithmic_axis_says_so_and_spaces_decades_equally():
+    drawing = simple(x=Axis("x", 1, 100, log=True), lines=(Line((1, 10, 100), (0, 1, 2), LOOK, "n"),))
+    places = [x for x, _ in path_of(svg(drawing, "s"), "n")]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.11)
+    assert 'data-x="1 100 log"' in svg(drawing, "s")
+
+
+def test_a_line_without_a_name_tells_nothing():
+    assert "data-" not in svg(simple(lines=(Line((0, 1), (0, 1), LOOK),)), "s")
+
+
+def test_points_that_are_not_finite_are_left_out_and_far_ones_stay_numbers():
+    line = Line((0, float("nan"), 1, 2), (1, 1, float("inf"), 1e300), LOOK, "n")
+    text = svg(simple(lines=(line,)), "s")
+    assert len(path_of(text, "n")) == 2
+    assert "nan" not in text
+    assert "inf" not in text.replace("info", "")
+    assert "e+" not in text
+
+
+def test_a_bar_without_length_is_still_seen():
+    bars = (Bar((1.0, 1.0), 5.0, "#D55E00"), Bar((0.0, 2.0), 5.0, "#D55E00"))
+    strokes = [item for item in laid_out(simple(bars=bars)).items if isinstance(item, Stroke) and item.fill]
+    widths = [max(x for x, _ in item.points) - min(x for x, _ in item.points) for item in strokes]
+    assert widths[0] == pytest.approx(2)
+    assert widths[1] > 100
+
+
+def test_panels_flow_in_a_grid_and_share_their_left_edge():
+    one = simple().panels[0]
+    wide = replace(one, y=Axis("y", 0, 40_000))
+    drawing = Drawing((one, wide, one, one), across=3)
+    whole = laid_out(drawing)
+    assert (whole.width, whole.height) == (3 * one.width, 2 * one.height)
+    lefts = {round(box[0], 6) for drawn in panels(replace(drawing, panels=(one, wide))) for box, _ in drawn.frames}
+    assert len(lefts) == 1
+
+
+def test_every_marker_is_drawn_and_centred():
+    for marker in ("o", *MARKERS):
+        line = Line((1,), (5,), Look("#0072B2", "", marker), marks=None)
+        path = re.search(r'<path d="(M[^"]*z)"', svg(simple(lines=(line,)), "s"))
+        assert path is not None, marker
+        if marker in MARKERS:
+            middle = np.mean(MARKERS[marker], axis=0)
+            assert np.abs(middle).max() < 1e-9, marker
+
+
+def test_the_png_shows_what_the_svg_shows(tmp_path):
+    drawing = simple()
+    path, _ = plots.save({"a": drawing}, tmp_path)
+    picture = Image.open(path).convert("RGB")
+    whole = laid_out(drawing)
+    scale = DPI / canvas.PIXELS
+    assert picture.size == (int(whole.width * scale), int(whole.height * scale))
+    (x, y) = path_of(svg(drawing, "s"), 'a < b & "c"')[1]  # the marker in the middle of the line
+    assert picture.getpixel((round(x * scale), round(y * scale))) == (0x00, 0x72, 0xB2)
+    assert picture.getpixel((2, 2)) == (255, 255, 255)
+
+
+def test_a_picture_with_characters_that_no_font_has_warns_of_nothing(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plots.save({"a": simple(title=fitted(HOSTILE[4]))}, tmp_path)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 7), (0.999, 1.0), (1e-9, 5e-9), (0, 2.3e9), (10, 0)])
+def test_ticks_are_few_round_and_inside(low, high):
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 8
+    assert all(min(low, high) * (1 - 1e-9) <= value <= max(low, high) * (1 + 1e-9) for value, _ in found)
+    assert len({text for _, text in found}) == len(found)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4), (0.02, 900), (1e-8, 1e9), (6, 70_000), (2e5, 9e6)])
+def test_ticks_of_a_logarithmic_axis_are_few_and_inside(low, high):
+    found = log_ticks(low, high)
+    assert 2 <= len(found) <= 9
+    assert all(low * (1 - 1e-9) <= value <= high * (1 + 1e-9) for value, _ in found)
+
+
+# --- Styles ---------------------------------------------------------------------------------------------------------
 
 
 def test_fifteen_systems_look_different_in_colour_and_in_grey():
@@ -217,12 +360,14 @@ def test_a_dollar_sign_starts_no_mathematics():
     assert "\n" not in short(HOSTILE[4])
 
 
-def test_drawing_loads_matplotlib_only_when_it_starts_and_never_pyplot():
+def test_the_page_needs_no_matplotlib_and_the_files_no_pyplot():
     code = (
-        "import sys; from shiftbench.report import plots; assert 'matplotlib' not in sys.modules\n"
+        "import sys, tempfile; from shiftbench.report import page, plots\n"
         "from shiftbench.report.content import Count, Report, Score, System\n"
-        "plots.figures(Report('t', 'errors', 'published', None, systems=(System('m', 'model'),), "
-        "counts=(Count('all', 'full', 1),), scores=(Score('m', 'all', 'full', 'mean_error', 1.0, 1),)))\n"
+        "report = Report('t', 'errors', 'published', None, systems=(System('m', 'model'),), "
+        "counts=(Count('all', 'full', 1),), scores=(Score('m', 'all', 'full', 'mean_error', 1.0, 1),))\n"
+        "assert 'class=\"panels\"' in page.html(report) and 'matplotlib' not in sys.modules\n"
+        "plots.save(plots.figures(report), tempfile.mkdtemp())\n"
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -231,7 +376,17 @@ def test_drawing_loads_matplotlib_only_when_it_starts_and_never_pyplot():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.5, "0.5"), (20_000.0, "20,000"), (1e6, "10⁶"), (3e6, "3×10⁶"), (1.2e7, "1.2×10⁷"), (1.7e308, "1.7×10³⁰⁸")],
+    [
+        (0.0, "0"),
+        (-0.5, "−0.5"),
+        (2e-5, "2×10⁻⁵"),
+        (0.5, "0.5"),
+        (20_000.0, "20,000"),
+        (1e6, "10⁶"),
+        (3e6, "3×10⁶"),
+        (1.2e7, "1.2×10⁷"),
+        (1.7e308, "1.7×10³⁰⁸"),
+    ],
 )
 def test_long_numbers_at_ticks_are_powers_of_ten(value, text):
     assert tick_text(value) == text

@@ -14,12 +14,15 @@ from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, Row, grids
 from shiftbench.report.page import html, tables
+from shiftbench.report.plots import figures
+from shiftbench.report.svg import svg
 from shiftbench.report.verdict import verdict
 
 from .factory import HOSTILE, hostile, regression
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
+STYLE = SCRIPT.with_suffix(".css").read_text("utf-8")
 PAPER = '<svg xmlns="http://www.w3.org/2000/svg"><g id="x"/></svg>'
 
 
@@ -143,13 +146,14 @@ def test_hostile_names_are_text_and_nothing_else(written):
 
 
 def test_hostile_names_do_not_break_attributes():
-    text = html(hostile(), pictures={"eval_summary": PAPER})
+    text = html(hostile())
     assert read(text)
     assert HOSTILE[0] not in text
 
 
 def test_pictures_stand_with_a_caption():
-    text = html(regression(), pictures={"eval_summary": PAPER, "dev_roc": PAPER})
+    drawn = figures(regression())
+    text = html(regression(), pictures={name: drawn[name] for name in ("eval_summary", "dev_roc")})
     assert text.count("<figure>") == text.count("<figcaption>") == 2
     assert "Finding shifted records (development)" in text
 
@@ -190,3 +194,50 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     assert "All of &lt;them&gt;." in text
     assert "Error retention eval" in text
     assert external(text) == []
+
+
+def variables(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of luminances as WCAG 2.2 defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_texts_stand_out_in_light_in_dark_and_in_print():
+    blocks = re.findall(r":root \{[^}]*\}", STYLE)
+    assert len(blocks) == 3
+    for found in map(variables, blocks):
+        for text in ("ink", "faint", "link"):
+            for ground in ("paper", "shade"):
+                assert contrast(found[text], found[ground]) >= 4.5, (text, ground, found)
+
+
+def test_every_colour_of_a_drawing_has_another_in_the_dark(report: Report):
+    dark = STYLE[STYLE.index("@media screen and (prefers-color-scheme: dark)") :]
+    paper = variables(re.findall(r":root \{[^}]*\}", STYLE)[1])["paper"]
+    rules = r'\[stroke="(#\w+)" i\], \.picture \[style\*="stroke: (#\w+)"\] \{ stroke: (#\w+) !'
+    lit = {old.lower(): new for old, same, new in re.findall(rules, dark) if old.lower() == same}
+    assert all(contrast(new, paper) >= 4.5 for new in lit.values())
+    assert len(lit) == len(set(lit.values())) == 7
+    followed = {old.lower() for old in re.findall(r'\[(?:fill|stroke)="(#\w+)" i\]', STYLE)}
+    for drawing in figures(report).values():
+        used = {colour.lower() for colour in re.findall(r'(?:fill|stroke)="(#\w+)"', svg(drawing, "a"))}
+        assert used <= followed
+
+
+def test_every_curve_of_a_page_tells_its_values():
+    text = html(regression())
+    for kind in ("error_retention", "f1_retention", "coverage", "roc", "density", "error_by_uncertainty"):
+        figure = text[text.rindex("<figure>", 0, text.index(f'id="eval_{kind}-')) :]
+        figure = figure[: figure.index("</figure>")]
+        assert figure.count("data-x=") == figure.count("<svg viewBox") - figure.count("<span>")
+        assert figure.count("data-name=") >= 2

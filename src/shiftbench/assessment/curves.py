@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -16,7 +17,9 @@ from shiftbench.scores.score import Curve
 
 POINTS = 201
 BINS = 20
+FULL_BIN, FEWEST_BINS = 20, 4  # records that a bin should hold, and the bins that there are in any case
 PARTS = 60  # of the range of a density
+FINE = 5  # steps of a smoothed density, a part
 LARGEST_DRAWN = 1e150
 
 
@@ -107,8 +110,12 @@ def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
 
 
 def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
-    """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; ties are never split."""
-    edges = np.unique(np.quantile(by, np.linspace(0.0, 1.0, BINS + 1)))
+    """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; ties are never split.
+
+    Few records give fewer bins, whose means are not mere noise.
+    """
+    count = min(BINS, max(len(by) // FULL_BIN, FEWEST_BINS))
+    edges = np.unique(np.quantile(by, np.linspace(0.0, 1.0, count + 1)))
     bins = np.clip(np.searchsorted(edges, by, side="left") - 1, 0, max(len(edges) - 2, 0))
     counts = np.bincount(bins)
     kept = counts > 0
@@ -135,8 +142,25 @@ def _drawable(values: Vector) -> Vector:
 
 
 def _density(place: tuple[str, str, str], values: Vector, ends: tuple[float, float], log: bool, measure: str) -> Curve:
-    edges = np.linspace(*ends, PARTS + 1)
+    edges = np.linspace(*ends, PARTS * FINE + 1)
     counts, _ = np.histogram(np.clip(values, *ends), bins=edges)
-    middles = 0.5 * (edges[1:] + edges[:-1])
-    density = counts / (len(values) * (edges[1] - edges[0]))
+    step = float(edges[1] - edges[0])
+    middles = 0.5 * (edges[1:] + edges[:-1])[FINE // 2 :: FINE]
+    density = _smoothed(counts, _bandwidth(np.clip(values, *ends)) / step)[FINE // 2 :: FINE] / (len(values) * step)
     return _curve(place, "density", 10.0**middles if log else middles, density, measure=measure, log_x=log)
+
+
+def _bandwidth(values: Vector) -> float:
+    """The width of a Gaussian kernel by Silverman's rule of thumb (Density Estimation, 1986, eq. 3.31)."""
+    quarter, three = np.quantile(values, [0.25, 0.75])
+    spreads = [spread for spread in (float(values.std()), float(three - quarter) / 1.34) if spread > 0]
+    return float(0.9 * min(spreads, default=0.0) * len(values) ** -0.2)
+
+
+def _smoothed(counts: Vector, width: float) -> Vector:
+    """Counts of equal bins under a Gaussian kernel `width` bins wide, at least a part, reflected at the ends."""
+    width = max(width, float(FINE))
+    reach = math.ceil(4 * width)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    smooth: Vector = np.convolve(np.pad(counts, reach, mode="symmetric"), kernel / kernel.sum(), mode="valid")
+    return smooth

@@ -31,20 +31,15 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     Raises:
         ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
     """
-    from shiftbench.report import (
-        notable,
-        page,
-        plots,  # with it comes matplotlib
-        text,
-    )
+    from shiftbench.report import notable, page, plots, text
 
     target = Path(folder)
     carried = list(pictures) or _kept(report, target)
     picture.write(carried, target)
-    drawn = plots.save(report, target / "figures")
-    own = {path.stem: path.read_text(encoding="utf-8") for path in drawn if path.suffix == ".svg"}
+    drawn = plots.figures(report)
+    plots.save(drawn, target / "figures")
     paths = {
-        "html": files.write_text(target / "report.html", page.html(report, pictures=own, further=carried)),
+        "html": files.write_text(target / "report.html", page.html(report, pictures=drawn, further=carried)),
         "markdown": files.write_text(target / "report.md", text.markdown(report, further=carried)),
         "latex": files.write_text(target / "report.tex", text.latex(report, further=carried)),
         "csv": files.write_text(target / "report.csv", text.csv(report)),

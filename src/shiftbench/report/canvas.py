@@ -1,25 +1,29 @@
-"""What all pictures share: settings, panels, legends and axes. matplotlib is imported inside the functions."""
+"""Pictures by matplotlib, which is imported inside the functions: settings, panels, legends, axes, PNG and SVG.
+
+A paper's pictures and those of records are drawn with it; a report's own are drawings, which become PNG here.
+"""
 
 from __future__ import annotations
 
+import io
 import math
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from shiftbench.report.content import Report
-from shiftbench.report.digits import SUPERSCRIPTS
-from shiftbench.report.style import DPI, SETTINGS, SUBSET_LOOKS, labels, looks, short
-from shiftbench.report.view import answered
+from shiftbench.report.drawing import Drawing, Marks, Primitive, Words, laid_out
+from shiftbench.report.style import DPI, SETTINGS, SUBSET_LOOKS, short
+from shiftbench.report.ticks import LONG, tick_text
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ACROSS = 3
-LONG = 100_000  # numbers of this size and above are written with a power of ten
+PIXELS = 96  # of a drawing, an inch
 
 
 @contextmanager
@@ -54,6 +58,56 @@ def write_svg(figure: Figure, target: TextIO) -> None:
     with settings():
         drawing: Any = FigureCanvasSVG(figure)
         drawing.print_svg(target, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+
+
+def svg(figure: Figure, name: str) -> str:
+    """A figure as SVG text: no date, and ids that begin with its name, unique within a page of pictures."""
+    buffer = io.StringIO()
+    write_svg(figure, buffer)
+    text = buffer.getvalue()
+    return re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def figure_of(drawing: Drawing) -> Figure:
+    """A drawing as a figure, for `write_png`."""
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Affine2D
+
+    drawn = laid_out(drawing)
+    figure = Figure(figsize=(drawn.width / PIXELS, drawn.height / PIXELS))
+    place = Affine2D().scale(1 / drawn.width, -1 / drawn.height).translate(0, 1) + figure.transFigure
+    for item in drawn.items:
+        _add(figure, item, place)
+    return figure
+
+
+def _add(figure: Any, item: Primitive, place: Any) -> None:
+    """Add a primitive to a figure. `place` takes pixels of the drawing to those of the figure."""
+    from matplotlib import lines, patches
+
+    artist: Any = lines.Line2D
+    points = 72 / PIXELS
+    if isinstance(item, Words):
+        side = {"start": "left", "middle": "center", "end": "right"}[item.anchor]
+        text = figure.text(item.x, item.y, item.text, ha=side, transform=place, parse_math=False, color=item.color)
+        text.set(size=item.size * points, weight="bold" if item.bold else "normal")
+        text.set(rotation=90 if item.turned else 0, rotation_mode="anchor")
+        return
+    if isinstance(item, Marks):
+        line = artist(*zip(*item.points, strict=True), color=item.color, linestyle="", transform=place)
+        line.set(marker=item.marker, markersize=item.size * points, markerfacecolor=item.hollow or item.color)
+        figure.add_artist(line)
+        return
+    if item.fill:
+        area = patches.Polygon(item.points, color=item.fill, alpha=item.opacity, linewidth=0, transform=place)
+        figure.add_artist(area)
+    if item.color:
+        line = artist(*zip(*item.points, strict=True), color=item.color, linestyle=item.dash, transform=place)
+        line.set(linewidth=item.width * points, solid_capstyle="butt")
+        figure.add_artist(line)
+        if item.clip is not None:
+            left, top, right, bottom = item.clip
+            line.set_clip_path(patches.Rectangle((left, top), right - left, bottom - top, transform=place))
 
 
 def panels(count: int, *, width: float, height: float, below: float, square: bool = False) -> tuple[Figure, list[Any]]:
@@ -92,22 +146,6 @@ def handle(label: str, **look: Any) -> Any:
     return Line2D([], [], label=label, **look)
 
 
-def system_handles(report: Report, names: Sequence[str], split: str) -> list[Any]:
-    """Legend entries of systems in their styles; a system with gaps has its number of records in the split."""
-    texts, every = labels(report), looks(report)
-    return [
-        handle(
-            texts[name] + answered(report, split, name),
-            color=look.color,
-            linestyle=look.linestyle,
-            marker=look.marker,
-            linewidth=look.width,
-        )
-        for name in names
-        for look in [every[name]]
-    ]
-
-
 def subset_handles(subsets: Sequence[str], *, marker: bool) -> list[Any]:
     """Legend entries of subsets in their styles."""
     return [
@@ -133,12 +171,3 @@ def log_axis(axis: Any, values: Sequence[float]) -> None:
     axis.set_major_locator(LogLocator(subs=between if span < 300 else (1,), numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def tick_text(value: float) -> str:
-    """A tick label: a plain number, or from 100,000 on a form such as 3×10⁶."""
-    if value < LONG:
-        return f"{value:,g}"
-    power = math.floor(math.log10(value) + 1e-9)
-    factor = f"{value / 10**power:.3g}"
-    return ("" if factor == "1" else f"{factor}×") + f"10{str(power).translate(SUPERSCRIPTS)}"

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from shiftbench.report import canvas
-from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits
-from shiftbench.report.style import GREY, SUBSET_LOOKS, Look, labels, looks, sentence, short
+from shiftbench.report.drawing import Axis, Drawing, Entry, Line, Panel
+from shiftbench.report.style import GREY, SUBSET_LOOKS, Dash, Look, fitted, labels, looks, sentence
 from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title, metric_unit, set_retention
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Curve
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 OPERATING_POINT = 0.95
-PANEL = 3.2  # inches
 MOST_TOGETHER = 3  # systems whose calibration curves are still distinguishable in one panel
 CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
-ORDERS = {"random": ":", "optimal": (0, (4, 1.5))}
+ORDERS: dict[str, Dash] = {"random": ":", "optimal": (0, (4, 1.5))}
+CHANCE = Line((0, 1), (0, 1), Look(GREY, ":", width=1.0))
+MARGIN = 0.04  # of the range of an axis, around its values
 
 
-def retention(report: Report, split: str, *, kind: str) -> Figure | None:
+def retention(report: Report, split: str, *, kind: str) -> Drawing | None:
     """Retention curves of all systems for errors, F1 or a score of a set, one panel per subset.
 
     The random and optimal orders drawn beside them are those of the leading system's errors.
@@ -38,76 +37,83 @@ def retention(report: Report, split: str, *, kind: str) -> Figure | None:
     reference = front.name if front is not None and front.name in names else names[0]
     orders = [order for order in ORDERS if any(curve.order == order for curve in curves)]
     of = f" ({texts[reference]})" if len(names) > 1 else ""
-    handles = canvas.system_handles(report, names, split)
-    handles += [
-        canvas.handle(f"{order.capitalize()} order{of}", color=GREY, linestyle=ORDERS[order]) for order in orders
-    ]
-    columns, below = canvas.legend_grid([entry.get_label() for entry in handles], PANEL * len(subsets))
-    figure, axes = canvas.panels(len(subsets), width=PANEL, height=2.9, below=below)
-    for panel, subset in zip(axes, subsets, strict=True):
+    titles = {order: f"{order.capitalize()} order{of}" for order in orders}
+    shown = []
+    for subset in subsets:
         here = [curve for curve in curves if curve.subset == subset]
-        for curve in here:
-            if curve.system == reference and curve.order in orders:
-                panel.plot(curve.x, curve.y, color=GREY, linestyle=ORDERS[curve.order], linewidth=1.2)
-        _retention_lines(report, panel, [curve for curve in here if curve.order == "uncertainty"], names)
-        panel.set(title=SUBSETS[subset], xlabel="Retention fraction", xlim=(0, 1.01), ylim=(0, _top(here, reference)))
-    error = f"{sentence(short(report.error_name))}{unit_text(report.error_unit)}\nof the kept, over all records"
+        lines = [
+            Line(curve.x, curve.y, Look(GREY, ORDERS[curve.order], width=1.2), titles[curve.order])
+            for curve in here
+            if curve.system == reference and curve.order in orders
+        ]
+        own = [curve for curve in here if curve.order == "uncertainty"]
+        lines += [line for curve in own for line in _retained(report, curve, names)]
+        up = Axis(_retention_title(report, kind), 0.0, _top(here, reference))
+        across = Axis("Retention fraction", 0.0, 1.01)
+        shown.append(Panel(SUBSETS[subset], across, up, tuple(lines), guides=((OPERATING_POINT, "95 %"),)))
+    legend = [*system_entries(report, names, split)]
+    legend += [Entry(title, Look(GREY, ORDERS[order], width=1.2)) for order, title in titles.items()]
+    return Drawing(tuple(shown), tuple(legend))
+
+
+def _retention_title(report: Report, kind: str) -> str:
     if (metric := set_retention(kind)) is not None:
         unit = "" if metric.scale == "percent" else metric_unit(metric, report)  # curves hold shares as fractions
-        axes[0].set_ylabel(f"{short(metric.title)}{unit_text(unit)}")
-    else:
-        axes[0].set_ylabel(error if kind == "error_retention" else "F1 of acceptable answers")
-    canvas.legend(figure, handles, columns)
-    return figure
+        return f"{fitted(metric.title)}{bracketed(unit)}"
+    if kind != "error_retention":
+        return "F1 of acceptable answers"
+    return f"{sentence(fitted(report.error_name))}{bracketed(report.error_unit)} of the kept"
 
 
-def _top(curves: list[Curve], reference: str) -> float | None:
+def _top(curves: list[Curve], reference: str) -> float:
     """The upper limit of a panel, chosen for the leading system; curves of far worse systems are cut off."""
     ends = {curve.system: max(curve.y) for curve in curves if curve.order == "uncertainty" and curve.y}
     near = [end for end in ends.values() if end <= 4.0 * ends.get(reference, 0.0)]
-    return 1.08 * max(near) if near and max(near) > 0 and len(near) < len(ends) else None
+    cut = near and max(near) > 0 and len(near) < len(ends)
+    return 1.08 * max(near) if cut else _above(curves)
 
 
-def density(report: Report, split: str) -> Figure | None:
+def _retained(report: Report, curve: Curve, names: list[str]) -> list[Line]:
+    """A retention curve, and a ring where 95 % are kept."""
+    line = _line(report, curve, names)
+    height = float(np.interp(OPERATING_POINT, curve.x, curve.y))
+    return [line, Line((OPERATING_POINT,), (height,), Look(line.look.color, "", "o"), marks=None, hollow=True)]
+
+
+def density(report: Report, split: str) -> Drawing | None:
     """The distribution of each system's headline uncertainty, in-domain and shifted; one panel per system."""
     curves = [curve for curve in _curves(report, split, "density") if curve.subset != "full"]
-    names = _systems(curves)
-    if not names:
-        return None
-    figure, axes = canvas.panels(len(names), width=PANEL, height=2.4, below=0.35)
-    for panel, name in zip(axes, names, strict=True):
+    shown = []
+    for name in _systems(curves):
         mine = [curve for curve in curves if curve.system == name]
-        for curve in mine:
-            _filled(panel, curve)
-        panel.set(title=labels(report)[name], xlabel=_measure(report, mine[0]), ylim=(0, None), yticks=[])
-        _scale(panel, mine)
-    figure.supylabel("Density", fontsize="medium")
-    canvas.legend(figure, canvas.subset_handles(_subsets(curves), marker=False), 2)
-    return figure
+        lines = tuple(
+            Line(curve.x, curve.y, Look(color, dash), SUBSETS[curve.subset], area=0.2 * (curve.subset == "in"))
+            for curve in mine
+            for color, dash, _ in [SUBSET_LOOKS[curve.subset]]
+        )
+        up = Axis("Density", 0.0, _above(mine), ticked=False)
+        shown.append(Panel(labels(report)[name], _across(_measure(report, mine[0]), mine), up, lines, height=220))
+    return Drawing(tuple(shown), subset_entries(_subsets(curves), marker=False)) if shown else None
 
 
-def roc(report: Report, split: str) -> Figure | None:
+def roc(report: Report, split: str) -> Drawing | None:
     """Receiver operating characteristic of the headline uncertainties as detectors of shifted records."""
     curves = _curves(report, split, "roc")
     if not curves:
         return None
     names, scores = _systems(curves), headline_scores(report)
     digits = metric_digits(report, METRICS["roc_auc"], split)
-    handles = canvas.system_handles(report, names, split)
-    for entry, name in zip(handles, names, strict=True):
-        if (score := scores.get((name, split, "full", "roc_auc"))) is not None:
-            entry.set_label(f"{entry.get_label()}: {digits.cell(score.value)[0]} %")
-    longest = max(len(entry.get_label()) for entry in handles)
-    figure, (panel,) = canvas.panels(1, width=4.9 + 0.075 * longest, height=4.1, below=0, square=True)
-    for place, curve in enumerate(curves):
-        _line(panel, curve, looks(report)[curve.system], place)
-    _diagonal(panel)
-    panel.set(xlabel="False positive rate (in-domain)", ylabel="True positive rate (shifted)")
-    figure.legend(handles=handles, loc="outside right center", title="ROC-AUC", alignment="left")
-    return figure
+    lines = (CHANCE, *(_line(report, curve, names) for curve in curves))
+    axes = Axis("False positive rate (in-domain)", 0.0, 1.0), Axis("True positive rate (shifted)", 0.0, 1.0)
+    found = [scores.get((name, split, "full", "roc_auc")) for name in names]
+    legend = tuple(
+        replace(entry, text=f"{entry.text}: {digits.cell(score.value)[0]} %") if score is not None else entry
+        for entry, score in zip(system_entries(report, names, split), found, strict=True)
+    )
+    return Drawing((Panel("", *axes, lines, height=340, width=380),), legend)
 
 
-def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
+def calibration(report: Report, split: str, *, kind: str) -> Drawing | None:
     """Observed against nominal coverage of predictive intervals, or accuracy against confidence."""
     curves = _curves(report, split, kind)
     names, subsets = _systems(curves), _subsets(curves)
@@ -115,57 +121,83 @@ def calibration(report: Report, split: str, *, kind: str) -> Figure | None:
         return None
     if len(names) > MOST_TOGETHER:
         return _calibration_apart(report, split, curves, kind=kind)
-    handles = canvas.system_handles(report, names, split)
-    columns, below = canvas.legend_grid([entry.get_label() for entry in handles], PANEL * len(subsets))
-    figure, axes = canvas.panels(len(subsets), width=PANEL, height=3.3, below=below, square=True)
-    for panel, subset in zip(axes, subsets, strict=True):
-        _diagonal(panel)
-        for curve in curves:
-            if curve.subset == subset:
-                _line(panel, curve, looks(report)[curve.system], names.index(curve.system))
-        panel.set(title=SUBSETS[subset], xlabel=CALIBRATION[kind][0])
-    axes[0].set_ylabel(CALIBRATION[kind][1])
-    canvas.legend(figure, handles, columns)
-    return figure
+    shown = [
+        _square(SUBSETS[subset], kind, [_line(report, curve, names) for curve in curves if curve.subset == subset])
+        for subset in subsets
+    ]
+    return Drawing(tuple(shown), system_entries(report, names, split))
 
 
-def _calibration_apart(report: Report, split: str, curves: list[Curve], *, kind: str) -> Figure:
+def _calibration_apart(report: Report, split: str, curves: list[Curve], *, kind: str) -> Drawing:
     """Calibration of many systems, whose lines would overlap: one panel per system, in-domain and shifted."""
     curves = [curve for curve in curves if curve.subset != "full"] or curves
-    names, xlabel = _systems(curves), CALIBRATION[kind][0]
-    figure, axes = canvas.panels(len(names), width=PANEL, height=3.2, below=0.35, square=True)
-    for place, (panel, name) in enumerate(zip(axes, names, strict=True)):
-        _diagonal(panel)
-        for curve in curves:
-            if curve.system == name:
-                color, dash, shape = SUBSET_LOOKS[curve.subset]
-                _line(panel, curve, Look(color, dash, shape), list(SUBSETS).index(curve.subset))
-        title = labels(report)[name] + answered(report, split, name)
-        panel.set(title=title, xlabel=xlabel if place + canvas.MOST_ACROSS >= len(names) else "")
-    figure.supylabel(CALIBRATION[kind][1], fontsize="medium")
-    canvas.legend(figure, canvas.subset_handles(_subsets(curves), marker=True), 3)
-    return figure
+    shown = []
+    for name in _systems(curves):
+        lines = [_subset_line(curve) for curve in curves if curve.system == name]
+        shown.append(_square(labels(report)[name] + answered(report, split, name), kind, lines))
+    return Drawing(tuple(shown), subset_entries(_subsets(curves), marker=True))
 
 
-def error_by_uncertainty(report: Report, split: str) -> Figure | None:
+def _square(title: str, kind: str, lines: Sequence[Line]) -> Panel:
+    across, up = (Axis(name, 0.0, 1.0) for name in CALIBRATION[kind])
+    return Panel(title, across, up, (CHANCE, *lines), width=330, height=330)
+
+
+def error_by_uncertainty(report: Report, split: str) -> Drawing | None:
     """Mean error of records of similar uncertainty, in-domain and shifted; one panel per system."""
     every = _curves(report, split, "error_by_uncertainty")
     curves = [curve for curve in every if curve.subset != "full"] or every
-    names = _systems(curves)
-    if not names:
-        return None
-    figure, axes = canvas.panels(len(names), width=PANEL, height=2.6, below=0.35)
-    for panel, name in zip(axes, names, strict=True):
+    title = f"Mean {fitted(report.error_name)}{bracketed(report.error_unit)}"
+    shown = []
+    for name in _systems(curves):
         mine = [curve for curve in curves if curve.system == name]
-        for curve in mine:
-            color, dash, shape = SUBSET_LOOKS[curve.subset]
-            panel.plot(curve.x, curve.y, color=color, linestyle=dash, marker=shape)
-        xlabel = f"{_measure(report, mine[0])}, mean of a bin"
-        panel.set(title=labels(report)[name], xlabel=xlabel, ylim=(0, None))
-        _scale(panel, mine)
-    figure.supylabel(f"Mean {short(report.error_name)}{unit_text(report.error_unit)}", fontsize="medium")
-    canvas.legend(figure, canvas.subset_handles(_subsets(curves), marker=True), 3)
-    return figure
+        lines = tuple(replace(_subset_line(curve), marks=None) for curve in mine)
+        across = _across(f"{_measure(report, mine[0])}, mean of a bin", mine)
+        shown.append(Panel(labels(report)[name], across, Axis(title, 0.0, _above(mine)), lines, height=230))
+    return Drawing(tuple(shown), subset_entries(_subsets(curves), marker=True)) if shown else None
+
+
+def system_entries(report: Report, names: Sequence[str], split: str) -> tuple[Entry, ...]:
+    """Legend entries of systems; a system with gaps has its number of records in the split."""
+    texts, every = labels(report), looks(report)
+    return tuple(Entry(texts[name] + answered(report, split, name), every[name]) for name in names)
+
+
+def subset_entries(subsets: Sequence[str], *, marker: bool) -> tuple[Entry, ...]:
+    """Legend entries of subsets."""
+    return tuple(
+        Entry(SUBSETS[subset], Look(color, dash, shape if marker else ""))
+        for subset in subsets
+        for color, dash, shape in [SUBSET_LOOKS[subset]]
+    )
+
+
+def bracketed(unit: str) -> str:
+    """A unit in brackets, or nothing."""
+    return f" ({fitted(unit)})" if unit else ""
+
+
+def span(values: Iterable[float], *, log: bool) -> tuple[float, float]:
+    """The ends of an axis around values, with a margin; they differ."""
+    found = [value for value in values if finite(value)]
+    low, high = min(found), max(found)
+    if log:
+        margin = (high / low) ** MARGIN if high > low else 1.5
+        return low / margin, high * margin
+    margin = MARGIN * (high - low) or 0.1 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _across(title: str, curves: list[Curve]) -> Axis:
+    """An axis for the x of curves: logarithmic if one requests it and all values allow it."""
+    values = [x for curve in curves for x in curve.x if finite(x)]
+    log = any(curve.log_x for curve in curves) and min(values) > 0
+    return Axis(title, *span(values, log=log), log=log)
+
+
+def _above(curves: Sequence[Curve]) -> float:
+    """The upper end of an axis that begins at 0."""
+    return (1 + MARGIN) * max(y for curve in curves for y in curve.y if finite(y)) or 1.0
 
 
 def _curves(report: Report, split: str, kind: str) -> list[Curve]:
@@ -192,45 +224,24 @@ def _subsets(curves: list[Curve]) -> list[str]:
 
 def _measure(report: Report, curve: Curve) -> str:
     name = curve.measure or report.measure_of(curve.system) or "uncertainty"
-    unit = unit_text(report.error_unit) if name.endswith("_variance") else ""  # the unit of the target, squared
-    return f"{short(measure_title(name))}{unit}"
+    unit = bracketed(report.error_unit) if name.endswith("_variance") else ""  # the unit of the target, squared
+    return f"{fitted(measure_title(name))}{unit}"
 
 
-def _line(panel: Any, curve: Curve, look: Look, place: int) -> None:
-    # Markers are at different positions on each line, so that coinciding lines remain visible.
-    spacing = ((0.03 * place) % 0.2, 0.2) if len(curve.x) > 12 else None
-    style = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker, "linewidth": look.width}
-    panel.plot(curve.x, curve.y, markevery=spacing, **style)
+def _line(report: Report, curve: Curve, names: list[str]) -> Line:
+    look, place = looks(report)[curve.system], names.index(curve.system)
+    return Line(curve.x, curve.y, look, labels(report)[curve.system], _marked(len(curve.x), place))
 
 
-def _diagonal(panel: Any) -> None:
-    panel.plot((0, 1), (0, 1), color=GREY, linewidth=1, linestyle=":")
+def _subset_line(curve: Curve) -> Line:
+    color, dash, shape = SUBSET_LOOKS[curve.subset]
+    marks = _marked(len(curve.x), list(SUBSETS).index(curve.subset))
+    return Line(curve.x, curve.y, Look(color, dash, shape), SUBSETS[curve.subset], marks)
 
 
-def _retention_lines(report: Report, panel: Any, curves: list[Curve], names: list[str]) -> None:
-    every = looks(report)
-    panel.axvline(OPERATING_POINT, color=GREY, linewidth=0.8)
-    above = ("data", "axes fraction")
-    panel.annotate("95 %", (OPERATING_POINT, 1.01), xycoords=above, ha="center", fontsize="x-small", color=GREY)
-    for curve in curves:
-        look = every[curve.system]
-        _line(panel, curve, look, names.index(curve.system))
-        height = float(np.interp(OPERATING_POINT, curve.x, curve.y))
-        panel.plot(OPERATING_POINT, height, marker="o", markersize=7, color=look.color, markerfacecolor="none")
-
-
-def _filled(panel: Any, curve: Curve) -> None:
-    color, dash, _ = SUBSET_LOOKS[curve.subset]
-    panel.plot(curve.x, curve.y, color=color, linestyle=dash)
-    shifted = curve.subset == "shifted"
-    look = {"facecolor": "none", "hatch": "///"} if shifted else {"facecolor": color}
-    panel.fill_between(curve.x, curve.y, edgecolor=color, alpha=0.25, linewidth=0, **look)
-
-
-def _scale(panel: Any, curves: list[Curve]) -> None:
-    """Make the x axis logarithmic if a curve requests it and all values allow it."""
-    values = [x for curve in curves for x in curve.x if finite(x)]
-    if any(curve.log_x for curve in curves) and min(values) > 0:
-        canvas.log_axis(panel.xaxis, values)
-    else:
-        panel.xaxis.get_major_locator().set_params(nbins=5)
+def _marked(count: int, place: int) -> Sequence[int] | None:
+    """Which points of a line have a marker: at other places on each line, so that coinciding lines remain visible."""
+    if count <= 12:
+        return None
+    gap = math.ceil(count / 5)
+    return range(gap // 2 + (gap * place // 7) % gap, count, gap)

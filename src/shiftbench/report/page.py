@@ -8,15 +8,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shiftbench.report import front, notable, picture, plots
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import Grid, grids
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
+from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, set_retention, split_title
 
@@ -45,16 +47,16 @@ class Drawn:
     svg: str
 
 
-def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: Sequence[Picture] = ()) -> str:
+def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, further: Sequence[Picture] = ()) -> str:
     """The report as one self-contained HTML page.
 
     Args:
         report: the report.
-        pictures: SVG texts by name, as `plots.svg` makes them; drawn here if not given.
+        pictures: those that `plots.figures` makes; made here if not given.
         further: additional pictures, shown in a section of their own.
     """
     if pictures is None:
-        pictures = {name: plots.svg(figure, name) for name, figure in plots.figures(report).items()}
+        pictures = plots.figures(report)
     tables = grids(report)
     splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
     return _template("page.html").render(
@@ -65,7 +67,7 @@ def html(report: Report, *, pictures: Mapping[str, str] | None = None, further: 
         front=front.table(report),
         worst_group=front.worst_group(report),
         verdict=verdict(report),
-        opening=_pictures(pictures, main_split(report), OPENING),
+        opening=_opening(pictures, main_split(report)),
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
@@ -118,7 +120,7 @@ def _template(name: str) -> Template:
 
 
 def _section(
-    report: Report, split: str, tables: list[Grid], pictures: Mapping[str, str]
+    report: Report, split: str, tables: list[Grid], pictures: Mapping[str, Drawing]
 ) -> tuple[str, str, list[tuple[Grid | None, list[Drawn]]]]:
     """A split's name, its title, and its tables, each with its pictures."""
     shown: list[tuple[Grid | None, list[Drawn]]] = []
@@ -128,13 +130,22 @@ def _section(
         if kind == "joint":
             kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
         if split == main_split(report):
-            kinds = tuple(name for name in kinds if name not in OPENING)  # shown at the top of the page
+            kinds = tuple(name for name in kinds if name != OPENING[0])  # shown whole at the top of the page
         found = _pictures(pictures, split, kinds)
         if kind in mine or found:
             shown.append((mine.get(kind), found))
     return split, split_title(split).capitalize(), shown
 
 
-def _pictures(pictures: Mapping[str, str], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
+def _opening(pictures: Mapping[str, Drawing], split: str) -> list[Drawn]:
+    """The pictures of the first screen; of curves only those over all records, in the last panel."""
+    chosen = {f"{split}_{kind}": kind for kind in OPENING if f"{split}_{kind}" in pictures}
+    return [
+        Drawn(name, *plots.caption(name), markup(replace(pictures[name], panels=pictures[name].panels[-1:]), kind))
+        for name, kind in chosen.items()
+    ]
+
+
+def _pictures(pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
     names = [f"{split}_{kind}" for kind in kinds]
-    return [Drawn(name, *plots.caption(name), pictures[name]) for name in names if name in pictures]
+    return [Drawn(name, *plots.caption(name), markup(pictures[name], name)) for name in names if name in pictures]

@@ -1,25 +1,20 @@
-"""The pictures of a report. matplotlib is imported when the first one is drawn; its global state is not changed."""
+"""The pictures of a report, and their captions. matplotlib is imported when the first PNG is written."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shiftbench.io import files
 from shiftbench.report import curve_figures, score_figures
-from shiftbench.report.canvas import settings, write_png, write_svg
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
+from shiftbench.report.svg import svg
 from shiftbench.report.view import set_retention, split_title
 from shiftbench.scores.metric import METRICS, Metric
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-DRAWERS: dict[str, Callable[[Report, str], Figure | None]] = {
+DRAWERS: dict[str, Callable[[Report, str], Drawing | None]] = {
     "summary": score_figures.summary,
     "error_retention": partial(curve_figures.retention, kind="error_retention"),
     "f1_retention": partial(curve_figures.retention, kind="f1_retention"),
@@ -54,7 +49,7 @@ CAPTIONS = {
     ),
     "density": (
         "Uncertainty by partition",
-        "How uncertainty is distributed in-domain (solid, filled) and on shifted records (dashed, hatched). "
+        "How uncertainty is distributed in-domain (solid, filled) and on shifted records (dashed). "
         "An uncertainty that detects the shift lies further to the right on shifted records.",
     ),
     "roc": (
@@ -85,38 +80,25 @@ CAPTIONS = {
     ),
     "parts": (
         "Where the R-AUC comes from",
-        "From top to bottom: the level of a random order (plain bars), then the effect of the order by uncertainty "
-        "(hatched bars to the left: the ranking helps), then the sum, which is the R-AUC.",
+        "From top to bottom: the level of a random order, then the effect of the order by uncertainty (pale bars to "
+        "the left: the ranking helps), then the sum, which is the R-AUC. Each system has its own scale.",
     ),
 }
 
 
-def figures(report: Report) -> dict[str, Figure]:
-    """All pictures for which the report has data, by name `<split>_<kind>`, in reading order.
-
-    Equal reports give identical bytes (with the same matplotlib).
-    """
-    drawn = {}
-    with settings():
-        for split in report.splits:
-            for kind, draw in _drawers(report).items():
-                if (figure := draw(report, split)) is not None:
-                    drawn[f"{split}_{kind}"] = _laid_out(figure)
-    return drawn
+def figures(report: Report) -> dict[str, Drawing]:
+    """All pictures for which the report has data, by name `<split>_<kind>`, in reading order."""
+    return {
+        f"{split}_{kind}": drawing
+        for split in report.splits
+        for kind, draw in _drawers(report).items()
+        if (drawing := draw(report, split)) is not None
+    }
 
 
-def _drawers(report: Report) -> dict[str, Callable[[Report, str], Figure | None]]:
+def _drawers(report: Report) -> dict[str, Callable[[Report, str], Drawing | None]]:
     sets = [kind for kind in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(kind)]
     return DRAWERS | {kind: partial(curve_figures.retention, kind=kind) for kind in sets}
-
-
-def _laid_out(figure: Figure) -> Figure:
-    """Compute the layout once, so that writing PNG and SVG need not repeat it."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-    return figure
 
 
 def caption(name: str) -> tuple[str, str]:
@@ -136,20 +118,15 @@ def _of_set(metric: Metric) -> tuple[str, str]:
     )
 
 
-def svg(figure: Figure, name: str) -> str:
-    """A picture as SVG text: no date, and ids that begin with its name, unique within a page of pictures."""
-    buffer = io.StringIO()
-    write_svg(figure, buffer)
-    text = buffer.getvalue()
-    return re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+def save(drawings: Mapping[str, Drawing], folder: str | Path) -> list[Path]:
+    """Write drawings into `folder`, each as PNG (150 dpi) and as SVG; equal drawings give equal bytes."""
+    from shiftbench.report import canvas  # with it comes matplotlib
 
-
-def save(report: Report, folder: str | Path) -> list[Path]:
-    """Write every picture of a report into `folder`, as PNG (150 dpi) and as SVG."""
     paths = []
-    for name, figure in figures(report).items():
-        target = Path(folder) / f"{name}.png"
-        with files.replacing(target) as temporary:
-            write_png(figure, temporary)
-        paths += [target, files.write_text(target.with_suffix(".svg"), svg(figure, name))]
+    with canvas.settings():
+        for name, drawing in drawings.items():
+            target = Path(folder) / f"{name}.png"
+            with files.replacing(target) as temporary:
+                canvas.write_png(canvas.figure_of(drawing), temporary)
+            paths += [target, files.write_text(target.with_suffix(".svg"), svg(drawing, name))]
     return paths

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
 
-from shiftbench.report import canvas
-from shiftbench.report.canvas import unit_text
 from shiftbench.report.content import Report
-from shiftbench.report.digits import count_text, metric_digits
+from shiftbench.report.curve_figures import bracketed, span, subset_entries, system_entries
+from shiftbench.report.digits import Digits, count_text, metric_digits
+from shiftbench.report.drawing import Axis, Bar, Drawing, Entry, Label, Line, Panel, text_width
 from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
-from shiftbench.report.style import GREY, SUBSET_LOOKS, labels, looks, short
+from shiftbench.report.style import GREY, GRID, INK, SUBSET_LOOKS, Look, fitted, labels, looks
 from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, Slice
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-WIDTH = 8.4  # inches
+WIDTH = 440.0  # pixels of a panel with a row for each system or group
+ROW = 36.0  # pixels: a line of text, and the marks below it
 WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 MOST_SLICES = 20
 MOST_SLICE_SYSTEMS = 3
+ADDED, SUBTRACTED = "#D55E00", "#0072B2"
 
 Placed = dict[tuple[str, str], Score]  # (system, subset)
 
 
-def summary(report: Report, split: str) -> Figure | None:
+def summary(report: Report, split: str) -> Drawing | None:
     """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader."""
     metric = headline_metric(report)
     if metric is None:
@@ -42,32 +41,30 @@ def summary(report: Report, split: str) -> Figure | None:
     subsets = [subset for subset in ("in", "shifted") if any(key[1] == subset for key in scores)] or ["full"]
     names = _sorted(report, scores, subsets, metric)
     digits, front, texts = metric_digits(report, metric, split), lead(report), labels(report)
-    figure, (panel,) = canvas.panels(1, width=WIDTH, height=0.42 * len(names) + 0.8, below=0.35)
+    lines: list[Line] = []
+    words: list[tuple[str, str]] = []
     for row, name in enumerate(names):
         mine = [(subset, scores[name, subset]) for subset in subsets if (name, subset) in scores]
         for subset, score in mine:
             color, _, marker = SUBSET_LOOKS[subset]
-            offset = 0.24 * (subsets.index(subset) - (len(subsets) - 1) / 2)
-            ends = _ends(score.value, score.low, score.high, score.std)
-            _dot(panel, [end * digits.factor for end in ends], row + offset, color, marker, subset == "shifted")
-        written = " → ".join(digits.cell(score.value)[0] for _, score in mine)
-        panel.annotate(written, (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize="small")
-    handles = canvas.subset_handles(subsets, marker=True)
-    for entry, subset in zip(handles, subsets, strict=True):
-        entry.set(linestyle="-", markerfacecolor="white" if subset == "shifted" else entry.get_color())
+            ends = [end * digits.factor for end in _ends(score.value, score.low, score.high, score.std)]
+            height = row + 0.68 + 0.2 * (subsets.index(subset) - (len(subsets) - 1) / 2)
+            lines += _dot(ends, height, Look(color, "-", marker, 2.0), hollow=subset == "shifted")
+        words.append((_row_name(report, name, split), " → ".join(digits.cell(score.value)[0] for _, score in mine)))
+    legend = [
+        Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0), hollow=subset == "shifted")
+        for entry, subset in zip(subset_entries(subsets, marker=True), subsets, strict=True)
+    ]
+    guides: tuple[tuple[float, str], ...] = ()
     if front is not None and (mark := scores.get((front.name, subsets[-1]))) is not None:
-        panel.axvline(mark.value * digits.factor, color=GREY, linestyle=":", linewidth=1.2)
-        handles.append(canvas.handle(f"{texts[front.name]}, {subsets[-1]}", color=GREY, linestyle=":"))
-    _name_rows(report, panel, names, split)
-    panel.set(xlabel=short(heading(metric, digits, report), 80))
-    values = [score.value * digits.factor for score in scores.values()]
-    if min(values) > 0 and max(values) > WIDE_SPAN * min(values):
-        canvas.log_axis(panel.xaxis, values)
-    canvas.legend(figure, handles, 3)
-    return figure
+        guides = ((mark.value * digits.factor, ""),)
+        legend.append(Entry(f"{texts[front.name]}, {subsets[-1]}", Look(GREY, ":", width=1.2)))
+    values = [x for line in lines for x in line.x]
+    log = min(values) > 0 and max(values) > WIDE_SPAN * min(values)
+    return Drawing((_rows(fitted(heading(metric, digits, report), 80), lines, words, guides, log=log),), tuple(legend))
 
 
-def slices(report: Report, split: str) -> Figure | None:
+def slices(report: Report, split: str) -> Drawing | None:
     """Mean errors with intervals in the worst slices: of the leading system and of the two others best there."""
     order = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
     if not order:
@@ -75,49 +72,65 @@ def slices(report: Report, split: str) -> Figure | None:
     shown, digits, every = order[:MOST_SLICES], slice_digits(report, split), looks(report)
     found = {(entry.system, entry.column, entry.group): entry for entry in report.slices if entry.split == split}
     names = _slice_systems(found, shown)
-    handles = canvas.system_handles(report, names, split)
-    for entry in handles:
-        entry.set_linestyle("-")
-    columns, below = canvas.legend_grid([entry.get_label() for entry in handles], WIDTH)
-    figure, (panel,) = canvas.panels(1, width=WIDTH, height=0.4 * len(shown) + 0.8, below=below)
+    lines: list[Line] = []
     for row, entry in enumerate(shown):
         for place, name in enumerate(names):
             other = found.get((name, entry.column, entry.group))
             if other is not None and finite(other.mean_error):
                 ends = [end * digits.factor for end in _ends(other.mean_error, other.low, other.high)]
-                offset = 0.24 * (place - (len(names) - 1) / 2)
-                _dot(panel, ends, row + offset, every[name].color, every[name].marker, False)
-    panel.set_yticks(range(len(shown)), [_slice_label(entry) for entry in shown], fontsize="small")
-    panel.set(ylim=(len(shown) - 0.5, -0.5), xlabel=f"Mean {short(report.error_name)}{unit_text(digits.unit)}")
-    if len(order) > len(shown):
-        panel.set_title(f"The {len(shown)} worst of {len(order)} groups", loc="left")
-    canvas.legend(figure, handles, columns)
-    return figure
+                height = row + 0.7 + 0.18 * (place - (len(names) - 1) / 2)
+                lines += _dot(ends, height, Look(every[name].color, "-", every[name].marker, 2.0))
+    title = f"The {len(shown)} worst of {len(order)} groups" if len(order) > len(shown) else ""
+    across = f"Mean {fitted(report.error_name)}{bracketed(digits.unit)}"
+    legend = tuple(
+        Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0))
+        for entry in system_entries(report, names, split)
+    )
+    return Drawing((_rows(across, lines, [_slice_words(entry) for entry in shown], panel=title),), legend)
 
 
-def parts(report: Report, split: str) -> Figure | None:
-    """The R-AUC of each system as a waterfall of its parts; one panel each, on a common scale if all stay visible."""
+def parts(report: Report, split: str) -> Drawing | None:
+    """The R-AUC of each system as a waterfall of its parts, with a panel and a scale for each."""
     found = [part for part in report.parts if part.split == split and finite(part.value)]
     names = [system.name for system in report.systems if any(part.system == system.name for part in found)]
-    if not names:
-        return None
     titles, digits = part_names(report, split), part_digits(report, split)
-    figure, axes = canvas.panels(len(names), width=3.4, height=0.27 * len(titles) + 1.0, below=0)
-    for place, (panel, name) in enumerate(zip(axes, names, strict=True)):
+    shown = []
+    for name in names:
         values = {part.name: part.value * digits.factor for part in found if part.system == name}
-        _waterfall(panel, [values.get(key, 0.0) for key in titles])
-        first = place % canvas.MOST_ACROSS == 0
-        ticks = [*titles.values(), "R-AUC"] if first else [""] * (len(titles) + 1)
-        panel.set_yticks(range(len(ticks)), ticks, fontsize="small")
-        panel.tick_params(axis="y", length=0)
-        panel.locator_params(axis="x", nbins=5)
-        panel.grid(visible=False, axis="y")
-        panel.set(title=labels(report)[name], xlabel=f"R-AUC{unit_text(digits.unit)}")
-    limits = [panel.get_xlim() for panel in axes]
-    if max(high for _, high in limits) <= 8.0 * min(high for _, high in limits):  # else one flattens the others
-        for panel in axes:
-            panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-    return figure
+        shown.append(_waterfall(labels(report)[name], {titles[key]: values.get(key, 0.0) for key in titles}, digits))
+    return Drawing(tuple(shown)) if shown else None
+
+
+def _rows(
+    title: str,
+    lines: Sequence[Line],
+    words: Sequence[tuple[str, str]],
+    guides: tuple[tuple[float, str], ...] = (),
+    *,
+    log: bool = False,
+    panel: str = "",
+) -> Panel:
+    """A panel with a row for each name: the name and a text at the right, and below them marks."""
+    room = [max(int((WIDTH - 40 - text_width(text)) / 6.3), 12) for _, text in words]
+    labelled = [Label(fitted(name, room[row]), 0.0, row + 0.24) for row, (name, _) in enumerate(words)]
+    labelled += [Label(text, 1.0, row + 0.24, "end", GREY) for row, (_, text) in enumerate(words) if text]
+    low, high = span([x for line in lines for x in line.x] + [value for value, _ in guides], log=log)
+    height = ROW * len(words) + 56 + 20 * bool(panel)
+    return Panel(
+        panel,
+        Axis(title, low, high, log=log),
+        Axis("", float(len(words)), 0.0, ticked=False),
+        (*_between(len(words), low, high), *lines),
+        labels=tuple(labelled),
+        guides=guides,
+        width=WIDTH,
+        height=height,
+    )
+
+
+def _between(count: int, low: float, high: float) -> Iterator[Line]:
+    """Thin lines between rows."""
+    yield from (Line((low, high), (row, row), Look(GRID, "-", width=0.7)) for row in range(1, count))
 
 
 def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) -> list[str]:
@@ -132,14 +145,11 @@ def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) 
     return sorted(present, key=place)
 
 
-def _name_rows(report: Report, panel: Any, names: list[str], split: str) -> None:
-    texts, roles = labels(report), {system.name: system.role for system in report.systems}
-    ticks = []
-    for name in names:
-        title = texts[name].removesuffix(" (single)") if roles[name] == "single" else texts[name]
-        ticks.append(f"{title}\n({ROLES[roles[name]]}{answered(report, split, name)})")
-    panel.set_yticks(range(len(names)), ticks, fontsize="small")
-    panel.set_ylim(len(names) - 0.5, -0.5)
+def _row_name(report: Report, name: str, split: str) -> str:
+    role = next(system.role for system in report.systems if system.name == name)
+    title = labels(report)[name]
+    title = title.removesuffix(" (single)") if role == "single" else title
+    return f"{title} ({ROLES[role]}{answered(report, split, name)})"
 
 
 def _ends(value: float, low: float | None, high: float | None, std: float | None = None) -> list[float]:
@@ -149,11 +159,11 @@ def _ends(value: float, low: float | None, high: float | None, std: float | None
     return [value, low, high] if finite(low) and finite(high) else [value]
 
 
-def _dot(panel: Any, ends: list[float], row: float, color: str, marker: str, hollow: bool) -> None:
+def _dot(ends: list[float], height: float, look: Look, *, hollow: bool = False) -> Iterator[Line]:
     value, *interval = ends
     if interval:
-        panel.plot(interval, (row, row), color=color, linewidth=1.8, solid_capstyle="butt")
-    panel.plot(value, row, marker=marker, color=color, markerfacecolor="white" if hollow else color, markersize=6)
+        yield Line(interval, (height, height), look)
+    yield Line((value,), (height,), look, marks=None, hollow=hollow)
 
 
 def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice]) -> list[str]:
@@ -169,21 +179,41 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
     return [front, *sorted(others, key=level)][:MOST_SLICE_SYSTEMS]
 
 
-def _slice_label(entry: Slice) -> str:
+def _slice_words(entry: Slice) -> tuple[str, str]:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
-    return f"{short(entry.column, 20)} = {short(entry.group, 26)}\n{count_text(entry.n)} records{share}"
+    name = f"{fitted(entry.column, 20)} = {fitted(entry.group, 26)}"
+    return name, f"{count_text(entry.n)} records{share}"
 
 
-def _waterfall(panel: Any, values: list[float]) -> None:
-    """Bars that start where the previous one ended: plain ones add, hatched ones subtract, the last is the sum."""
+def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
+    """Bars that start where the previous one ended: full ones add, pale ones subtract, the last is the sum."""
+    bars, labelled, lines = [], [], []
     start = 0.0
-    for row, value in enumerate(values):
-        look = {"color": "#D55E00"} if value >= 0 else {"color": "#56B4E9", "hatch": "///", "edgecolor": "white"}
-        panel.barh(row, value, left=start, height=0.6, **look)
-        panel.plot((start + value,) * 2, (row - 0.3, row + 1.3), color=GREY, linewidth=0.8)
+    for row, (name, value) in enumerate(values.items()):
+        bars.append(Bar((start, start + value), row + 0.68, ADDED if value >= 0 else SUBTRACTED, 0.4, value < 0))
         start += value
-    panel.barh(len(values), start, height=0.6, color="#333333")
-    panel.axvline(0, color="black", linewidth=0.8)
-    panel.use_sticky_edges = False
-    panel.margins(x=0.05)
-    panel.set_ylim(len(values) + 0.5, -0.5)
+        lines.append(Line((start, start), (row + 0.68, row + 1.68), Look(GREY, "-", width=0.8)))
+        sign = "+" if value > 0 and row else ""
+        labelled += [(name, f"{sign}{_amount(value, digits)}")]
+    bars.append(Bar((0.0, start), len(values) + 0.68, INK, 0.4))
+    labelled.append(("R-AUC", _amount(start, digits)))
+    ends = [end for bar in bars for end in bar.ends]
+    low, high = min(*ends, 0.0), max(*ends, 0.0)
+    rows = len(labelled)
+    texts = [Label(name, 0.01, row + 0.26) for row, (name, _) in enumerate(labelled)]
+    texts += [Label(text, 1.0, row + 0.26, "end") for row, (_, text) in enumerate(labelled)]
+    return Panel(
+        title,
+        Axis(f"R-AUC{bracketed(digits.unit)}", low, high + 0.05 * (high - low or 1.0)),
+        Axis("", float(rows), 0.0, ticked=False),
+        tuple(lines),
+        tuple(bars),
+        tuple(texts),
+        guides=((0.0, ""),) if low < 0 else (),
+        height=30.0 * rows + 62,
+    )
+
+
+def _amount(value: float, digits: Digits) -> str:
+    """A number in the unit of the axis already."""
+    return Digits(1.0, digits.decimals).text(value)

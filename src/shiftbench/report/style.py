@@ -12,7 +12,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (6, 2, 1, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 SUBSET_LOOKS = {"in": ("#0072B2", "-", "o"), "shifted": ("#D55E00", "--", "D"), "full": ("#555555", ":", "s")}
-GREY = "#6b6b6b"
+GREY, GRID, INK = "#6b6b6b", "#e3e3e3", "#1b1f24"
+
+# How a line is broken, as matplotlib names it: a name, or (0, lengths in widths of the line).
+Dash = str | tuple[int, tuple[float, ...]]
+_PATTERNS: dict[Dash, tuple[float, ...]] = {"-": (), "": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6), ":": (1, 1.65)}
 
 LONGEST = 30
 DPI = 150
@@ -48,9 +52,14 @@ class Look:
     """The line style of one system."""
 
     color: str
-    linestyle: str | tuple[int, tuple[int, ...]]
-    marker: str
+    linestyle: Dash
+    marker: str = ""
     width: float = 1.4
+
+
+def dashes(dash: Dash) -> tuple[float, ...]:
+    """The lengths of dashes and gaps in widths of the line; empty for a line without gaps."""
+    return dash[1] if isinstance(dash, tuple) else _PATTERNS[dash]
 
 
 def looks(report: Report) -> dict[str, Look]:
@@ -72,12 +81,17 @@ def looks(report: Report) -> dict[str, Look]:
 
 
 def short(name: object, longest: int = LONGEST) -> str:
-    """A name shortened in its middle to fit into a picture, with dollar signs escaped."""
+    """A name shortened in its middle to fit into a picture of matplotlib, with dollar signs escaped."""
+    return fitted(name, longest).replace("$", r"\$")
+
+
+def fitted(name: object, longest: int = LONGEST) -> str:
+    """A name shortened in its middle to fit into a picture."""
     text = clean(name)
     if len(text) > longest:
         tail = (longest - 1) // 2
         text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
-    return text.replace("$", r"\$")
+    return text
 
 
 def sentence(text: str) -> str:
@@ -87,7 +101,7 @@ def sentence(text: str) -> str:
 
 def labels(report: Report) -> dict[str, str]:
     """A short name for every system, numbered where two would be equal."""
-    shorts = {system.name: short(system.name) for system in report.systems}
+    shorts = {system.name: fitted(system.name) for system in report.systems}
     names: dict[str, str] = {}
     for name, text in shorts.items():
         twins = [other for other, same in shorts.items() if same == text]

@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort and filter. Without this script the page lacks nothing but these.
+// Tables sort and filter, and curves tell their values. Without this script the page lacks nothing but these.
 const shown = (cell) => (cell?.firstChild?.textContent ?? "").trim();
 const amount = (text) => {
   const found = text.replaceAll(",", "").replace("−", "-").match(/-?\d+(\.\d+)?(e[+-]?\d+)?/i);
@@ -53,3 +53,95 @@ for (const table of document.querySelectorAll(".scroll > table")) {
   if (table.tHead && table.tBodies[0].rows.length > 1) sortable(table);
   if (table.tBodies[0].rows.length > 12) filterable(table);
 }
+
+// A frame over each panel holds the ends of its axes, from which a place becomes values.
+const scale = (text) => {
+  const [low, high, log] = text.split(" ");
+  const [a, b] = [low, high].map((end) => (log ? Math.log10(end) : Number(end)));
+  return (share) => (log ? 10 ** (a + share * (b - a)) : a + share * (b - a));
+};
+const spell = (value) => (Math.abs(value) < 1e-300 ? "0" : Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }));
+
+function panel(frame) {
+  const side = (name) => Number(frame.getAttribute(name));
+  const box = { x: side("x"), y: side("y"), width: side("width"), height: side("height") };
+  const across = scale(frame.dataset.x), up = scale(frame.dataset.y);
+  const inside = ([x]) => x >= box.x - 1 && x <= box.x + box.width + 1;
+  const lines = [...frame.ownerSVGElement.querySelectorAll("[data-name]")]
+    .map((path) => ({ path, name: path.dataset.name, points: path.getAttribute("d").slice(1).split("L").map((pair) => pair.split(" ").map(Number)) }))
+    .filter((line) => line.points.some(inside));
+  return { frame, box, across: (x) => across((x - box.x) / box.width), up: (y) => up((box.y + box.height - y) / box.height), lines };
+}
+
+// The height of a line at x. Lines of few points tell the nearest one.
+function height(points, x) {
+  if (points.length < 25) {
+    const near = points.reduce((best, point) => (Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best));
+    return Math.abs(near[0] - x) < 25 ? near[1] : NaN;
+  }
+  const next = points.findIndex((point) => point[0] >= x);
+  if (next < 1) return next === 0 && points[0][0] - x < 2 ? points[0][1] : NaN;
+  const [[x0, y0], [x1, y1]] = [points[next - 1], points[next]];
+  return x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : y1;
+}
+
+function telling(picture) {
+  const panels = [...picture.querySelectorAll("rect[data-x]")].map(panel);
+  if (!panels.length) return;
+  const told = document.createElement("div"), at = document.createElement("div");
+  told.className = "told";
+  told.role = "status";
+  at.className = "at";
+  let place = [0, 0.5];
+  const hide = () => { told.remove(); at.remove(); };
+
+  function tell(number, share) {
+    const { frame, box, across, up, lines } = panels[number];
+    place = [number, share];
+    const x = box.x + share * box.width;
+    const rows = lines.map((line) => [line, height(line.points, x)]).filter(([, y]) => y >= box.y - 1 && y <= box.y + box.height + 1);
+    const list = document.createElement("table");
+    for (const [line, y] of rows) {
+      const row = list.insertRow(), swatch = document.createElement("i");
+      swatch.style.background = getComputedStyle(line.path).stroke;
+      row.insertCell().append(swatch);
+      row.insertCell().textContent = line.name;
+      row.insertCell().textContent = spell(up(y));
+    }
+    told.replaceChildren(`${frame.dataset.xTitle}: ${spell(across(x))}`, list);
+    const [drawn, around] = [frame.getBoundingClientRect(), picture.getBoundingClientRect()];
+    const left = drawn.left - around.left + share * drawn.width;
+    at.style.cssText = `left:${left}px;top:${drawn.top - around.top}px;height:${drawn.height}px`;
+    picture.append(at, told);
+    const side = left + told.offsetWidth + 12 < around.width ? left + 10 : Math.max(left - told.offsetWidth - 10, 0);
+    told.style.cssText = `left:${side}px;top:${drawn.top - around.top + 4}px`;
+  }
+
+  const point = (event) => {
+    const number = panels.findIndex(({ frame }) => {
+      const box = frame.getBoundingClientRect();
+      return event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+    });
+    if (number < 0) return hide();
+    const box = panels[number].frame.getBoundingClientRect();
+    tell(number, (event.clientX - box.left) / box.width);
+  };
+  picture.addEventListener("pointermove", point);
+  picture.addEventListener("pointerdown", point);
+  picture.addEventListener("pointerleave", hide);
+  picture.addEventListener("blur", hide);
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -0.02, ArrowRight: 0.02 }[event.key];
+    if (event.key === "Escape") hide();
+    if (!step) return;
+    event.preventDefault();
+    let [number, share] = [place[0], place[1] + step];
+    if (share < 0 || share > 1) {
+      number = (number + Math.sign(step) + panels.length) % panels.length;
+      share = share < 0 ? 1 : 0;
+    }
+    tell(number, share);
+  });
+}
+
+for (const picture of document.querySelectorAll(".picture")) telling(picture);

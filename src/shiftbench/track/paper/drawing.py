@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.io import files
 from shiftbench.report import canvas, curve_figures, plots
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
 from shiftbench.report.style import GREY, short
-from shiftbench.report.view import split_title
+from shiftbench.report.view import clean, split_title
 from shiftbench.track.paper.run import Run, groups, merged
 from shiftbench.track.paper.table import Cell, Row
 
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 NOT_COMPARABLE = "Data other than the official ones: printed values are for orientation."
 
 
-def save(figure: Figure, path: Path) -> list[Path]:
+def save(figure: Figure | Drawing, path: Path) -> list[Path]:
     """Write a figure as PNG and as SVG, each whole or not at all."""
+    if isinstance(figure, Drawing):
+        return plots.save({path.stem: figure}, path.parent)
     with files.replacing(path) as temporary:
         canvas.write_png(figure, temporary)
-    return [path, files.write_text(path.with_suffix(".svg"), plots.svg(figure, path.stem))]
+    return [path, files.write_text(path.with_suffix(".svg"), canvas.svg(figure, path.stem))]
 
 
 def dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparable: bool = True) -> None:
@@ -60,7 +64,7 @@ def name_rows(panel: Any, texts: Sequence[str]) -> None:
 
 def retention(
     runs: Sequence[Run], *, shown: Callable[[Report], Report] = lambda report: report
-) -> Iterator[tuple[str, Figure]]:
+) -> Iterator[tuple[str, Drawing]]:
     """Retention curves of all systems on the same records, by file name.
 
     Runs on other records get their own pictures. shown: selects the part of a report to draw.
@@ -70,10 +74,10 @@ def retention(
         report = shown(merged(group))
         for split in report.splits:
             for kind in ("error_retention", "f1_retention"):
-                figure = curve_figures.retention(report, split, kind=kind)
-                if figure is not None:
-                    figure.suptitle(f"{report.title}: {split_title(split)}", fontsize="medium")
-                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), figure
+                drawing = curve_figures.retention(report, split, kind=kind)
+                if drawing is not None:
+                    titled = replace(drawing, title=f"{clean(report.title)}: {split_title(split)}")
+                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), titled
 
 
 def printed_handle() -> Any:

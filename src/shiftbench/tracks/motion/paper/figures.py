@@ -15,6 +15,7 @@ import polars as pl
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, GREY, MARKERS, short
 from shiftbench.report.view import finite, split_title
@@ -78,7 +79,7 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     return paths
 
 
-def _drawn(bundle: Bundle) -> Iterator[tuple[str, Figure]]:
+def _drawn(bundle: Bundle) -> Iterator[tuple[str, Figure | Drawing]]:
     entries = {task: entry for task in ERRORS if (entry := bundle.report(task))}
     for task, entry in entries.items():
         titled = replace(entry, name=f"{bundle.name}, {ERRORS[task].title}")

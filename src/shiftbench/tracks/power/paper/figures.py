@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, DASHES, GREY, MARKERS, short
 from shiftbench.report.view import split_title
@@ -63,7 +64,7 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     return paths
 
 
-def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Figure]]:
+def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Figure | Drawing]]:
     numbers = list(dict.fromkeys(table.number for table in made))
     for number, name in zip(numbers, ("errors_of_members", "scores_of_members"), strict=True):
         figure = _members([table for table in made if table.number == number], runs)

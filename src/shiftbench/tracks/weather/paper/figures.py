@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS
@@ -52,7 +53,7 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     return paths
 
 
-def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Figure]]:
+def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Figure | Drawing]]:
     first = [run for run in runs if run.experiment == CANONICAL]
     by_number = {number: [table for table in made if table.number == f"Table {number}"] for number in (9, 11, 13)}
     robustness = _robustness(by_number[9], first) if any(map(_filled, by_number[9])) else None

@@ -1,0 +1,55 @@
+"""Where the ticks of an axis stand, and what is written at them."""
+
+from __future__ import annotations
+
+import math
+
+from shiftbench.report.digits import SUPERSCRIPTS
+
+MOST = 6  # ticks of an axis, about
+LONG = 100_000  # numbers of this size and above are written with a power of ten
+SHORT = 1e-4  # and those below this one
+
+
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers between two ends, and their texts."""
+    low, high = min(low, high), max(low, high)
+    step = _step((high - low) / MOST)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [place * step for place in range(first, last + 1)]
+    decimals = max(-math.floor(math.log10(step) + 1e-9), 0)
+    if decimals and round(step * 10**decimals, 9) % 1:  # 2.5, 0.25
+        decimals += 1
+    largest = max(map(abs, values), default=0.0)
+    if largest >= LONG or largest < SHORT:
+        return [(value, tick_text(value)) for value in values]
+    return [(value, f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
+
+
+def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """As many plain numbers as the range needs on a logarithmic axis."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    thinned = [power for power in decades if power % max(1, math.ceil(len(decades) / MOST)) == 0]
+    between: tuple[int, ...] = (1, 2, 5) if high < LONG or high < 10 * low else (1, 3)
+    found = [part * 10.0**power for power in decades for part in between]
+    if high > 300 * low:
+        found = [10.0**power for power in thinned]
+    inside = [value for value in found if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+    return [(value, tick_text(value)) for value in inside] if len(inside) > 1 else ticks(low, high)
+
+
+def tick_text(value: float) -> str:
+    """A tick label: a plain number, or from 100,000 on (and below 0.0001) a form such as 3×10⁶."""
+    size = abs(value)
+    if size == 0 or SHORT <= size < LONG:
+        return f"{value:,g}".replace("-", "−")
+    power = math.floor(math.log10(size) + 1e-9)
+    factor = f"{size / 10**power:.3g}"
+    sign = "−" if value < 0 else ""
+    return f"{sign}{'' if factor == '1' else f'{factor}×'}10{str(power).translate(SUPERSCRIPTS)}"
+
+
+def _step(rough: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next((part * power for part in (1, 2, 2.5, 5) if part * power >= rough * (1 - 1e-9)), 10 * power)
