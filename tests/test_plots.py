@@ -190,6 +190,15 @@ def test_the_waterfall_ends_at_the_r_auc(drawn):
     assert float(panel.labels[-1].text) == pytest.approx(area, rel=0.05)
 
 
+def test_parts_that_round_to_nothing_have_no_sliver_of_a_bar(drawn):
+    for panel in drawn["eval_parts"].panels:
+        texts = [label.text for label in panel.labels if label.share == 1]
+        assert len(panel.bars) == sum(any(digit in "123456789" for digit in text) for text in texts)
+    report = replace(regression(), parts=tuple(replace(part, value=1e-9) for part in regression().parts[1:]))
+    report = replace(report, parts=(*regression().parts[:1], *report.parts))
+    assert [len(panel.bars) for panel in plots.DRAWERS["parts"](report, "eval").panels][-1] <= 2
+
+
 def boxes(words: Words) -> tuple[float, float, float, float]:
     """The box around a text."""
     wide = text_width(words.text, words.size)

@@ -16,7 +16,7 @@ from shiftbench.report.view import answered, finite, headline_metric, headline_s
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, Slice
 
-WIDTH = 440.0  # pixels of a panel with a row for each system or group
+WIDTH = 400.0  # pixels of a panel with a row for each system or group
 ROW = 36.0  # pixels: a line of text, and the marks below it
 WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 MOST_SLICES = 20
@@ -190,11 +190,12 @@ def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
     bars, labelled, lines = [], [], []
     start = 0.0
     for row, (name, value) in enumerate(values.items()):
-        bars.append(Bar((start, start + value), row + 0.68, ADDED if value >= 0 else SUBTRACTED, 0.4, value < 0))
+        text = _amount(value, digits)
+        if text.strip("0.,"):  # else there is nothing to see but a line
+            bars.append(Bar((start, start + value), row + 0.68, ADDED if value >= 0 else SUBTRACTED, 0.4, value < 0))
         start += value
         lines.append(Line((start, start), (row + 0.68, row + 1.68), Look(GREY, "-", width=0.8)))
-        sign = "+" if value > 0 and row else ""
-        labelled += [(name, f"{sign}{_amount(value, digits)}")]
+        labelled.append((name, f"+{text}" if value > 0 and row and text.strip("0.,") else text))
     bars.append(Bar((0.0, start), len(values) + 0.68, INK, 0.4))
     labelled.append(("R-AUC", _amount(start, digits)))
     ends = [end for bar in bars for end in bar.ends]

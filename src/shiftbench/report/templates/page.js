@@ -26,7 +26,8 @@ function sortable(table) {
       for (const other of titles) other.ariaSort = "none";
       title.ariaSort = next;
       const rows = [...first];
-      const by = order(title.classList.contains("number"), next === "ascending" ? 1 : -1);
+      const numeric = title.classList.contains("number") || first.every((row) => /^[−–\d.,]*$/.test(shown(row.cells[place])));
+      const by = order(numeric, next === "ascending" ? 1 : -1);
       if (next !== "none") rows.sort((a, b) => by(shown(a.cells[place]), shown(b.cells[place])));
       body.append(...rows);
     });
