@@ -14,6 +14,11 @@ _LONG_QUOTE = re.compile(rf"'[^'\n]{{{MOST_QUOTED + 1},}}'|\"[^\"\n]{{{MOST_QUOT
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+CAREFUL = "careful: "
+"""Begins a warning that may change what a report is read to say: its first screen shows it."""
+MARKED_ALIKE = "marked as shifted, so there is nothing to compare"
+
+
 def quoted(value: object, most: int = 40) -> str:
     """The beginning of a value's repr, for messages. Python refuses to write whole numbers of over 4,300 digits."""
     try:

@@ -15,9 +15,11 @@ from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Gaussian
+from shiftbench.errors import CAREFUL
 from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
+from shiftbench.report.page import html
 from shiftbench.report.terminal import first_screen
 from shiftbench.report.view import main_split
 from shiftbench.scores.intervals import Settings
@@ -67,6 +69,14 @@ def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Repor
     assert 1 <= len(found) <= 6
     kinds = {grid.kind for grid in grids(report) if grid.split in ("", main_split(report))}
     assert all(finding.kind in kinds | {"answers", "counts", "comparisons", "ranks", "systems"} for finding in found)
+
+
+@pytest.mark.parametrize("name", [name for name in REPORTS if name not in ("empty", "nothing_defined")])
+def test_every_sentence_of_the_page_is_linked_to_a_table_that_is_there(name):
+    page = html(replace(REPORTS[name](), comparisons=(), ranks=()), pictures={})
+    links = re.findall(r'<li[^>]*>[^<]*<a href="#([^"]*)"', page)
+    assert len(links) == len(front.findings(replace(REPORTS[name](), comparisons=(), ranks=())))
+    assert all(f'id="{link}"' in page for link in links)
 
 
 def test_the_table_has_the_numbers_of_the_report_and_baselines_below():
@@ -124,7 +134,100 @@ def test_something_simpler_that_is_better_as_good_or_worse_is_told(rng):
         ours, model(rng, "b", scale=0.5, role="baseline")
     )
     twin = replace(ours, system=replace(ours.system, name="b", role="baseline"), errors=ours.errors[::1] * 1.0)
-    assert "Something simpler cannot be told apart: the baseline b" in text_of(ours, twin)
+    assert "Something simpler is as good, as far as one can tell: the baseline b has" in text_of(ours, twin)
+
+
+def test_where_two_scores_disagree_both_are_told(rng):
+    ours, rival = model(rng, "m", scale=1.5), model(rng, "b", know=False, role="baseline")
+    text = text_of(ours, rival)
+    assert "Something simpler is better: the baseline b has RMSE" in text
+    assert "; by R-AUC over all records m is better." in text
+    ours, rival = model(rng, "m", scale=2.0, shift=0.4), model(rng, "b", role="baseline")
+    assert re.search(r"Nothing simpler is as good.*; by RMSE in-domain b is better\.", text_of(ours, rival))
+    text = text_of(model(rng, "a", know=False), model(rng, "b", scale=1.2))
+    assert re.match(r"a is better by [\d.]+ kW in RMSE \[.*; b is better by [\d.]+ in R-AUC \[", text)
+
+
+def test_answers_without_error_are_told_as_such():
+    perfect = scored.regression("m", Gaussian(np.zeros((1, N)), np.ones((1, N))), np.zeros(N), role="model")
+    assert text_of(perfect).startswith("No error in-domain or on shifted data: RMSE 0.00 kW.")
+
+
+def told(*systems: Scored, **records: np.ndarray) -> list[str]:
+    report = build([(Records(N, **{"shifted": SHIFTED, **records}), list(systems))], FEW)
+    return [finding.line for finding in front.findings(report)]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "caution"),
+    [
+        (5, "Careful: there are no intervals or tests: 1,000 in-domain records come from 5 clusters and 1,000 "
+            "shifted records come from 5 clusters; at least 10 clusters are needed. Differences may be chance."),
+        (14, "Careful: intervals may be too short and p-values too small: there are only 14 clusters in-domain and "
+             "14 clusters on shifted data."),
+    ],
+)  # fmt: skip
+def test_few_clusters_are_told_once(rng, clusters, caution):
+    lines = told(model(rng, "m"), model(rng, "b", role="baseline"), clusters=np.arange(N) * clusters // N)
+    assert caution in lines
+    assert sum("chance" in line.replace("50 % is chance", "") for line in lines if line != caution) <= 1
+
+
+def test_enough_clusters_need_no_caution(rng):
+    assert not any(line.startswith("Careful") for line in told(model(rng, "m"), clusters=np.arange(N) // 50))
+
+
+@pytest.mark.filterwarnings("ignore::shiftbench.errors.ShiftbenchWarning")
+def test_records_that_are_all_shifted_are_told_as_such(rng):
+    lines = told(model(rng, "m"), shifted=np.ones(N, bool))
+    assert lines[-1] == (
+        "Careful: every record is marked as shifted, so there is nothing to compare: only the whole is scored."
+    )
+    assert sum(line.startswith("Careful") for line in lines) == 1
+
+
+def test_a_warning_that_changes_the_reading_stands_with_the_answer():
+    grave = f"{CAREFUL}column 'x' gives the target 'y' away, and is used nevertheless (--allow-leaks): it equals it"
+    other = f"dev: {CAREFUL}every record is marked as shifted"
+    lines = [each.line for each in front.findings(replace(regression(), warnings=("slices: none", grave, other)))]
+    assert [line for line in lines if "gives the target" in line] == [f"Careful: {grave.removeprefix(CAREFUL)}."]
+    assert not any("slices" in line or "every record" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_wide_and_long_names_do_not_break_lines(rng, width):
+    systems = [model(rng, f"模型-{place}-とても長い名前のシステム-{'x' * 9 * place}") for place in range(15)]
+    lines = printed(build([(Records(N, shifted=SHIFTED), systems)], FEW), width=width).rstrip("\n").split("\n")
+    assert len(lines) <= 36
+    assert max(map(cell_len, lines)) <= width
+    prose = [line for line in lines[1:] if line]
+    assert all(line.startswith("  ") for line in prose), [line for line in prose if not line.startswith("  ")]
+
+
+def test_two_reports_on_the_same_records_keep_their_comparison_and_tell_a_caution_once(rng):
+    few = {"shifted": SHIFTED, "clusters": np.arange(N) * 5 // N}
+    systems = [model(rng, f"m{place}") for place in range(3)] + [model(rng, "b", scale=0.5, role="baseline")]
+    report = build([(Records(N, **few), systems)], FEW)
+    text = " ".join(printed(report, report).split())
+    assert text.count("Careful: there are no intervals or tests") == 1
+    assert text.count("Something simpler is better: the baseline b") == 2
+    assert text.count("Under shift the error") == 2
+
+
+def test_where_there_is_no_room_the_comparison_is_kept(rng):
+    systems = [model(rng, f"m{place}", shift=2.0) for place in range(3)] + [model(rng, "b", role="baseline")]
+    report = build([(Records(N, shifted=SHIFTED), systems)], FEW)
+    cautions = tuple(f"{CAREFUL}number {place}" for place in range(3))
+    lines = [each.line for each in front.findings(replace(report, warnings=cautions))]
+    assert len(lines) == 6
+    assert [line.split()[0] for line in lines] == ["Under", "The", "Something", *["Careful:"] * 3]
+
+
+def test_a_long_title_takes_two_lines(rng):
+    report = replace(build([(Records(N, shifted=SHIFTED), [model(rng, "m")])], FEW), title="a long title " * 50)
+    lines = printed(report).split("\n")
+    assert lines[1].endswith("…")
+    assert lines[2].startswith("  No change under shift")
 
 
 def test_two_models_are_compared_in_the_first_sentence(rng):

@@ -20,7 +20,7 @@ from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.slicing import Gathering
 from shiftbench.assessment.source import Source
-from shiftbench.errors import ArrayError, FewClustersWarning, ShiftbenchWarning
+from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.report import view
 from shiftbench.report.content import Report
 from shiftbench.scores import intervals, retention
@@ -235,7 +235,7 @@ def _split(
         raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
     if records.shifted is not None and len(records.subsets()) == 1:
         which = "every record is" if records.shifted.all() else "no record is"
-        _tell(f"{_of(records)}{which} marked as shifted, so there is nothing to compare: only the whole is scored")
+        _tell(f"{_of(records)}{CAREFUL}{which} {MARKED_ALIKE}: only the whole is scored")
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
         "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],

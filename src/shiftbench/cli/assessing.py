@@ -144,7 +144,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         )  # fmt: skip
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
-    show(*(result.report for result in results), full=given.full)
+    show(*(result.report for result in results), full=given.full, below=len(pages))
     tell_records(*(result.report for result in results))
     for page in pages:
         say(f"report: {page}")

@@ -191,10 +191,10 @@ def run_of(
         prepared = _prepared(track, data, place, experiment, progress)
         results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
         pages = _written(track, results, place, progress)
-    show(*(result.report for result in results if result.printed), full=scoring.full)
+    show(*(result.report for result in results if result.printed), full=scoring.full, below=len(pages))
     tell_records(*(result.report for result in results))
     for result, page in zip(results, pages, strict=False):
-        say(f"report: {folder / page.relative_to(place)}" + ("" if result.printed else f"  ({result.report.title})"))
+        say(f"report: {folder / page.relative_to(place)}{'' if result.printed else '  (not shown here)'}")
     for page in pages[len(results) :]:
         say(f"tables: {folder / page.relative_to(place)}")
 

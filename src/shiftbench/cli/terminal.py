@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # the exit code of Ctrl-C
 SILENT_S = 30.0  # between lines of progress in a log
 MOST_PROBLEMS = 40  # printed at most
+LINES = 37  # of a first screen of 40 lines, without those that say how to see more and where records are
 
 
 def say(text: str = "") -> None:
@@ -101,8 +102,8 @@ def progress_bar() -> Iterator[Progress]:
         yield progress
 
 
-def show(*reports: Report, full: bool = False) -> None:
-    """Print the first screen of one or more reports, or all of each."""
+def show(*reports: Report, full: bool = False, below: int = 1) -> None:
+    """Print the first screen of one or more reports, or all of each; below: lines that follow, for paths."""
     from rich.console import Console
 
     from shiftbench.report import terminal
@@ -112,7 +113,7 @@ def show(*reports: Report, full: bool = False) -> None:
         for report in reports:
             console.print(terminal.render(report))
     else:
-        console.print(terminal.first_screen(reports))
+        console.print(terminal.first_screen(reports, lines=LINES - below))
         warned = sum(len(report.warnings) for report in reports)
         noted = f"; {warned} warning{'s' * (warned > 1)} in the report" if warned else ""
         console.print(f"\nevery score: --full, or `shiftbench report FOLDER`{noted}", style="dim", highlight=False)
@@ -121,7 +122,7 @@ def show(*reports: Report, full: bool = False) -> None:
 def tell_records(*reports: Report) -> None:
     """Say where the records behind the scores are."""
     if any(report.notable for report in reports):
-        say("records: records.csv beside the report (the worst, the confidently wrong, the least certain)")
+        say("records: records.csv beside the report (worst, confidently wrong, least certain)")
 
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import PartitionError, TableError
+from shiftbench.errors import CAREFUL, PartitionError, TableError
 from shiftbench.io import files, tables
 from shiftbench.partition import (
     IN_DOMAIN,
@@ -88,7 +88,11 @@ def divide(
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
     notes = [*parts.warnings]
-    notes += [finding.what for finding in found.findings if finding.severity == "warning"]
+    notes += [
+        f"{CAREFUL * (finding.kind == 'duplicates')}{finding.what}"
+        for finding in found.findings
+        if finding.severity == "warning"
+    ]
     return Divided(parts, manifest, tuple(notes))
 
 
@@ -154,14 +158,17 @@ def choose_features(train: pl.DataFrame, settings: Settings, roles: Sequence[str
     task = settings.task or "regression"
     with np.errstate(over="ignore", invalid="ignore"):  # such large numbers are refused by `infinite`
         found = features.leaks(train, target=settings.target, features=chosen, task=task)
-    messages = tuple(
+    if settings.allow_leaks:
+        away = f"gives the target {settings.target!r} away, and is used nevertheless (--allow-leaks)"
+        return chosen, tuple(f"{CAREFUL}column {leak.column!r} {away}: {leak.reason}" for leak in found)
+    messages = [
         f"column {leak.column!r} gives the target {settings.target!r} away: {leak.reason}. If it is not known when a "
         f"prediction is made, leave it out with --drop {_word(leak.column)}; if it is, go on with --allow-leaks."
         for leak in found
-    )
-    if messages and not settings.allow_leaks:
+    ]
+    if messages:
         raise TableError(*messages)
-    return chosen, messages
+    return chosen, ()
 
 
 def _word(name: str) -> str:

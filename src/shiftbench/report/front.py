@@ -10,10 +10,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from shiftbench.errors import CAREFUL, MARKED_ALIKE
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
 from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
-from shiftbench.report.verdict import Case, extreme, few_clusters, holds, in_sentence, leader, listed, loss, shift_of
+from shiftbench.report.verdict import (
+    Case,
+    extreme,
+    few_clusters,
+    holds,
+    in_sentence,
+    leader,
+    listed,
+    loss,
+    named,
+    shift_of,
+)
 from shiftbench.report.view import (
     WHERE,
     clean,
@@ -28,6 +40,7 @@ from shiftbench.report.view import (
     split_title,
     testable,
 )
+from shiftbench.scores.intervals import FEW, FEWEST
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Leak, Score, System
 
@@ -37,6 +50,8 @@ COVERAGE = "coverage_90"
 TITLES = {COVERAGE: "in 90 % interval", "roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
+# The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
+NEEDED = ("comparisons", "answers", "joint", "calibration", "ranks", "splits")
 
 
 @dataclass(frozen=True)
@@ -64,7 +79,13 @@ def findings(report: Report) -> list[Finding]:
     cautions = [*_cautions(case, front)]
     answers = answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")]
     room = max(MOST_SENTENCES - len(cautions), 3)
-    return [*answers[:room], *cautions[: MOST_SENTENCES - len(answers[:room])]]
+    kept = sorted(answers, key=needed)[:room]
+    return [*(each for each in answers if each in kept), *cautions[: MOST_SENTENCES - len(kept)]]
+
+
+def needed(finding: Finding) -> int:
+    """The place of an answer among those of `NEEDED`, the most needed first."""
+    return NEEDED.index(finding.kind) if finding.kind in NEEDED else len(NEEDED)
 
 
 def headline(report: Report) -> str:
@@ -90,7 +111,12 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
     if inside is None or shifted is None:
         whole = case.score(system.name, "full") or inside or shifted
         if whole is not None:
-            yield Finding(f"{clean(system.name)} has {case.title} {case.quantity(whole)}.", "answers")
+            yield Finding(f"{named(system.name)} has {case.title} {case.quantity(whole)}.", "answers")
+        return
+    if loss(inside)[0] == loss(shifted)[0] == 0:
+        yield Finding(
+            f"No error{_of(case, system)} in-domain or on shifted data: {case.title} {case.plain(shifted)}.", "answers"
+        )
         return
     shift = shift_of(case, inside, shifted)
     values = f"{case.title} {case.digits().text(inside.value)} → {case.plain(shifted)}"
@@ -99,15 +125,14 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
     if shift.told_apart is False:
         yield Finding(f"No change under shift{_of(case, system)} can be told from chance: {values}{factor}.", "answers")
         return
-    doubt = "" if shift.told_apart else " Without intervals this may be chance."
     what = f"{'the share of wrong answers' if wrong else 'the error'}{_of(case, system)}"
-    yield Finding(f"{_grows(shift.factor, shift.grows, what)}: {values}{factor}.{doubt}", "answers")
+    yield Finding(f"{_grows(shift.factor, shift.grows, what)}: {values}{factor}.", "answers")
 
 
 def _of(case: Case, system: System) -> str:
     """Whose, where it could be another's."""
     models = sum(each.role in ("ensemble", "model") for each in case.report.systems)
-    return f" of {clean(system.name)}" if models > 1 else ""
+    return f" of {named(system.name)}" if models > 1 else ""
 
 
 def _grows(factor: tuple[float, float, float] | None, grows: bool, what: str) -> str:
@@ -218,27 +243,27 @@ def _simpler(case: Case, front: System) -> Iterator[Finding]:
     mine, other = case.score(front.name, subset), _best(case, baselines, subset)
     if front.role == "baseline" or mine is None or other is None:
         return
-    outcome, name, where = duel(case.report, mine, other), clean(other.system), WHERE[subset]
-    value = f"{case.title} {case.plain(other)}"
-    against = f"the baseline {name} has {value} {where} against {case.plain(mine)}"
+    outcome, name, where = duel(case.report, mine, other), named(other.system), WHERE[subset]
+    value = f"has {case.title} {case.plain(other)} {where}"
+    against = f"the baseline {name} {value} against {case.plain(mine)}"
     text = {
-        front.name: f"Nothing simpler is as good: the best baseline, {name}, has {value} {where}",
+        front.name: f"Nothing simpler is as good: the best baseline, {name}, {value}",
         other.system: f"Something simpler is better: {against}",
-        None: f"Something simpler cannot be told apart: {against}",
+        None: f"Something simpler is as good, as far as one can tell: {against}",
     }[outcome.winner]
-    untested = "" if outcome.sure else ", without a test"
-    yield Finding(f"{text}{untested}{_otherwise(case, mine, other, outcome.winner)}.", "comparisons")
+    disagreeing = "".join(_otherwise(case, front, other.system, outcome.winner))
+    yield Finding(f"{text}{disagreeing}.", "comparisons")
 
 
-def _otherwise(case: Case, mine: Score, other: Score, winner: str | None) -> str:
-    """What R-AUC finds of the same two systems, where that differs from the headline metric."""
-    ours, theirs = (case.score(score.system, "full", "r_auc") for score in (mine, other))
-    if ours is None or theirs is None or not testable(case.report, case.split):
-        return ""
-    joint = duel(case.report, ours, theirs).winner
-    if joint == winner or joint is None:
-        return ""
-    return f"; by R-AUC over all records {clean(joint)} is better"
+def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> Iterator[str]:
+    """What R-AUC says of the same two systems, and the headline metric in-domain, where they name another winner."""
+    for metric, subset in ((METRICS["r_auc"], "full"), (case.metric, "in")):
+        ours, theirs = (case.score(name, subset, metric.name) for name in (front.name, rival))
+        if ours is None or theirs is None or not testable(case.report, case.split):
+            continue
+        found = duel(case.report, ours, theirs).winner
+        if found not in (winner, None):
+            yield f"; by {in_sentence(metric_title(metric, case.report))} {WHERE[subset]} {named(found)} is better"
 
 
 def _models(case: Case) -> Iterator[Finding]:
@@ -282,9 +307,9 @@ def _pair(case: Case) -> Iterator[Finding]:
             p = p_text(paired.p_adjusted)
             told = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], p {p}"
         won[outcome.winner].append(told)
-    says = [f"{clean(name)} is better by {' and '.join(scores)}" for name, scores in won.items() if scores]
+    says = [f"{named(name)} is better by {' and '.join(scores)}" for name, scores in won.items() if scores]
     if alike:
-        whom = "them" if says else f"{clean(first)} and {clean(second)}"
+        whom = "them" if says else f"{named(first)} and {named(second)}"
         says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")
     if says:
         yield Finding(f"{'; '.join(says)}.", "comparisons")
@@ -292,14 +317,19 @@ def _pair(case: Case) -> Iterator[Finding]:
 
 def _test_sets(case: Case, front: System) -> Iterator[Finding]:
     """The leading system on further test sets."""
-    told = []
+    told = {}
     for split in case.report.splits:
         there = replace(case, split=split)
         whole = there.score(front.name, "full")
         if split != case.split and whole is not None and there.score(front.name, "shifted") is None:
-            told.append(f"{split_title(split)} {there.plain(whole)}")
-    if told:
-        yield Finding(f"On further test sets, {case.title} of {clean(front.name)}: {', '.join(told[:3])}.", "splits")
+            told[split_title(split)] = there.plain(whole)
+    what = f"{case.title} of {named(front.name)}"
+    what = f"{what[:1].upper()}{what[1:]}"
+    if len(told) == 1:
+        yield Finding("".join(f"{what} is {value} on the test set {name}." for name, value in told.items()), "splits")
+    elif told:
+        sets = listed([f"{name} {value}" for name, value in [*told.items()][:3]])
+        yield Finding(f"{what} on further test sets: {sets}.", "splits")
 
 
 # --- what to beware of ----------------------------------------------------------------------------------------------
@@ -311,17 +341,32 @@ def _cautions(case: Case, front: System) -> Iterator[Finding]:
             yield Finding(text, "counts", careful=True)
     if front.caution:
         yield Finding(f"{clean(front.caution).rstrip('.')}.", "systems", careful=True)
+    for warning in case.report.warnings:
+        split, grave, text = clean(warning).rpartition(CAREFUL)
+        if grave and split in ("", f"{case.split}: "):
+            yield Finding(f"{text.rstrip('.')}.", "counts", careful=True)
     if text := few_clusters(case):
         yield Finding(f"{text[:1].lower()}{text[1:]}", "counts", careful=True)
     elif not any(finite(score.low) for score in case.scores.values()):
         yield Finding("no intervals were made, so differences may be chance.", "answers", careful=True)
+    elif text := _short_intervals(case):
+        yield Finding(text, "counts", careful=True)
     yield from _elsewhere(case, front)
-    if _subset(case) == "full":
-        yield Finding(
-            "records are not marked as in-domain and shifted, so this says nothing of robustness.",
-            "counts",
-            careful=True,
-        )
+    if _subset(case) == "full" and not any(MARKED_ALIKE in warning for warning in case.report.warnings):
+        text = "records are not marked as in-domain and shifted, so this says nothing of robustness."
+        yield Finding(text, "counts", careful=True)
+
+
+def _short_intervals(case: Case) -> str:
+    """A caution if there are clusters enough for intervals, but too few to trust them; else ""."""
+    sides = [count for count in case.report.counts if count.split == case.split and count.subset != "full"]
+    units = {WHERE[count.subset]: (count.clusters or count.records, count.clusters) for count in sides}
+    few = [
+        f"{number} {'clusters' if clusters else 'records'} {where}"
+        for where, (number, clusters) in units.items()
+        if FEWEST <= number < FEW
+    ]
+    return f"intervals may be too short and p-values too small: there are only {listed(few)}." if few else ""
 
 
 def _leak(case: Case, front: System, leak: Leak) -> str:
@@ -353,7 +398,7 @@ def _elsewhere(case: Case, front: System) -> Iterator[Finding]:
         here = System(other.system, "baseline")
         if duel(case.report, mine, other).winner == other.system and not case.wins(here, front, _subset(case)):
             values = f"{there.digits().text(other.value)} against {there.plain(mine)}"
-            rivals = f"the baseline {clean(other.system)} beats {clean(front.name)}"
+            rivals = f"the baseline {named(other.system)} beats {named(front.name)} by {case.title}"
             text = f"on {split_title(split)} {rivals} {WHERE[subset]}, {values}."
             yield Finding(text, "answers", careful=True)
 

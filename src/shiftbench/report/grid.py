@@ -328,6 +328,11 @@ def _parts(report: Report, split: str) -> Grid:
         "Level: what a random order would give. Ranking: what the order by uncertainty adds; "
         "the further below zero, the better the uncertainty ranks the errors."
     )
+    if "level_shift" in names:
+        note += (
+            f" {PARTS['level_shift']}: the level of all records minus that of the in-domain ones, so it depends on the "
+        )
+        note += "mix of records and grows with the share of shifted ones."
     note = " ".join([note, *_gap_note(report, [split], dict.fromkeys(part.system for part in parts))])
     title = f"Where the R-AUC comes from ({split_title(split)})"
     return Grid("parts", split, title, "System", columns, rows, note)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -26,6 +27,7 @@ MOST_ROWS = 20
 MOST_OF_RECORDS = 2  # columns of single records
 MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
+MOST_TITLE = 2  # lines of a title
 BETWEEN = 2  # spaces between columns
 
 
@@ -70,15 +72,19 @@ class _FirstScreen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = self.lines // max(len(self.reports), 1)
+        told = set[str]()  # cautions of several reports on the same records are often the same
         for number, report in enumerate(self.reports):
             if number:
                 yield Text()
-            yield from _fitted(report, min(options.max_width, WIDEST), room - (number > 0))
+            found = [each for each in front.findings(report) if not (each.careful and each.line in told)]
+            told.update(each.line for each in found)
+            yield from _fitted(report, found, min(options.max_width, WIDEST), room - (number > 0))
 
 
-def _fitted(report: Report, width: int, room: int) -> list[RenderableType]:
-    found = front.findings(report)
-    title = textwrap.wrap(front.headline(report), width)
+def _fitted(report: Report, found: list[Finding], width: int, room: int) -> list[RenderableType]:
+    title = wrapped(front.headline(report), width)
+    if len(title) > MOST_TITLE:
+        title = [*title[: MOST_TITLE - 1], _cut(title[MOST_TITLE - 1], width - 1) + "…"]
     rows = front.MOST_ROWS
     sentences = [_filled(each.line, width) for each in found]
     grid = front.table(report, most=rows)
@@ -104,20 +110,46 @@ def _fitted(report: Report, width: int, room: int) -> list[RenderableType]:
     if grid.note:
         shown.append(Text(f"  {grid.note}", style="dim"))
     if worst:
-        shown.append(Text("  " + textwrap.shorten(f"worst group: {worst}", width - 2, placeholder=" …"), style="dim"))
+        lines = wrapped(f"  worst group: {worst}", width - 1, indent="  ")
+        shown.append(Text(lines[0] + "…" * (len(lines) > 1), style="dim"))
     return shown
 
 
 def _filled(text: str, width: int) -> list[str]:
     """Indented lines; a percent sign is not parted from its number."""
-    lines = textwrap.wrap(text.replace(" %", "\xa0%"), width, initial_indent="  ", subsequent_indent="  ")
+    lines = wrapped("  " + text.replace(" %", "\xa0%"), width, indent="  ")
     return [line.replace("\xa0", " ") for line in lines]
 
 
+def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+    """Lines of at most so many cells, further ones indented; `textwrap` does not know that characters may take two."""
+    start = text[: len(text) - len(text.lstrip())]
+    lines = [start]
+    for word in re.split("[ \n]+", text.strip(" \n")):
+        rest = f"{'' if lines[-1] in (start, indent) else ' '}{word}"
+        if cell_len(lines[-1] + rest) > width and lines[-1] not in (start, indent):
+            lines.append(indent)
+            rest = word
+        while cell_len(lines[-1] + rest) > width:  # longer than a line
+            piece = _cut(rest, width - cell_len(lines[-1]))
+            lines[-1] += piece
+            lines.append(indent)
+            rest = rest[len(piece) :]
+        lines[-1] += rest
+    return lines
+
+
+def _cut(text: str, width: int) -> str:
+    """The beginning of a text, at most so many cells and at least one character."""
+    sizes = accumulate(cell_len(char) for char in text)
+    return text[: max(sum(size <= width for size in sizes), 1)]
+
+
 def _least_needed(found: Sequence[Finding]) -> list[Finding]:
-    """Sentences in the order in which they may go, so that the change under shift and a caution are left."""
-    answers, cautions = ([each for each in found if each.careful is careful] for careful in (False, True))
-    return [*answers[:2:-1], *cautions[:0:-1], *answers[2:0:-1]]
+    """Sentences in the order in which they may go: the change under shift, a comparison and a caution are left."""
+    answers = sorted((each for each in found if not each.careful), key=front.needed)
+    cautions = [each for each in found if each.careful]
+    return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1]]
 
 
 def _front_lines(grid: Grid, width: int) -> list[Text]:
@@ -139,10 +171,14 @@ def _front_lines(grid: Grid, width: int) -> list[Text]:
     flat = [size for each in wide for size in each]
     if any(sides):
         lines.append(
-            Text(" " * label + "".join(" " * BETWEEN + _padded(*each) for each in zip(sides, flat, strict=True)))
+            Text(
+                (
+                    " " * label + "".join(" " * BETWEEN + _padded(*each) for each in zip(sides, flat, strict=True))
+                ).rstrip()
+            )
         )
     for row in grid.rows:
-        name = row.label if cell_len(row.label) <= label - 2 else set_cell_size(row.label, label - 3) + "…"
+        name = row.label if cell_len(row.label) <= label - 2 else _cut(row.label, label - 3).rstrip() + "…"
         cells = [
             " " * BETWEEN + _padded(row.cells[place].text, size)
             for place, size in zip(chain(*groups), flat, strict=True)

@@ -29,6 +29,7 @@ from shiftbench.scores.score import Count, Score, System
 
 MOST_OTHERS = 4  # systems besides the leading one that get their own sentences
 MOST_NAMED = 3  # systems that a list names
+LONGEST_NAME = 40  # characters of a system's name in a sentence
 DOUBT = "; without intervals this may be chance"
 UNTESTED = "; without a test this may be chance"
 
@@ -100,6 +101,12 @@ class Case:
     def title(self) -> str:
         """The headline metric as written inside a sentence."""
         return in_sentence(metric_title(self.metric, self.report))
+
+
+def named(name: str) -> str:
+    """A system's name in a sentence: long ones lose their middle."""
+    whole = clean(name)
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME // 2]}…{whole[-LONGEST_NAME // 2 :]}"
 
 
 def in_sentence(title: str) -> str:
@@ -199,7 +206,6 @@ def shift_of(case: Case, inside: Score, shifted: Score) -> Shift:
 
 
 def loss(score: Score) -> Interval:
-    """A score as a loss, with its interval."""
     """A score as a loss: a share that should be large is subtracted from one."""
     low = score.low if finite(score.low) else math.nan
     high = score.high if finite(score.high) else math.nan
@@ -250,7 +256,7 @@ def _baselines(case: Case, front: System) -> Iterator[str]:
             f"{verb} the baseline{'s' * (len(group) > 1)} {listed(group)}" for verb, group in groups.items() if group
         ]
         if said:
-            yield f"{clean(front.name)} {' and '.join(said)} {WHERE[subset]}."
+            yield f"By {case.title}, {clean(front.name)} {' and '.join(said)} {WHERE[subset]}."
 
 
 def _beaten(case: Case, mine: Score, other: Score) -> str:
@@ -309,7 +315,7 @@ def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     lowest, first = top, [score for score in scores if score.system in leaders]
     if first and top not in first:  # it has the best score only because its records are easier
         top = (min if metric.better == "min" else max)(first, key=lambda score: score.value)
-    alike = [clean(name) for name in names if name in leaders and name != top.system]
+    alike = [named(name) for name in names if name in leaders and name != top.system]
     rest = ""
     if not leaders:
         rest = UNTESTED
@@ -321,8 +327,8 @@ def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
         rest = f"; {listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     if lowest is not top:
         there = f"{case.quantity(lowest)}{case.partly(lowest)}"
-        rest += f"; {clean(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
-    return f"{clean(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
+        rest += f"; {named(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
+    return f"{named(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
 
 
 def _worse(case: Case, score: Score, others: list[Score]) -> str:
@@ -509,19 +515,26 @@ def few_clusters(case: Case) -> str:
     reasons = {score.subset: score.no_interval for score in here if score.no_interval.startswith("too few")}
     if not reasons:
         return ""
-    where = listed([WHERE[subset] for subset in WHERE if subset in reasons])
+    everywhere = {"in", "shifted"} <= set(reasons)
+    where = "" if everywhere else f" {listed([WHERE[subset] for subset in WHERE if subset in reasons])}"
     counts = {count.subset: count for count in case.report.counts if count.split == case.split}
     sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]
-    told = [_side(count) for count in sides if count.clusters is not None and count.clusters < FEWEST]
-    cause = f"{listed(told)}; at least {FEWEST} clusters are needed" if told else next(iter(reasons.values()))
-    return f"There are no intervals or tests {where}: {cause}. Differences there may be chance."
+    few = [count for count in sides if count.clusters is not None and count.clusters < FEWEST]
+    cause = f"{_sides(few)}; at least {FEWEST} clusters are needed" if few else next(iter(reasons.values()))
+    return (
+        f"There are no intervals or tests{where}: {cause}. Differences{'' if everywhere else ' there'} may be chance."
+    )
 
 
-def _side(count: Count) -> str:
-    which = {"in": "in-domain ", "shifted": "shifted "}.get(count.subset, "")
-    if count.clusters == 1:
-        return f"all {count_text(count.records)} {which}records are in one cluster"
-    return f"the {count_text(count.records)} {which}records come from {count.clusters} clusters"
+def _sides(counts: list[Count]) -> str:
+    """The number of clusters that the records of each side come from."""
+    which = {"in": "in-domain ", "shifted": "shifted "}
+    told = [
+        f"{count_text(count.records)} {which.get(count.subset, '')}records come from "
+        f"{'one cluster' if count.clusters == 1 else f'{count.clusters} clusters'}"
+        for count in counts
+    ]
+    return listed(told)
 
 
 def listed(names: list[str]) -> str:
