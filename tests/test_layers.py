@@ -28,7 +28,7 @@ DOORS = {"cli", "__main__"}
 NUMBERS = {"scores", "ensembles", "metrics", "measures"}
 PURE = {
     "__future__", "typing", "collections", "collections.abc", "dataclasses", "functools", "itertools", "math",
-    "operator", "types", "warnings", "enum", "abc", "contextlib", "copy", "statistics", "concurrent.futures",
+    "operator", "types", "warnings", "enum", "abc", "contextlib", "copy", "statistics", "concurrent.futures", "inspect",
 }  # fmt: skip
 MAKERS = {"Method", "boosted", "of_networks", "batched", "_plain"}  # what makes a method
 TRACKS = {"weather", "power", "motion", "translation", "lesion", "lesions"}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import check
+from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
 from shiftbench.errors import ArrayError
 
@@ -41,6 +44,30 @@ class Categorical(Ensemble):
             raise ArrayError(*problems)
         hold(self, probabilities=array)
 
+    @staticmethod
+    def from_members(members: Any, records: Any = None, *, classes: Sequence[Any] | None = None) -> Categorical:
+        """The class probabilities that fitted models predict for N records.
+
+        Args:
+            members: a fitted classifier with `predict_proba`, alone, in a pipeline or in a search: M members if it is
+                made of classifiers that vote with equal weights (a forest, bagging, soft voting), else one; several
+                fitted classifiers, whose classes are lined up by name, or modules in eval mode that return
+                probabilities; or probabilities: [M, N, C], [N, C] of one model, a list of [N, C], a table with a column
+                for each class. Tensors may have gradients and be on any device.
+            records: as in `Gaussian.from_members`.
+            classes: the names of the C classes, if the models do not know them.
+
+        Raises:
+            ArrayError: for models that are not fitted, or to other columns or other classes; for a classifier without
+                `predict_proba`, a module in training mode, and as the constructor does: logits need a softmax first.
+        """
+        found = fitted.of_classes(members, records)
+        if classes is not None and found.classes is not None and list(classes) != list(found.classes):
+            known = ", ".join(map(str, found.classes))
+            raise ArrayError(f"classes: expected those of the models in their order, {known}. Leave them out.")
+        names = found.classes if classes is None else tuple(classes)
+        return Categorical(found.values, names).labelled(check.row_labels(members if records is None else records))
+
     @classmethod
     def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:
         """A made-up ensemble of four classes."""
@@ -64,6 +91,7 @@ def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, li
         return array, problems
     if array.shape[-1] < 2:
         problems.append(f"{name}: expected at least 2 classes on the last axis, found {array.shape[-1]}.")
+        return array, problems
     if not (array.min() >= 0 and array.max() <= 1 + SUM_TOLERANCE):
         bad = (array < 0) | (array > 1 + SUM_TOLERANCE)
         if bad.any():
@@ -74,7 +102,10 @@ def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, li
         bad = np.abs(sums - 1) > SUM_TOLERANCE
     if bad.any():
         found = f"found {sums[bad][0]:g} ({where(bad)})"
-        problems.append(f"{name}: expected a sum of 1 over the classes, {found}. Divide by the sum.")
+        problems.append(
+            f"{name}: expected a sum of 1 over the classes, {found}. Logits? Apply a softmax first. Shares? Divide by "
+            "their sum."
+        )
     return array, problems
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from shiftbench import check
 from shiftbench.check import Vector
+from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
+from shiftbench.ensembles.means import Means
 from shiftbench.errors import ArrayError
 
 
@@ -47,6 +50,32 @@ class Gaussian(Ensemble):
         if problems:
             raise ArrayError(*problems)
         hold(self, mean=mean, variance=variance)
+
+    @staticmethod
+    def from_members(members: Any, records: Any = None, *, variance: Any = None) -> Gaussian | Means:
+        """The predictions of fitted models for N records; `Means` if there are no variances.
+
+        Args:
+            members: a fitted ensemble of scikit-learn whose members predict the same target (a forest, bagging,
+                voting), alone, in a pipeline or in a search; several fitted models with `predict`, or modules in eval
+                mode; a model that predicts standard deviations (`return_std`); or predictions: means [M, N], a list of
+                [N] or [N, 1], a table with a column for each member. Tensors may have gradients and be on any device.
+            records: what the models are to predict; not needed beside predictions. The targets of a pandas table are
+                later lined up with it by its index.
+            variance: of the members [M, N], if they know it.
+
+        Raises:
+            ArrayError: for models that are not fitted, or to other columns; for a classifier, a single model without
+                variances, or one whose `estimators_` are stages of one model (boosting, stacking); for a module in
+                training mode; and as the constructors do.
+        """
+        found = fitted.of_numbers(members, records)
+        if found.variances is not None and variance is not None:
+            raise ArrayError("variance: expected none, since the models predict their own. Leave it out.")
+        index = check.row_labels(members if records is None else records)
+        if found.variances is None and variance is None:
+            return Means(found.values).labelled(index)
+        return Gaussian(found.values, found.variances if variance is None else variance).labelled(index)
 
     @classmethod
     def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:

@@ -1,0 +1,261 @@
+"""What fitted models predict, as arrays: ensembles of scikit-learn, several models, PyTorch modules, their outputs.
+
+No library is imported. Models are known by what they can do: `predict`, `predict_proba`, `estimators_`, or a call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench import check
+from shiftbench.ensembles.ensemble import Array
+from shiftbench.errors import ArrayError
+
+FIT = "Fit it first, and give it the columns that it was fitted to, in the form that it takes."
+DROPOUT = "For Monte Carlo dropout, give the outputs of draws instead: [model(x) for _ in range(20)]."
+
+
+class Outputs(NamedTuple):
+    """What M members predict for N records.
+
+    values: means [M, N], or probabilities [M, N, C]. variances: [M, N], if the models know them. classes: names of C.
+    """
+
+    values: Any
+    variances: Array | None = None
+    classes: tuple[Any, ...] | None = None
+
+
+def of_numbers(members: Any, records: Any) -> Outputs:
+    """The means of members, with variances if models predict standard deviations: see `Gaussian.from_members`."""
+    if not (models := _models(members, records)):
+        return Outputs(_members_first(members))
+    found = [_number(model, seen) for model, seen in models]
+    if isinstance(members, (list, tuple)):
+        return _with_deviations([_name(model) for model, _ in models], found)
+    (model, seen), (mean, deviation) = models[0], found[0]
+    if deviation is not None:
+        return Outputs(mean[None], np.square(deviation)[None])
+    inner = [_number(part, own) for part, own in _parts(model, seen)]
+    if not inner:
+        raise ArrayError(
+            "members: expected several models, or one with members of its own (a forest, bagging), found one "
+            f"{_name(model)}, whose numbers alone have no uncertainty. Fit several with different seeds. {DROPOUT}"
+        )
+    if not _agree(np.mean([each for each, _ in inner], axis=0), mean):
+        raise ArrayError(
+            f"members: expected the members of {_name(model)} to predict what it predicts on average, found other "
+            "numbers: they are stages or parts of one model (boosting, stacking, weights). Fit several models instead."
+        )
+    return _with_deviations([_name(model)] * len(inner), inner)
+
+
+def of_classes(members: Any, records: Any) -> Outputs:
+    """The class probabilities of members: see `Categorical.from_members`."""
+    if not (models := _models(members, records)):
+        if hasattr(members, "columns") and hasattr(members, "to_numpy"):  # a table: a column for each class
+            return Outputs(members.to_numpy()[None], classes=tuple(members.columns))
+        values = check.as_array("members", members)
+        if values.dtype.kind in "OUT":
+            raise ArrayError(
+                f"members: expected probabilities, found dtype {values.dtype}. Use model.predict_proba(X)."
+            )
+        return Outputs(values[None] if values.ndim == 2 else values)
+    found = [_probabilities(model, seen) for model, seen in models]
+    if isinstance(members, (list, tuple)):
+        return _with_all_classes(models, found)
+    (model, seen), (whole, classes) = models[0], found[0]
+    if classes is not None:
+        for align in (_by_code, _by_name):
+            aligned = [align(part, own, classes) for part, own in _parts(model, seen)]
+            inner = [each for each in aligned if each is not None]
+            if inner and len(inner) == len(aligned) and _agree(np.mean(inner, axis=0), whole):
+                return Outputs(np.stack(inner), classes=classes)
+    return Outputs(whole[None], classes=classes)
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def _models(members: Any, records: Any) -> list[tuple[Any, Any]]:
+    """Models, each with the records as it sees them; [] if the members are arrays."""
+    several = members if isinstance(members, (list, tuple)) else [members]
+    kinds = {_is_model(each) for each in several}
+    if True not in kinds:
+        return []
+    if False in kinds:
+        raise ArrayError("members: expected models only, or arrays only, found both. Give the outputs of all.")
+    if records is None:
+        raise ArrayError("records: expected what the models are to predict, found none. Use from_members(model, X).")
+    return [_unwrapped(each, records) for each in several]
+
+
+def _is_model(value: Any) -> bool:
+    return any(map(callable, (value, getattr(value, "predict", None), getattr(value, "predict_proba", None))))
+
+
+def _unwrapped(model: Any, records: Any) -> tuple[Any, Any]:
+    """The model inside a search or a pipeline, and the records as that model sees them."""
+    if getattr(model, "training", False) is True:
+        raise ArrayError(
+            f"{_name(model)}: expected a module in eval mode, found one in training, whose dropout draws at random. "
+            f"Call .eval() first. {DROPOUT}"
+        )
+    if hasattr(model, "best_estimator_"):
+        return _unwrapped(model.best_estimator_, records)
+    if hasattr(model, "named_steps"):
+        *_, (_, last) = model.steps
+        return _unwrapped(last, _told(model, model[:-1].transform, records) if len(model.steps) > 1 else records)
+    return model, records
+
+
+def _parts(model: Any, records: Any) -> list[tuple[Any, Any]]:
+    """The members inside an ensemble of scikit-learn with the columns that each sees; [] if there are none."""
+    inner = getattr(model, "estimators_", ())
+    if not isinstance(inner, (list, tuple)):  # an array of stages
+        return []
+    # The whole has compared the names of columns; members that are fitted to plain arrays, as in a forest, take these.
+    values = np.asarray(records) if hasattr(records, "columns") else records
+    named = [records if hasattr(part, "feature_names_in_") else values for part in inner]
+    if (columns := getattr(model, "estimators_features_", None)) is not None:
+        named = [values[:, own] for own in columns]
+    return [_unwrapped(part, own) for part, own in zip(inner, named, strict=True)]
+
+
+def _name(model: Any) -> str:
+    return model.__name__ if isinstance(model, type) else type(model).__name__
+
+
+def _told(model: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What a model answers; whatever it raises becomes an error that names it, with the first one as its cause."""
+    try:
+        return function(*arguments, **named)
+    except Exception as error:
+        found = " ".join(str(error).split()).rstrip(".")
+        raise ArrayError(
+            f"{_name(model)}: expected a model that predicts these records, found: {found}. {FIT}"
+        ) from error
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _number(model: Any, records: Any) -> tuple[Array, Array | None]:
+    """The numbers [N] that a model predicts, and their standard deviations if it knows them."""
+    if hasattr(model, "predict_proba"):
+        raise ArrayError(f"{_name(model)}: expected a regressor, found a classifier. Use Categorical.from_members.")
+    predict = getattr(model, "predict", model)
+    if _knows_deviations(predict):
+        mean, deviation = _told(model, predict, records, return_std=True)
+        return _vector(model, mean), _vector(model, deviation)
+    return _vector(model, _told(model, predict, records)), None
+
+
+def _knows_deviations(predict: Callable[..., Any]) -> bool:
+    try:
+        return "return_std" in inspect.signature(predict).parameters
+    except (TypeError, ValueError):  # compiled functions may have no signature
+        return False
+
+
+def _vector(model: Any, values: Any) -> Array:
+    array = check.as_array(_name(model), values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ArrayError(
+            f"{_name(model)}: expected one number for each record, found shape {array.shape}. Choose one target; give "
+            "means and variances as Gaussian(mean, variance)."
+        )
+    return array
+
+
+def _with_deviations(names: Sequence[str], found: Sequence[tuple[Array, Array | None]]) -> Outputs:
+    known = [deviation for _, deviation in found if deviation is not None]
+    if known and len(known) < len(found):
+        without = names[[deviation is None for _, deviation in found].index(True)]
+        raise ArrayError(f"members: expected standard deviations of all or of none, found none of {without}.")
+    return Outputs(_stacked(names, [mean for mean, _ in found]), np.square(np.stack(known)) if known else None)
+
+
+def _members_first(members: Any) -> Any:
+    """Means [M, N] from an array, a list of [N] or [N, 1], or a table with a column for each member."""
+    if hasattr(members, "columns") and hasattr(members, "to_numpy"):
+        return members.to_numpy().T
+    array = check.as_array("members", members)
+    return array[..., 0] if array.ndim == 3 and array.shape[-1] == 1 else array
+
+
+def _stacked(names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    shapes = dict(zip((array.shape for array in arrays), names, strict=True))
+    if len(shapes) > 1:
+        found = ", ".join(f"{shape} of {name}" for shape, name in shapes.items())
+        raise ArrayError(f"members: expected the same shape of all, found {found}.")
+    return np.stack(arrays)
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | None]:
+    """The class probabilities [N, C] of a model, and the names of the classes if it has any."""
+    if hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        raise ArrayError(
+            f"{_name(model)}: expected predict_proba, found a model without: its answers have no probabilities. "
+            "Calibrate it (CalibratedClassifierCV), or let it vote softly."
+        )
+    array = check.as_array(_name(model), _told(model, getattr(model, "predict_proba", model), records))
+    if array.ndim != 2:
+        raise ArrayError(
+            f"{_name(model)}: expected probabilities [N, C], found shape {array.shape}. Choose one target."
+        )
+    classes = getattr(model, "classes_", None)
+    return array, None if classes is None else tuple(np.asarray(classes).tolist())
+
+
+def _with_all_classes(models: Sequence[tuple[Any, Any]], found: Sequence[tuple[Array, Any]]) -> Outputs:
+    """Members with the classes that any of them knows; one that has never met a class gives it probability 0."""
+    names = [_name(model) for model, _ in models]
+    known = [classes for _, classes in found if classes is not None]
+    if not known:
+        return Outputs(_stacked(names, [array for array, _ in found]))
+    if len(known) < len(found) or not set(known[0]).intersection(*known):
+        raise ArrayError(
+            "members: expected models of the same classes, found "
+            f"{' and '.join(str(list(classes or ['no names'])) for _, classes in found)}. Fit all to the same labels."
+        )
+    every = tuple(sorted(set().union(*known), key=lambda label: (str(type(label)), label)))
+    return Outputs(_stacked(names, [_spread(array, classes, every) for array, classes in found]), classes=every)
+
+
+def _spread(array: Array, classes: Sequence[Any], every: Sequence[Any]) -> Array:
+    whole = np.zeros((len(array), len(every)))
+    whole[:, [every.index(label) for label in classes]] = array
+    return whole
+
+
+def _by_code(part: Any, records: Any, classes: tuple[Any, ...]) -> Array | None:
+    """The probabilities of a member that was fitted to the positions of the classes, as in a forest."""
+    return _of_part(part, records, range(len(classes)))
+
+
+def _by_name(part: Any, records: Any, classes: tuple[Any, ...]) -> Array | None:
+    """The probabilities of a member that was fitted to the classes themselves."""
+    return _of_part(part, records, classes)
+
+
+def _of_part(part: Any, records: Any, every: Sequence[Any]) -> Array | None:
+    if not hasattr(part, "predict_proba"):
+        return None
+    array, classes = _probabilities(part, records)
+    return _spread(array, classes, every) if classes is not None and set(classes) <= set(every) else None
+
+
+def _agree(members: Array, whole: Array) -> bool:
+    """Whether the mean of the members is what the whole predicts, up to rounding."""
+    return members.shape == whole.shape and np.allclose(members, whole, rtol=1e-5, atol=1e-6 * np.abs(whole).max())
