@@ -10,8 +10,9 @@ import pytest
 from sklearn.metrics import f1_score
 
 import shiftbench
+from shiftbench import assess
 from shiftbench.assessment import scored
-from shiftbench.assessment.assess import Options, assess, build, squared
+from shiftbench.assessment.assess import Options, build, squared
 from shiftbench.assessment.assessed import rank_correlation
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical

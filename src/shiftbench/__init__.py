@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shiftbench import metrics
-    from shiftbench.assessment.assess import Options, assess
+    from shiftbench.assessment.arrays import assess, assess_predictions
+    from shiftbench.assessment.assess import Options
     from shiftbench.assessment.predictions import Predictions
     from shiftbench.ensembles import Categorical, Gaussian
     from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "assess": "assessment.assess",
+    "assess": "assessment.arrays",
+    "assess_predictions": "assessment.arrays",
     "Options": "assessment.assess",
     "Report": "report",
     "error_retention": "scores.retention",
@@ -62,6 +64,7 @@ __all__ = [
     "ShiftbenchError",
     "ShiftbenchWarning",
     "assess",
+    "assess_predictions",
     "error_retention",
     "f1_at",
     "f1_auc",

@@ -240,7 +240,7 @@ def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
         words = sorted({str(value) for value in array.flat})
         shown = ", ".join(map(repr, words[:MOST_LISTED]))
         advice = f"Say which are true, as in {name}=(values == {words[-1]!r})."
-        if _missing(array.reshape(-1)).any():
+        if missing(array.reshape(-1)).any():
             advice = "Fill missing ones."
         raise ArrayError(f"{name}: expected booleans, or 0 and 1, found {shown}. {advice}")
     array = _numeric(name, array)
@@ -261,16 +261,16 @@ def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[n
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "[N]" if length is None else f"[{length}]"
         raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")
-    if (missing := _missing(array)).any():
+    if (gaps := missing(array)).any():
         raise ArrayError(
-            f"{name}: expected a label for every record, found missing ones ({_places(missing)}). Fill or drop them."
+            f"{name}: expected a label for every record, found missing ones ({_places(gaps)}). Fill or drop them."
         )
     if array.dtype.kind == "O":
         array = array.astype(str)
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
-def _missing(labels: npt.NDArray[Any]) -> Flags:
+def missing(labels: npt.NDArray[Any]) -> Flags:
     """A mask of labels [N] that are None, NaN, NaT, infinite or pandas.NA."""
     absent = np.zeros(len(labels), dtype=np.bool_)
     if labels.dtype.kind == "f":

@@ -20,7 +20,8 @@ Install = Callable[[str, str], None]
 # A track whose data are a text: it can be made, prepared and shown, and a run writes the options it was given.
 DICE = """
 import json
-from shiftbench.assessment.assess import Options, assess
+from shiftbench import assess
+from shiftbench.assessment.assess import Options
 from shiftbench.pipeline.study import Result
 from shiftbench.track import Option, Prepared, ScoredFiles, Show, Task, Track, Example
 

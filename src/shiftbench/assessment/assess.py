@@ -10,16 +10,13 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from shiftbench import check
-from shiftbench.assessment import curves, scored
+from shiftbench.assessment import curves
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
 from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
-from shiftbench.assessment.slicing import Gathering
-from shiftbench.assessment.source import Source
 from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.report import view
 from shiftbench.report.content import Report
@@ -45,67 +42,6 @@ class Options:
     error_unit: str = ""
     error_name: str = "error"
     recipe: Mapping[str, Any] = field(default_factory=dict)
-
-
-def assess(
-    errors: Any,
-    uncertainty: Any,
-    *,
-    shifted: Any = None,
-    threshold: float | None = None,
-    clusters: Any = None,
-    slices: Mapping[str, Any] | None = None,
-    name: str = "model",
-    options: Options | None = None,
-    progress: Progress | None = None,
-) -> Report:
-    """The full report of one system from its errors and uncertainties alone.
-
-    Args:
-        errors: [N], >= 0, lower is better.
-        uncertainty: [N], higher is less certain; or several by name, the first of them behind the headline scores.
-        shifted: [N] booleans or 0/1: which records come from the shifted domain.
-        threshold: the largest acceptable error, in the unit of the errors; without it there are no F1 scores.
-        clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
-        slices: column name → [N] labels to break scores down by.
-        name: of the system.
-        options: everything else: rule, intervals, units, title. The argument `threshold` overrides its threshold.
-        progress: called with (replicates done, replicates in all).
-
-    Returns:
-        A `Report`; write it in every format with `shiftbench.report.write(report, folder)`.
-
-    Raises:
-        ArrayError: listing the problems of all arrays.
-
-    Warns:
-        WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
-    """
-    if slices is not None and not isinstance(slices, Mapping):
-        raise ArrayError(f"slices: expected column names with labels, as in {{'city': labels}}, found {slices!r}.")
-    if options is not None and not isinstance(options, Options):
-        raise ArrayError(f"options: expected shiftbench.Options, found {options!r}.")
-    named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
-    system = scored.given(name, errors, named)
-    n = len(system.errors)
-    named_slices = {column: np.asarray(own).astype(str) for column, own in (slices or {}).items()}
-    gathered = {column: Gathering.of(own) for column, own in named_slices.items()}
-    records = Records(
-        n,
-        shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
-        clusters=None if clusters is None else check.codes("clusters", clusters, length=n),
-        slices={column: gathered[column].gathered(own) for column, own in named_slices.items()},
-        source=Source(pl.DataFrame(named_slices), pl.Series(np.arange(n)), np.arange(n)),
-    )
-    options = options or Options()
-    if threshold is not None:
-        options = replace(options, threshold=check.threshold(threshold))
-    report = build([(records, [system])], options, progress=progress)
-    notes = [note for column, each in gathered.items() if (note := each.note(column))]
-    report = replace(report, warnings=(*notes, *report.warnings))
-    for message in report.warnings:
-        warnings.warn(ShiftbenchWarning(message), stacklevel=2)
-    return report
 
 
 def squared(unit: str) -> str:

@@ -27,6 +27,7 @@ from shiftbench.check import Vector
 from shiftbench.errors import TableError, TableWarning
 from shiftbench.io import tables
 from shiftbench.partition import keys
+from shiftbench.report.content import LONGEST_TEXT
 
 MISSING = "(missing)"
 LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that distinguish it from missing values
@@ -110,7 +111,8 @@ class Slicing:
         labels: columns whose numbers are names (of clusters, of groups), each a group of its own.
 
         Raises:
-            TableError: for columns that are missing, or are neither text, numbers, booleans nor dates.
+            TableError: for columns that are missing, or are neither text, numbers, booleans nor dates, and for names of
+                groups that are too long for a report.
         """
         parts = {name: keys.parts(name, frame.columns) for name in columns}
         named = list(dict.fromkeys(column for names in parts.values() for column in names))
@@ -120,6 +122,13 @@ class Slicing:
         how = {name: _naming(frame[name], is_label=name in labels) for name in named}
         found = cls({name: {column: how[column] for column in names} for name, names in parts.items()})
         gatherings = {name: Gathering.of(found._labels(frame, name)) for name in columns}
+        if problems := [
+            f"slices: column {name!r}: expected names of groups of at most {LONGEST_TEXT:,} characters, found one of "
+            f"{longest:,}. Shorten them."
+            for name, each in gatherings.items()
+            if (longest := max(map(len, each.kept), default=0)) > LONGEST_TEXT
+        ]:
+            raise TableError(*problems)
         dates = (name for name, own in parts.items() if any(frame.schema[c] in (pl.Date, pl.Datetime) for c in own))
         return cls(found.namings, gatherings, frozenset(dates))
 

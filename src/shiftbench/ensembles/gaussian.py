@@ -73,9 +73,9 @@ class Gaussian(Ensemble):
         if found.variances is not None and variance is not None:
             raise ArrayError("variance: expected none, since the models predict their own. Leave it out.")
         index = check.row_labels(members if records is None else records)
-        if found.variances is None and variance is None:
+        if (known := found.variances if variance is None else variance) is None:
             return Means(found.values).labelled(index)
-        return Gaussian(found.values, found.variances if variance is None else variance).labelled(index)
+        return Gaussian(found.values, known).labelled(index)
 
     @classmethod
     def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:

@@ -1,0 +1,294 @@
+"""Reports from arrays in memory: errors and uncertainties, or targets and what models predict for them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shiftbench import check
+from shiftbench.assessment import scored
+from shiftbench.assessment.assess import Options, build, squared
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.slicing import Slicing
+from shiftbench.assessment.source import Source
+from shiftbench.ensembles import Categorical, Ensemble, Means
+from shiftbench.errors import ArrayError, ShiftbenchWarning
+from shiftbench.report.content import LONGEST_TEXT, Report
+from shiftbench.scores.intervals import Progress
+from shiftbench.scores.score import Role
+
+MOST_LISTED = 5
+
+
+def assess(
+    errors: Any,
+    uncertainty: Any,
+    *,
+    shifted: Any = None,
+    threshold: float | None = None,
+    clusters: Any = None,
+    slices: Any = None,
+    name: str = "model",
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The full report of one system from its errors and uncertainties alone.
+
+    Args:
+        errors: [N], >= 0, lower is better.
+        uncertainty: [N], higher is less certain; or several by name, the first of them behind the headline scores.
+        shifted: [N] booleans or 0/1: which records come from the shifted domain.
+        threshold: the largest acceptable error, in the unit of the errors; without it there are no F1 scores.
+        clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
+        slices: column name → [N] values to break scores down by, or a table of such columns (pandas, polars); numbers
+            with many values are cut into ranges.
+        name: of the system.
+        options: everything else: rule, intervals, units, title. The argument `threshold` overrides its threshold.
+        progress: called with (replicates done, replicates in all).
+
+    Values with a pandas index are lined up by it; if that is impossible, they are refused.
+
+    Returns:
+        A `Report`; write it in every format with `shiftbench.report.write(report, folder)`.
+
+    Raises:
+        ArrayError: listing the problems of all arrays.
+
+    Warns:
+        WrongSignWarning, ConstantUncertaintyWarning, FewClustersWarning, DegenerateScoreWarning: also in the report.
+    """
+    named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
+    _require_names("uncertainty", named)
+    _require_names("name", {name: None})
+    groups = {"uncertainty": named, "slices": _columns("slices", slices)}
+    lined = _lined_up({"errors": errors, "shifted": shifted, "clusters": clusters}, groups)
+    system = scored.given(name, lined["errors"], lined["uncertainty"])
+    records, notes = _records(len(system.errors), lined)
+    return _report(records, [system], _options(options, threshold), notes, progress)
+
+
+def assess_predictions(
+    targets: Any,
+    predictions: Any,
+    *,
+    shifted: Any = None,
+    threshold: float | None = None,
+    clusters: Any = None,
+    slices: Any = None,
+    table: Any = None,
+    unit: str = "",
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The full report of one or more models from their predictions for the same records.
+
+    Args:
+        targets: [N] numbers, or classes as the predictions name them (without names: 0 … C-1).
+        predictions: what a model predicts, as an ensemble (`Gaussian.from_members`, `Categorical.from_members`), or
+            several by name. Numbers [N] are a baseline without an uncertainty: a forecast, the value of last year.
+        threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
+        shifted, clusters, slices, progress: as in `assess`.
+        table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
+        unit: of the targets.
+        options: everything else, as in `assess`. The arguments `threshold` and `unit` override its own.
+
+    Values with a pandas index are lined up by it, those of ensembles that were made for such a table too; if that is
+    impossible, they are refused.
+
+    Returns:
+        A `Report`, which shows itself in a notebook; see `Report.to_html`, `to_polars` and `shiftbench.report.write`.
+
+    Raises:
+        ArrayError: listing the problems of all arrays.
+
+    Warns:
+        ShiftbenchWarning: for each warning of the report.
+    """
+    chosen = _options(options, threshold)
+    named = predictions if isinstance(predictions, Mapping) else {"model": predictions}
+    _require_names("predictions", named)
+    baselines = {name for name, each in named.items() if not isinstance(each, Ensemble)}
+    groups = {
+        "predictions": {name: _point(name, each) if name in baselines else each for name, each in named.items()},
+        "slices": _columns("slices", slices),
+        "table": _columns("table", table),
+    }
+    lined = _lined_up({"targets": targets, "shifted": shifted, "clusters": clusters}, groups)
+    truth, found = lined["targets"], lined["predictions"]
+    n = _require_same_records(truth, found)
+    if _are_classes(found):
+        if threshold is not None:
+            raise ArrayError("threshold: expected none for classes, whose errors are 0 or 1. Leave it out.")
+        own: dict[str, Any] = {"task": "classification", "error_name": "classification error", "threshold": 0.5}
+    else:
+        unit = unit or chosen.target_unit
+        own = {"task": "regression", "error_name": "squared error", "target_unit": unit, "error_unit": squared(unit)}
+    systems = [_scored(name, each, truth, is_baseline=name in baselines) for name, each in found.items()]
+    records, notes = _records(n, lined, target=str(getattr(targets, "name", None) or "target"))
+    return _report(records, systems, replace(chosen, **own), notes, progress)
+
+
+# --- what is given ----------------------------------------------------------------------------------------------------
+
+
+def _require_names(what: str, named: Mapping[Any, Any]) -> None:
+    if not named:
+        raise ArrayError(f"{what}: expected at least one, found none.")
+    for name in named:
+        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_TEXT:
+            shown = f"one of {len(name):,}" if isinstance(name, str) and name.strip() else repr(name)
+            raise ArrayError(f"{what}: expected names of 1 to {LONGEST_TEXT:,} characters, found {shown}. Rename it.")
+
+
+def _columns(what: str, values: Any) -> dict[str, Any]:
+    """The columns of a table or a mapping by name; {} for None."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) and not hasattr(values, "columns"):
+        raise ArrayError(
+            f"{what}: expected a table, or column names with values, as in {{'city': labels}}, found "
+            f"{type(values).__name__}."
+        )
+    names = list(values) if isinstance(values, Mapping) else list(values.columns)
+    if names:
+        _require_names(f"{what}: columns", dict.fromkeys(names))
+    if len(set(names)) < len(names):
+        raise ArrayError(f"{what}: expected columns of different names, found {', '.join(names)}. Rename them.")
+    return {name: values[name] for name in names}
+
+
+def _lined_up(single: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Values and groups of values by name, lined up by their pandas indices."""
+    parts = {f"{group} {name!r}": each for group, named in groups.items() for name, each in named.items()}
+    lined = check.aligned({**single, **parts})
+    found: dict[str, Any] = {name: lined[name] for name in single}
+    for group, named in groups.items():
+        found[group] = {name: lined[f"{group} {name!r}"] for name in named}
+    labels = (labels for each in lined.values() if (labels := check.row_labels(each)) is not None)
+    return {**found, "index": next(labels, None)}
+
+
+def _options(options: Options | None, threshold: float | None) -> Options:
+    if options is not None and not isinstance(options, Options):
+        raise ArrayError(f"options: expected shiftbench.Options, found {options!r}.")
+    options = options or Options()
+    return options if threshold is None else replace(options, threshold=check.threshold(threshold))
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """A column as numbers, booleans, dates or text; what is missing is null."""
+    array = check.as_array(name, values, "values")
+    if array.ndim != 1:
+        raise ArrayError(f"{name}: expected one value for each record, found shape {array.shape}.")
+    if array.dtype.kind in "OUST":
+        absent = check.missing(array.astype(object))
+        texts = [None if gap else str(value) for value, gap in zip(array.tolist(), absent, strict=True)]
+        return pl.Series(texts, dtype=pl.String)
+    return pl.Series(array)
+
+
+# --- records and systems ----------------------------------------------------------------------------------------------
+
+
+def _records(n: int, lined: Mapping[str, Any], *, target: str = "") -> tuple[Records, list[str]]:
+    """What all systems share, and notes on its groups."""
+    shifted, clusters = lined["shifted"], lined["clusters"]
+    codes = None if clusters is None else check.codes("clusters", clusters, length=n)
+    sliced = {name: _series(f"slices {name!r}", values) for name, values in lined["slices"].items()}
+    shown = sliced | {name: _series(f"table {name!r}", values) for name, values in lined.get("table", {}).items()}
+    if target:
+        shown[target] = _series("targets", lined["targets"])
+    wrong = {name: len(each) for name, each in shown.items() if len(each) != n}
+    if wrong:
+        raise ArrayError(*(f"{name}: expected {n:,} records, found {found:,}." for name, found in wrong.items()))
+    slicing = Slicing()
+    if sliced:
+        named = [name for name, values in sliced.items() if codes is not None and _same_groups(values, codes)]
+        slicing = Slicing.of(pl.DataFrame(sliced), list(sliced), labels=named)
+    frame = pl.DataFrame(shown) if shown else pl.DataFrame({"record": np.arange(n)})
+    index = lined["index"]
+    ids = pl.Series(np.arange(n)) if index is None else pl.Series(list(map(str, index.tolist())))
+    source = Source(
+        frame, ids, np.arange(n), target=target, id_column=None if shown else "record", groups=tuple(sliced)
+    )
+    records = Records(
+        n,
+        shifted=None if shifted is None else check.flags("shifted", shifted, length=n),
+        clusters=codes,
+        slices=slicing.labels(pl.DataFrame(sliced)) if sliced else {},
+        calendar=slicing.calendar,
+        source=source,
+    )
+    return records, slicing.notes
+
+
+def _same_groups(values: pl.Series, codes: npt.NDArray[np.int64]) -> bool:
+    """Whether a column groups records as the clusters do."""
+    return not values.null_count() and np.array_equal(
+        check.codes("slices", values.to_numpy(), length=len(codes)), codes
+    )
+
+
+def _point(name: str, values: Any) -> Means:
+    """Numbers [N] as the only member of an ensemble, with their index."""
+    return Means(check.vector(f"predictions {name!r}", values)[None]).labelled(check.row_labels(values))
+
+
+def _require_same_records(targets: Any, found: Mapping[str, Ensemble]) -> int:
+    n = len(np.atleast_1d(check.as_array("targets", targets, "targets")))
+    wrong = [
+        f"predictions {name!r}: expected {n:,} records like the targets, found {each.records:,}."
+        for name, each in found.items()
+        if each.records != n
+    ]
+    if wrong:
+        raise ArrayError(*wrong)
+    return n
+
+
+def _are_classes(found: Mapping[str, Ensemble]) -> bool:
+    kinds = {isinstance(each, Categorical) for each in found.values()}
+    if len(kinds) > 1:
+        raise ArrayError("predictions: expected numbers of all or classes of all, found both. Make two reports.")
+    return kinds == {True}
+
+
+def _scored(name: str, ensemble: Ensemble, targets: Any, *, is_baseline: bool) -> Scored:
+    role: Role = "baseline" if is_baseline else "ensemble" if ensemble.members > 1 else "model"
+    truth = _class_indices(ensemble, targets) if isinstance(ensemble, Categorical) else targets
+    return scored.predicted(name, ensemble, truth, role=role)
+
+
+def _class_indices(ensemble: Categorical, targets: Any) -> npt.NDArray[np.int64]:
+    """The position [N] of each target among the classes of the ensemble."""
+    names = ensemble.classes or range(ensemble.probabilities.shape[-1])
+    places = {label: place for place, label in enumerate(names)}
+    values = check.as_array("targets", targets, "classes")
+    if values.ndim != 1:
+        raise ArrayError(f"targets: expected one class for each record, found shape {values.shape}.")
+    labels = values.tolist()
+    if unknown := list(dict.fromkeys(label for label in labels if label not in places)):
+        shown, known = (", ".join(map(repr, list(each)[:MOST_LISTED])) for each in (unknown, names))
+        count = sum(label not in places for label in labels)
+        raise ArrayError(
+            f"targets: expected the classes of the predictions, {known}, found {shown} ({count:,} of {len(labels):,} "
+            "records). Give targets as the model was fitted to them, or name the classes."
+        )
+    return np.array([places[label] for label in labels], dtype=np.int64)
+
+
+def _report(
+    records: Records, systems: list[Scored], options: Options, notes: list[str], progress: Progress | None
+) -> Report:
+    """The report, with its warnings issued."""
+    report = build([(records, systems)], options, progress=progress)
+    report = replace(report, warnings=(*notes, *report.warnings))
+    for message in report.warnings:
+        warnings.warn(ShiftbenchWarning(message), stacklevel=3)
+    return report

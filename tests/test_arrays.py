@@ -1,0 +1,185 @@
+"""Reports from predictions in memory: as step by step, by label, and refused where records cannot be matched."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris, load_linnerud
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import shiftbench
+from shiftbench import Categorical, Gaussian, Options, assess, assess_predictions
+from shiftbench.errors import ArrayError, ShiftbenchError, ShiftbenchWarning
+from shiftbench.metrics import regression
+from shiftbench.scores.intervals import Settings
+
+FEW = Options(intervals=Settings(replicates=20))
+N = 240
+ROWS = pd.Index([f"r{n}" for n in range(N)])
+
+
+@pytest.fixture
+def table(rng):
+    """A table with a target, what three members predict of it, and who is shifted; in one order."""
+    x = rng.normal(size=N)
+    made = {
+        "y": 10 + x + 0.3 * rng.normal(size=N), "shifted": x > 0.4, "city": np.where(x > 0, "Bonn", "Ulm"), "x": x,
+        **{f"m{k}": 10 + x + 0.2 * rng.normal(size=N) for k in range(3)},
+    }  # fmt: skip
+    return pd.DataFrame(made, index=ROWS)
+
+
+def quietly(*arguments, **named):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShiftbenchWarning)
+        return assess_predictions(*arguments, **{"options": FEW, **named})
+
+
+def scores(report) -> dict[tuple[str, ...], float]:
+    return {(row.system, row.subset, row.metric, row.measure): row.value for row in report.scores}
+
+
+def test_numbers_are_scored_as_by_the_public_functions(table):
+    mean = table[["m0", "m1", "m2"]].to_numpy().T
+    ensemble = Gaussian(mean, np.full(mean.shape, 0.1))
+    report = quietly(table["y"], ensemble, shifted=table["shifted"], threshold=0.25, unit="m")
+    assert (report.task, report.target_unit, report.error_unit, report.threshold) == ("regression", "m", "m²", 0.25)
+    errors, uncertainty = (table["y"] - mean.mean(axis=0)) ** 2, shiftbench.uncertainty(ensemble, "total_variance")
+    found = scores(report)
+    assert found["model", "full", "r_auc", "total_variance"] == pytest.approx(shiftbench.r_auc(errors, uncertainty))
+    assert found["model", "full", "nll", ""] == pytest.approx(regression.nll(table["y"], ensemble))
+    assert found["model", "full", "roc_auc", "total_variance"] == pytest.approx(
+        shiftbench.roc_auc(uncertainty, table["shifted"])
+    )
+
+
+def test_numbers_without_an_uncertainty_are_a_baseline_beside_the_models(table):
+    means = table[["m0", "m1", "m2"]]
+    report = quietly(table["y"], {"ours": Gaussian.from_members(means), "last year": table["m0"]})
+    assert {system.name: system.role for system in report.systems} == {
+        "ours": "ensemble", "ours (single)": "single", "last year": "baseline",
+    }  # fmt: skip
+    expected = np.sqrt(np.mean((table["y"] - table["m0"]) ** 2))
+    assert scores(report)["last year", "full", "rmse", ""] == pytest.approx(expected)
+
+
+def test_everything_with_labels_is_lined_up_by_them(table, rng):
+    def report(target, shifted, means, slices, records):
+        return quietly(target, Gaussian.from_members(means), shifted=shifted, slices=slices, table=records)
+
+    parts = (table["y"], table["shifted"], table[["m0", "m1", "m2"]], table[["city"]], table[["x"]])
+    same, again = report(*parts), report(*(part.iloc[rng.permutation(N)] for part in parts))
+    assert scores(again) == pytest.approx(scores(same))
+    assert [(row.group, row.n) for row in again.slices] == [(row.group, row.n) for row in same.slices]
+    worst = {entry.id: entry.columns["x"] for entry in again.notable}
+    assert worst == pytest.approx({name: table["x"][name] for name in worst})
+
+
+UNMATCHED = {
+    "other rows": (
+        {"shifted": lambda t: t["shifted"].reset_index(drop=True)},
+        "shifted: expected the index of targets",
+    ),
+    "some other rows": ({"slices": lambda t: t[["city"]].rename({"r3": "?"})}, r"slices 'city': .* 1 of 240 labels"),
+    "another order beside an array": (
+        {"clusters": lambda t: t["city"][::-1], "shifted": lambda t: t["shifted"].to_numpy()},
+        "clusters: expected the index of targets, found the same labels in another order, which shifted does not have",
+    ),
+    "fewer flags": ({"shifted": lambda t: t["shifted"][:9]}, "shifted: expected shape .240., found"),
+    "fewer groups": ({"slices": lambda t: {"city": list(t["city"])[:9]}}, "city: expected 240 records, found 9"),
+    "groups that are no columns": ({"slices": lambda t: list(t["city"])}, "slices: expected a table, or column names"),
+    "columns of two names": (
+        {"slices": lambda t: pd.concat({"a": t[["city"]]}, axis=1)},
+        r"slices: columns: expected names of 1 to 1,000 characters, found \('a', 'city'\). Rename it",
+    ),
+    "words for flags": ({"shifted": lambda t: t["city"]}, r"shifted=\(values == 'Ulm'\)"),
+    "no options": ({"options": lambda _: {"title": "a"}}, "options: expected shiftbench.Options, found"),
+    "text too long for a cell": (
+        {"slices": lambda t: {"essay": ["a" * 5000, "b" * 5000] * 120}},
+        "slices: column 'essay': expected names of groups of at most 1,000 characters, found one of 5,000",
+    ),
+}
+
+
+@pytest.mark.parametrize(("others", "message"), UNMATCHED.values(), ids=UNMATCHED.keys())
+def test_records_that_cannot_be_matched_are_refused(table, others, message):
+    with pytest.raises(ShiftbenchError, match=message):
+        quietly(
+            table["y"], Gaussian.from_members(table[["m0", "m1"]]), **{k: make(table) for k, make in others.items()}
+        )
+
+
+def test_predictions_that_do_not_fit_the_targets_are_refused(table):
+    ensemble = Gaussian.from_members(table[["m0", "m1"]])
+    for predictions, message in (
+        ({}, "predictions: expected at least one, found none"),
+        ({"": ensemble}, "predictions: expected names of 1 to 1,000 characters, found ''"),
+        ({"a" * 2000: ensemble}, "predictions: expected names of 1 to 1,000 characters, found one of 2,000"),
+        ({"a": ensemble.select(slice(9))}, "predictions 'a': expected 240 records like the targets, found 9"),
+        ({"a": ensemble, "b": Categorical(np.full((1, N, 2), 0.5))}, "expected numbers of all or classes of all"),
+        ({"a": ensemble, "b": ["hot"] * N}, "predictions 'b': expected numbers, found dtype <U3"),
+    ):
+        with pytest.raises(ArrayError, match=message):
+            quietly(table["y"], predictions)
+
+
+def test_classes_are_met_by_name():
+    flowers, kinds = load_iris(return_X_y=True, as_frame=True)
+    named = kinds.map({0: "setosa", 1: "versicolor", 2: "virginica"})
+    forest = RandomForestClassifier(5, max_depth=1, random_state=0).fit(flowers[::2], named[::2])
+    report = quietly(named, Categorical.from_members(forest, flowers), slices=pl.DataFrame({"kind": named.to_list()}))
+    assert (report.task, report.threshold) == ("classification", 0.5)
+    assert scores(report)["model", "full", "accuracy", ""] == pytest.approx(forest.score(flowers, named))
+    unnamed = Categorical.from_members(forest.predict_proba(flowers))
+    assert scores(quietly(kinds, unnamed))["model", "full", "accuracy", ""] == pytest.approx(
+        forest.score(flowers, named)
+    )
+    with pytest.raises(
+        ArrayError, match=r"expected the classes of the predictions, 'setosa', .* found 0, 1, 2 \(150 of"
+    ):
+        quietly(kinds, Categorical.from_members(forest, flowers))
+    with pytest.raises(ArrayError, match=r"expected the classes of the predictions, 0, 1, 2, found 1.5 \(1 of 150"):
+        quietly([1.5, *kinds[1:]], unnamed)
+    with pytest.raises(ArrayError, match="threshold: expected none for classes"):
+        quietly(kinds, unnamed, threshold=0.5)
+
+
+def test_numbers_with_many_values_are_sliced_in_ranges_and_clusters_by_name(rng):
+    errors, station = rng.random(N), np.repeat(np.arange(40), 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShiftbenchWarning)
+        report = assess(
+            errors, errors, slices={"wind": rng.gamma(2, size=N), "s": station}, clusters=station, options=FEW
+        )
+    assert len({row.group for row in report.slices if row.column == "wind"}) == 5
+    assert not [row for row in report.slices if row.column == "s"]  # forty stations of six records, not five ranges
+
+
+def test_names_are_text_in_every_form_of_the_report(table):
+    hostile = "<img src=x onerror=alert(1)>"
+    report = quietly(
+        table["y"], {hostile: Gaussian.from_members(table[["m0", "m1"]])}, slices={hostile: table["city"] + hostile},
+        shifted=table["shifted"], table={hostile + "!": table["city"] + hostile}, unit=hostile,
+    )  # fmt: skip
+    for page in (report.to_html(), report._repr_html_()):
+        assert "<img src=x" not in page
+        assert "&lt;img src=x" in page
+
+
+def test_a_report_shows_and_gives_itself_in_a_notebook(table):
+    report = quietly(table["y"], Gaussian.from_members(table[["m0", "m1"]]), shifted=table["shifted"])
+    assert "RMSE" in report._repr_html_()
+    assert len(repr(report)) < 120
+    assert report.to_pandas().shape == report.to_polars().shape
+
+
+def test_one_of_several_targets_is_chosen():
+    physical, exercise = load_linnerud(return_X_y=True, as_frame=True)
+    forest = RandomForestRegressor(3, random_state=0).fit(physical, exercise["Weight"])
+    with pytest.raises(ArrayError, match=r"targets: expected one dimension .* found shape \(20, 3\)"):
+        quietly(exercise, Gaussian.from_members(forest, physical))
+    assert quietly(exercise["Weight"], Gaussian.from_members(forest, physical)).task == "regression"
