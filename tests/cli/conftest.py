@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ import pytest
 
 from shiftbench import tracks
 from shiftbench.cli import main
-from shiftbench.report import plots
+from shiftbench.report import canvas
 from shiftbench.track import Track
 
 BLANK = {
@@ -61,23 +61,19 @@ def drawn() -> None:
 
 @pytest.fixture(autouse=True)
 def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing is most of the cost of a small run, and tested elsewhere: figures are made, not laid out or drawn."""
+    """Drawing is most of the cost of a small run, and tested elsewhere: figures are made, not drawn."""
     if "drawn" not in request.fixturenames:
         blank_pictures(monkeypatch)
 
 
 def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every picture that is written from now on is one blank pixel, or an SVG without anything in it."""
-    from matplotlib.figure import Figure
 
-    def savefig(_: Figure, to: IO[Any] | str | Path, *, format: str, **__: object) -> None:
-        if hasattr(to, "write"):
-            to.write(BLANK[format].decode() if isinstance(to, io.TextIOBase) else BLANK[format])
-        else:
-            Path(to).write_bytes(BLANK[format])
+    def write_png(_: object, target: Any) -> None:
+        (target.write if hasattr(target, "write") else Path(target).write_bytes)(BLANK["png"])
 
-    monkeypatch.setattr(Figure, "savefig", savefig)
-    monkeypatch.setattr(plots, "_laid_out", lambda figure: figure)
+    monkeypatch.setattr(canvas, "write_png", write_png)
+    monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))
 
 
 def run_in(folder: Path, *words: object) -> Said:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
+import sys
+import threading
+import time
 import warnings
+
+import numpy as np
+import pytest
 
 from shiftbench.cli import terminal
 from shiftbench.errors import TableWarning
@@ -10,13 +19,76 @@ from shiftbench.errors import TableWarning
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
     monkeypatch.setattr(terminal, "SILENT_S", 0.0)
+    monkeypatch.setattr(terminal, "SILENT_SHARE", 0.0)
     with terminal.progress_bar() as progress:
         progress("fit", 3, 1_000)
-    assert capsys.readouterr().err.splitlines()[0] == "fit: 3 of 1,000"
+        progress("read", 0, 1)
+        progress("download", 70_000, 0)
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "0:00:00 fit: 3 of 1,000", "0:00:00 read", "0:00:00 download: 70,000",
+    ]  # fmt: skip
     monkeypatch.setattr(terminal, "SILENT_S", 60.0)
     with terminal.progress_bar() as progress:
         progress("fit", 4, 1_000)
     assert capsys.readouterr().err == ""
+
+
+def test_a_log_of_a_day_has_a_few_hundred_lines_however_often_work_is_told(monkeypatch, capsys):
+    clock = iter(np.arange(0, 86_400, 0.5).repeat(3).tolist())
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(clock))
+    log = terminal._Log()
+    with contextlib.suppress(StopIteration):
+        while True:
+            log("fit", 1, 9)
+    lines = capsys.readouterr().err.splitlines()
+    assert 60 < len(lines) < 300
+    assert lines[0].startswith("0:00:30 ")
+    assert lines[-1].startswith("23:")
+
+
+def test_a_log_also_tells_of_work_that_reports_nothing(monkeypatch, capsys):
+    for name, value in {"SILENT_S": 0.1, "SILENT_SHARE": 0.0, "BEAT_S": 0.02}.items():
+        monkeypatch.setattr(terminal, name, value)
+    with terminal.progress_bar() as progress:
+        progress("read", 0, 1)
+        before = threading.active_count()
+        time.sleep(0.5)
+    assert capsys.readouterr().err.splitlines()[:2] == ["0:00:00 read"] * 2
+    time.sleep(0.1)
+    assert threading.active_count() < before
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "env", "bars"),
+    [
+        (Terminal, {"TERM": "xterm"}, True),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, True),
+        (Terminal, {"TERM": "dumb"}, False),
+        (io.StringIO, {"TERM": "xterm", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_bars_are_drawn_only_where_a_cursor_can_move(monkeypatch, stream, env, bars):
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", file := stream())
+    with terminal.progress_bar() as progress:
+        for stage in range(30):
+            progress(f"stage {stage}", 1, 2)
+    drawn = file.getvalue()
+    assert ("\x1b[" in drawn) is bars
+    if not bars:
+        return
+    last = drawn.rpartition("stage 29")[0].rpartition("stage 22")[2]  # the last picture has eight stages
+    assert "stage 23" in last
+    assert "stage 21" not in last
+    assert (re.search(r"\x1b\[(?:\d+;)*3\d", drawn) is None) is ("NO_COLOR" in env)
 
 
 def test_warnings_of_libraries_are_not_for_the_terminal(capsys):

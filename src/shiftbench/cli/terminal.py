@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shutil
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     from shiftbench.report.picture import Picture
 
 INTERRUPTED = 130  # the exit code of Ctrl-C
-SILENT_S = 30.0  # between lines of progress in a log
+SILENT_S = 30.0  # at least between lines of progress in a log
+SILENT_SHARE = 0.03  # of the time since the start: the least between two lines
+BEAT_S = 5.0  # between looks whether a line is due
+MOST_BARS = 8  # stages that a terminal shows
 MOST_PROBLEMS = 40  # printed at most
 LINES = 37  # of a first screen of 40 lines, without those that say how to see more and where records are
 
@@ -68,38 +73,78 @@ def computing(how: Computing, *folders: Path) -> Iterator[int]:
         yield here or cores_or_all(how.cores)
 
 
+class _Log:
+    """Progress in a log: a line after half a minute, then ever more rarely, some two hundred in a day."""
+
+    def __init__(self) -> None:
+        self.began = self.last = time.monotonic()
+        self.now = ("", 0, 0)
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Note how far a stage is."""
+        self.now = stage, done, total
+        self.tell()
+
+    def tell(self) -> None:
+        """Print how far the work is, if it is time for that."""
+        with self._one_at_a_time:
+            now, (stage, done, total) = time.monotonic(), self.now
+            if not stage or now - self.last < max(SILENT_S, SILENT_SHARE * (now - self.began)):
+                return
+            self.last = now
+            amount = f": {done:,} of {total:,}" if total > 1 else f": {done:,}" if not total else ""
+            note(f"{datetime.timedelta(seconds=int(now - self.began))} {stage}{amount}")
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Also tell where work is that reports nothing for a long time."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(BEAT_S):
+                self.tell()
+
+        threading.Thread(target=beat, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+
 @aborts.left
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr, one line per stage. If stderr is not a terminal, a line every half minute shows in a
-    log that work continues. Our warnings become lines above it; those of libraries are for developers, who can enable
-    them with `python -W`.
+    """A progress bar on stderr, a line for each of the last stages; in a log or without a cursor a line now and then.
+
+    Our warnings become lines above it; those of libraries are for developers, who can enable them with `python -W`.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    console, log = Console(stderr=True), _Log()
+    live = console.is_terminal and not console.is_dumb_terminal and console.file.isatty()  # FORCE_COLOR is no terminal
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars, warnings.catch_warnings():
+    with (
+        Progress(*columns, console=console, disable=not live) as bars,
+        nullcontext() if live else log.beating(),
+        warnings.catch_warnings(),
+    ):
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", ShiftbenchWarning)
         warnings.showwarning = lambda message, *_args, **_named: console.print(f"warning: {message}", markup=False)
         rows: dict[str, TaskID] = {}
 
-        last = time.monotonic()
-
         def progress(stage: str, done: int, total: int) -> None:
-            nonlocal last
-            if not console.is_terminal and time.monotonic() - last > SILENT_S:
-                last = time.monotonic()
-                note(f"{stage}: {done:,} of {total:,}")
             if stage not in rows:
                 for row in rows.values():  # earlier stages are done
                     bars.update(row, completed=bars.tasks[row].total)
-                rows[stage] = bars.add_task(stage, total=total)
-            bars.update(rows[stage], completed=done, total=total)
+                for row in [*rows.values()][: -MOST_BARS + 1]:  # more than fit would push the current one out of sight
+                    bars.update(row, visible=False)
+                rows[stage] = bars.add_task(stage, total=total or None)
+            bars.update(rows[stage], completed=done, total=total or None)
 
-        yield progress
+        yield progress if live else log
 
 
 def show(*reports: Report, full: bool = False, below: int = 1) -> None:
