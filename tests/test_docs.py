@@ -7,6 +7,7 @@ One that stands on several pages and reads the same files there runs once; the o
 
 from __future__ import annotations
 
+import datetime
 import doctest
 import hashlib
 import importlib
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import typer
 
@@ -158,6 +160,22 @@ def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monk
             for command in commands(text):
                 if command.runs:
                     memory.run(command.words)
+
+
+def test_the_smallest_table_of_the_readme_needs_no_more_than_its_settings(tmp_path, monkeypatch):
+    shown = dict(blocks(ROOT / "README.md"))
+    rng = np.random.default_rng(0)
+    first, *rows = shown["csv"].splitlines()
+    assert [len(row.split(",")) for row in rows] == [len(first.split(","))] * 2
+    days = [datetime.date(2021, 1, 1) + datetime.timedelta(days=k) for k in range(365)]
+    rows += [f"{day},{wind:.1f},{40 + wind + rng.normal():.1f}" for day in days for wind in rng.gamma(4, size=4)]
+    (tmp_path / "small.csv").write_text("\n".join([first, *rows]) + "\n", "utf-8")
+    (tmp_path / "small.toml").write_text(shown["toml"], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    call(["run", "--config", "small.toml", "--out", "out"])
+    counts = json.loads(Path("out/report/report.json").read_text("utf-8"))["counts"]
+    shifted = sum(count["records"] for count in counts if count["subset"] == "shifted")
+    assert shifted == 4 * sum(day >= datetime.date(2021, 7, 1) for day in days)
 
 
 def shown_commands() -> list[object]:
