@@ -1,8 +1,8 @@
 """What the documentation shows is run: Python blocks, commands, docstring examples; and its links lead somewhere.
 
-The blocks of a page are run in order in one folder and one namespace, as a reader would. A command runs as it is
-written, only with fewer rows, members and replicates; one below a line `# needs: real data` is parsed but not run.
-One that stands on several pages and reads the same files there runs once; the other pages get what it made.
+The blocks of a page are run in order in one folder and one namespace, as a reader would; those with a title are files.
+A command runs as it is written, only with fewer rows, members and replicates; one below a line `# needs: real data` is
+parsed but not run. One that stands on several pages and reads the same files there runs once; others get what it made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import shiftbench
 from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
-from shiftbench.metrics import classification, motion, regression
+from shiftbench.metrics import classification, motion, quantiles, regression
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
 from shiftbench.tracks import track as track_of
@@ -39,7 +39,7 @@ from shiftbench.tracks import track as track_of
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^```(\w+)(?: title="([\w.]+)")?[^\n]*\n(.*?)^```\s*$', re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 SHELLS = {"bash", "console"}
 NEEDS_DATA = "# needs: real data"
@@ -70,7 +70,7 @@ class Command:
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """The language and text of every fenced block, in order."""
-    return FENCE.findall(page.read_text("utf-8"))
+    return [(language, text) for language, _, text in FENCE.findall(page.read_text("utf-8"))]
 
 
 def commands(text: str) -> list[Command]:
@@ -152,6 +152,9 @@ def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monk
         monkeypatch.setattr(registry, "_held", dict(registry))
     shutil.copytree(table, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    for _, file, text in FENCE.findall(page.read_text("utf-8")):
+        if file:
+            Path(file).write_text(text, "utf-8")
     namespace: dict[str, object] = {"__name__": "docs"}
     for number, (language, text) in enumerate(blocks(page), start=1):
         if language == "python":
@@ -274,7 +277,7 @@ def public_functions(module: ModuleType) -> list[str]:
 
 METRIC_FUNCTIONS = [
     (module.__name__, name)
-    for module in (regression, classification, motion)
+    for module in (regression, quantiles, classification, motion)
     for name in public_functions(module)
     if not name.startswith("_")
 ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shiftbench.assessment.arrays import assess, assess_predictions
     from shiftbench.assessment.assess import Options
     from shiftbench.assessment.predictions import Predictions
-    from shiftbench.ensembles import Categorical, Gaussian
+    from shiftbench.ensembles import Categorical, Gaussian, Means, Quantiles
     from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
     from shiftbench.measures import MEASURES, uncertainty
     from shiftbench.partition import Rules
@@ -45,6 +45,8 @@ _HOMES = {
     "pr_auc": "scores.detection",
     "Gaussian": "ensembles",
     "Categorical": "ensembles",
+    "Means": "ensembles",
+    "Quantiles": "ensembles",
     "MEASURES": "measures",
     "uncertainty": "measures",
     "Rules": "partition",
@@ -57,8 +59,10 @@ __all__ = [
     "MEASURES",
     "Categorical",
     "Gaussian",
+    "Means",
     "Options",
     "Predictions",
+    "Quantiles",
     "Report",
     "Rules",
     "ShiftbenchError",

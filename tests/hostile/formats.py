@@ -6,6 +6,7 @@
 | settings, partition/manifest, ship files | "settings", "fit settings", "partitions", "ship" |
 | methods/ (record, notes, calibration, weights, models) | "fit of …"; checkpoints and what is half made: "begun fit" |
 | predictions, report/content, report/picture | "predictions", "report", "pictures" |
+| assessment/forms | "forecasts" |
 | output/ (mark, journal), intake/prepared_folder | "marked folder", "prepared weather", "prepared power" |
 | intake/sources, intake/reading, fetch/unpacking | "weather …", "power …", "motion tar", "fetched tar" |
 | fetch/download, fetch/record | "http answers", "fetched tar" |
@@ -33,7 +34,7 @@ import numpy as np
 import polars as pl
 import tomli_w
 
-from tests.hostile import bases, downloads, leftovers
+from tests.hostile import bases, downloads, forecasts, leftovers
 from tests.hostile.mutations import (
     NAMES,
     TOKENS,
@@ -430,6 +431,7 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "climates": (3, leftovers.climates),
     "http answers": (8, downloads.answered),
     "predictions": (2, _predictions),
+    "forecasts": (3, forecasts.make),
     "report": (2, _report),
     "scene": (2, _scene),
     "scenes": (4, _scenes),

@@ -141,7 +141,7 @@ class Scored:
     system: System
     errors: Vector
     uncertainty: Mapping[str, Vector]
-    means: Mapping[str, Vector] = field(default_factory=dict)
+    means: dict[str, Vector] = field(default_factory=dict)
     root: bool = False
     sets: Mapping[str, SetTerms] = field(default_factory=dict)
     pit: Vector | None = None
@@ -235,16 +235,16 @@ def regression(name: str, ensemble: Gaussian, targets: Any, *, role: Role = "ens
     Source: squared error, absolute error as in Shifts 1.0, Section 3; mixture likelihood and CRPS in `metrics`.
     """
     truth = check.vector("targets", targets, length=ensemble.records)
-    system = _system(name, ensemble, role, about)
+    found = _of_numbers(_system(name, ensemble, role, about), ensemble, truth)
     pit = regression_of.pit(truth, ensemble)
-    means = {
+    means = found.means | {
         "nll": regression_of.nll_per_record(truth, ensemble),
         "crps": regression_of.crps_per_record(truth, ensemble),
         **regression_of.inside(pit),
         **regression_of.widths(ensemble),
     }
     singles = _singles(name, ensemble, truth, regression) if role == "ensemble" else None
-    return replace(_of_numbers(system, ensemble, truth, means), pit=pit, singles=singles)
+    return replace(found, means=means, pit=pit, singles=singles)
 
 
 def quantiles(name: str, ensemble: Quantiles, targets: Any, *, role: Role = "model", about: str = "") -> Scored:
@@ -257,8 +257,9 @@ def quantiles(name: str, ensemble: Quantiles, targets: Any, *, role: Role = "mod
     """
     truth = check.vector("targets", targets, length=ensemble.records)
     system = _system(name, ensemble, role, about or f"answers with {ensemble.answered_by}")
+    found = _of_numbers(system, ensemble, truth)
     singles = _singles(name, ensemble, truth, quantiles) if role == "ensemble" else None
-    return replace(_of_numbers(system, ensemble, truth, quantiles_of.scores(truth, ensemble)), singles=singles)
+    return replace(found, means=found.means | quantiles_of.scores(truth, ensemble), singles=singles)
 
 
 def means(name: str, ensemble: Means, targets: Any, *, role: Role = "ensemble", about: str = "") -> Scored:
@@ -272,23 +273,25 @@ def means(name: str, ensemble: Means, targets: Any, *, role: Role = "ensemble", 
         targets: [N], in the target's unit.
     """
     truth = check.vector("targets", targets, length=ensemble.records)
-    system = _system(name, ensemble, role, about or f"{ensemble.members} members without variances")
+    system = _system(name, ensemble, role, about)
     if ensemble.members > 1:
-        system = replace(system, caution=NO_DATA_UNCERTAINTY)
+        about = about or f"{ensemble.members} members without variances"
+        system = replace(system, about=about, caution=NO_DATA_UNCERTAINTY)
+    found = _of_numbers(system, ensemble, truth)
     singles = _singles(name, ensemble, truth, means) if role == "ensemble" else None
-    return replace(_of_numbers(system, ensemble, truth, quantiles_of.member_scores(truth, ensemble)), singles=singles)
+    return replace(found, means=found.means | quantiles_of.member_scores(truth, ensemble), singles=singles)
 
 
-def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector, scores: dict[str, Vector]) -> Scored:
-    """Squared and absolute errors of an ensemble's answers, with its uncertainties and further scores of records."""
+def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector) -> Scored:
+    """Squared and absolute errors of an ensemble's answers, with its uncertainties."""
     answers = ensemble.answers()
     with np.errstate(over="ignore"):
         residual = answers - truth
         if problems := check.difference_problems("differences of targets and answers", residual):
             raise ArrayError(*problems)
         errors = check.vector("squared errors", residual**2, nonnegative=True)
-    found = {"mae": np.abs(residual), **scores}
-    if (truth > 0).all():  # percentages are meaningful only for positive quantities
+    found = {"mae": np.abs(residual)}
+    if truth.min() > check.SMALLEST:  # percentages are meaningful only for positive quantities
         found["mape"] = found["mae"] / truth
     uncertainty = {measure: measures.uncertainty(ensemble, measure) for measure in system.measures}
     return Scored(system, errors, uncertainty, means=found, root=True, answers=answers)

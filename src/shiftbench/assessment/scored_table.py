@@ -4,7 +4,7 @@ and predictions files beside a table of targets. Systems on the same ids are lin
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ import numpy as np
 import polars as pl
 
 from shiftbench import check
-from shiftbench.assessment import fingerprints, predictions, scored
+from shiftbench.assessment import fingerprints, forms, predictions, scored
+from shiftbench.assessment.forms import Form
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.record_columns import described, differences
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.slicing import own_slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
-from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError
 from shiftbench.io import tables
 from shiftbench.io.tables import exact, problem
@@ -53,6 +54,8 @@ class Columns:
     slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
     answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
     it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
+    forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
+    names. form, parts: the form that was found, and its columns.
     """
 
     id: str | None = None
@@ -65,6 +68,9 @@ class Columns:
     slices: tuple[str, ...] = ()
     task: str | None = None
     follows: bool = False
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    form: Form | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -89,11 +95,16 @@ class Columns:
         if self.follows:
             named = _if_there(self.shifted or "shifted", names)
             taken = replace(taken, shifted=named or _if_there("shifted", names), clusters=(), slices=())
+        if any(self.forms.values()) or not (self.error or (taken.error and taken.uncertainty)):
+            answered = bool(taken.target and taken.answer and taken.uncertainty)
+            if found := forms.found_in(names, self.forms, answered=answered, where=where):
+                return taken._of_form(*found, self, names, where=where)
         problems = []
         if not taken.error and not (taken.target and taken.answer):
             problems.append(
                 f"{where}: expected a column `error`, or `target` and `answer`, found {', '.join(names)}. "
-                "Name them with --error, or --target and --answer."
+                "Name them with --error, or --target and --answer. Other predictions need `target` and columns of "
+                f"these names: {forms.hint()}."
             )
         if self.error and self.answer:
             problems.append(
@@ -112,11 +123,43 @@ class Columns:
             )
         if problems:
             raise TableError(*problems)
-        used = [taken.id, taken.error, taken.shifted, *taken.uncertainty, *taken.clusters, *taken.slices]
-        if not taken.error:
-            used += [taken.target, taken.answer]
-        tables.require(frame, [name for name in used if name], where=where)
+        taken._require_in(names, where=where)
         return taken
+
+    def _of_form(
+        self, form: Form, parts: Mapping[str, str], asked: Columns, names: list[str], *, where: str
+    ) -> Columns:
+        """These columns with predictions of a form; `asked` are those of the options.
+
+        Raises:
+            TableError: if there are no targets, or options that do not go with this form.
+        """
+        problems = []
+        if not self.target:
+            problems.append(
+                f"{where}: expected a column `target` beside {', '.join(list(parts)[:3])}, found {', '.join(names)}. "
+                "Name it with --target."
+            )
+        if asked.error:
+            problems.append(f"{where}: expected --error or {form.option}, found both. Drop one.")
+        if asked.answer and not form.answers:
+            problems.append(f"{where}: expected no --answer beside {form.name}, which give the answers. Drop it.")
+        if asked.task not in (None, form.task):
+            problems.append(f"{where}: expected {form.name} to be of a {form.task}, found {asked.task}. Drop --task.")
+        if problems:
+            raise TableError(*problems)
+        if self.answer and not form.answers:
+            told = f"{where}: column {self.answer!r} is not used: the {form.name} give the answers"
+            warnings.warn(TableWarning(told), stacklevel=2)
+        taken = replace(self, error=None, answer=self.answer if form.answers else None, form=form, parts=parts)
+        taken._require_in(names, where=where)
+        return taken
+
+    def _require_in(self, names: Sequence[str], *, where: str) -> None:
+        used = [self.id, self.error, self.shifted, *self.uncertainty, *self.clusters, *self.slices, *self.parts]
+        if not self.error:
+            used += [self.target, self.answer]
+        tables.require_names(names, [name for name in used if name], where=where)
 
 
 def _if_there(name: str, columns: Sequence[str]) -> str | None:
@@ -237,15 +280,15 @@ def _id_column(table: pl.DataFrame, recorded: Any) -> str | None:
     return recorded if recorded in table.columns else tables.id_column(table, None)
 
 
-def meet(name: str, ensemble: Gaussian | Categorical, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
-    """Score predictions against their targets: numbers for a Gaussian, class names for a Categorical.
+def meet(name: str, ensemble: Ensemble, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
+    """Score predictions against their targets: class names for a Categorical, numbers for other kinds.
 
     Raises:
         TableError: for a target that is not a number, or not one of the ensemble's classes.
     """
-    if isinstance(ensemble, Gaussian):
+    if not isinstance(ensemble, Categorical):
         truth = tables.numbers(targets.to_frame(), targets.name, where="targets")
-        return scored.regression(name, ensemble, truth, role=role, about=about)
+        return scored.predicted(name, ensemble, truth, role=role, about=about)
     place = {str(label): code for code, label in enumerate(ensemble.classes or ())}
     text = labels(targets.to_frame(), targets.name, where="targets")
     if problems := absent(text, list(place), where=name):
@@ -330,30 +373,18 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     """
     grouping = keys.columns((*columns.clusters, *columns.slices), frame.columns)
     columns = columns.found_in(frame, where=where)
-    problems: list[str] = []
-    parts: dict[str, Any] = {}
     readers: dict[str, Callable[[], Any]] = {
         "ids": lambda: tables.ids(frame, columns.id, where=where),
-        "errors": lambda: _errors(frame, columns, where),
-        "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
+        "system": lambda: (
+            _forecast(name, frame, columns, where) if columns.form else _given(name, frame, columns, where)
+        ),
         "shifted": lambda: columns.shifted and flags(frame, columns.shifted, where=where),
         "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: own_slicing(frame, columns.slices, labels=columns.clusters),
     }
-    for part, make in readers.items():
-        try:
-            parts[part] = make()
-        except ShiftbenchError as error:
-            problems += error.problems
-    if "errors" in parts and "uncertainty" in parts:
-        errors, task = parts["errors"]
-        try:
-            system = scored.given(name, errors, parts["uncertainty"], root=task == "regression")
-        except ArrayError as error:
-            problems += [f"{where}: {problem}" for problem in error.problems]
-    if problems:
-        raise TableError(*problems)
+    parts = _every(readers)
+    system, task = parts["system"]
     slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
     labels = slicing.labels(frame)
     source = None
@@ -367,6 +398,74 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         parts["ids"], records, system, task, numbered=columns.id is None,
         described=described(frame, [columns.target, *grouping]), target=columns.target,
     )  # fmt: skip
+
+
+def _every(readers: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each reader returns; the problems of all are raised together."""
+    problems: list[str] = []
+    found = {}
+    for part, read_part in readers.items():
+        try:
+            found[part] = read_part()
+        except ShiftbenchError as error:
+            problems += error.problems
+    if problems:
+        raise TableError(*problems)
+    return found
+
+
+def _given(name: str, frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Scored, str]:
+    """The system of errors (or targets and answers) and uncertainties, and its task."""
+    found = _every(
+        {
+            "errors": lambda: _errors(frame, columns, where),
+            "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
+        }
+    )
+    errors, task = found["errors"]
+    try:
+        return scored.given(name, errors, found["uncertainty"], root=task == "regression"), task
+    except ArrayError as error:
+        raise TableError(*(f"{where}: {problem}" for problem in error.problems)) from None
+
+
+def _forecast(name: str, frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Scored, str]:
+    """The system of predictions of a form, and its task; uncertainties of the table stand before those of the form."""
+    form, target = columns.form, str(columns.target)
+    assert form is not None
+    numeric = form.task == "regression"
+    found = _every(
+        {
+            "ensemble": lambda: form.read(frame, columns.parts, where),
+            "targets": lambda: _finite(frame, [target], where=where) if numeric else _classes(frame, target, where),
+            "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
+            "point": lambda: columns.answer and _finite(frame, [columns.answer], where=where)[columns.answer],
+        }
+    )
+    ensemble = found["ensemble"]
+    if columns.answer:
+        ensemble = replace(ensemble, point=found["point"][None])
+    if numeric and exact.beyond(frame[target]):
+        warnings.warn(TableWarning(ROUNDED.format(truth=where, target=target)), stacklevel=2)
+    try:
+        system = meet(name, ensemble, frame[target], role="ensemble" if ensemble.members > 1 else "model")
+    except ShiftbenchError as error:
+        raise TableError(*(f"{where}: {problem.removeprefix(f'{name}, ')}" for problem in error.problems)) from None
+    if given := found["uncertainty"]:
+        named = (*given, *system.system.measures)
+        own = replace(system.system, measure=named[0], measures=named)
+        system = replace(system, system=own, uncertainty={**given, **system.uncertainty})
+    return system, form.task
+
+
+def _classes(frame: pl.DataFrame, target: str, where: str) -> None:
+    """Check that every record has a class as its target."""
+    missing = labels(frame, target, where=where).is_null()
+    if missing.any():
+        raise TableError(
+            f"{where}: expected a target in every row, found none in {missing.sum():,} ({problem.rows(missing)}). "
+            "Drop these rows."
+        )
 
 
 def _errors(frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Vector, str]:

@@ -39,6 +39,9 @@ class Given:
     target: o.Target = None
     answer: o.Answer = None
     uncertainty: o.Uncertainty = None
+    quantile: o.Quantile = None
+    member: o.Member = None
+    probability: o.Probability = None
     shifted: o.ShiftedColumn = None
     cluster: o.Cluster = None
     slices: o.Slice = None
@@ -65,15 +68,22 @@ class Given:
 
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
-            listed(self.cluster, "+,"), listed(self.slices), self.task,
+            listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
         )  # fmt: skip
+
+    @property
+    def forms(self) -> dict[str, tuple[str, ...]]:
+        """The options that name columns of predictions, by form."""
+        named = {"quantiles": self.quantile, "members": self.member, "probabilities": self.probability}
+        return {form: found for form, values in named.items() if (found := listed(values))}
 
 
 def assess(
     file: Annotated[Path, typer.Argument(help="Errors and uncertainties, or predictions.", show_default=False)],
     given: Given,
 ) -> None:
-    """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns.
+    """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns, or with
+    target and quantiles, intervals, predictions of members or class probabilities.
 
     With --track and --data: from predictions for a track, in its own format.
     """
@@ -117,7 +127,8 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
     chosen = track_of(given.track)
     own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
-           "--slice": given.slices, "--truth": given.truth, "--unit": given.unit}  # fmt: skip
+           "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
+           "--probability": given.probability, "--truth": given.truth, "--unit": given.unit}  # fmt: skip
     if foreign := [word for word, value in own.items() if value]:
         raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
     if given.data is None:

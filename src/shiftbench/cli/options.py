@@ -179,6 +179,11 @@ Answer = Annotated[str | None, named("--answer", help="Column of answers, with -
 Uncertainty = Annotated[
     list[str] | None, named("--uncertainty", help="Column(s) of uncertainty, higher is less certain [uncertainty*].")
 ]
+Quantile = Annotated[
+    Many, named("--quantile", help="LEVEL=COLUMN of a quantile, or lower_90=COLUMN of an interval [q0.05, lower_90 …].")
+]
+Member = Annotated[Many, named("--member", help="Columns of members' predictions: names or globs [mean_1, mean_2 …].")]
+Probability = Annotated[Many, named("--probability", help="CLASS=COLUMN of a class's probability [probability_CLASS].")]
 ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 

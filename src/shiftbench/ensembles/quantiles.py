@@ -139,7 +139,7 @@ def level_problems(levels: tuple[float, ...]) -> list[str]:
             "answer with an uncertainty."
         )
     if outside := [level for level in levels if not 0 < level < 1]:
-        advice = " Percentages? Divide by 100." if all(1 < level < 100 for level in outside) else ""
+        advice = " Percentages? Divide by 100." if all(2 <= level < 100 for level in outside) else ""
         found = ", ".join(f"{level:g}" for level in outside)
         problems.append(f"levels: expected numbers between 0 and 1, both excluded, found {found}.{advice}")
     ordered = sorted(level for level in levels if not math.isnan(level))

@@ -14,31 +14,17 @@ from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Means, Quantiles
 from shiftbench.ensembles.quantiles import central_intervals
-from shiftbench.metrics.regression import LEVELS, coverage_at, width_at
-from shiftbench.scores.metric import Metric, level_metric
+from shiftbench.metrics.levels import PINBALL, coverage_at, pinball_at, width_at
+from shiftbench.metrics.regression import LEVELS
+from shiftbench.scores.metric import Metric
 
 NOMINAL = 0.9  # the least level of an interval of members that is worth a name
-SOURCE = "Koenker & Bassett 1978"
 METRICS = (
     Metric(
-        "pinball", "Pinball loss", "min", "target", "mean over levels p of max(p (y - q), (p - 1) (y - q))", SOURCE,
+        "pinball", "Pinball loss", "min", "target", "mean over levels p of max(p (y - q), (p - 1) (y - q))", PINBALL,
         compared=True,
     ),
 )  # fmt: skip
-
-
-def pinball_at(level: float) -> Metric:
-    """The metric of the quantile at a level."""
-    formula = f"mean of max(p (y - q), (p - 1) (y - q)), p = {level:.10g}"
-    return Metric(
-        f"pinball_{level:.10g}", f"Pinball loss at {level:.10g}", "min", "target", formula, SOURCE,
-        ranked=False, table="calibration",
-    )  # fmt: skip
-
-
-def at_level(name: str) -> Metric | None:
-    """The metric of this name, if it is the pinball loss at some level: `pinball_0.05`."""
-    return level_metric(name, {"pinball": pinball_at})
 
 
 def pinball_losses(targets: Any, ensemble: Quantiles) -> Array:

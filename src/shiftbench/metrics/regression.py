@@ -19,7 +19,8 @@ from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Gaussian
 from shiftbench.errors import ArrayError, DegenerateScoreWarning
 from shiftbench.metrics import normal
-from shiftbench.scores.metric import Metric, level_metric
+from shiftbench.metrics.levels import coverage_at, width_at
+from shiftbench.scores.metric import Metric
 
 # Numbers in a block of records, so that the steps of a distribution function stay in the cache.
 _BLOCK_VALUES = 1 << 14
@@ -30,32 +31,6 @@ _LAST_STEP = 1e-6  # deviations: after a step of this size Newton's method is ex
 
 LEVELS = (0.5, 0.9, 0.95)
 """Nominal levels of the central intervals that reports score."""
-
-
-def coverage_at(level: float) -> Metric:
-    """The coverage of the central interval at a level."""
-    percent = f"{100 * level:.10g}"
-    return Metric(
-        f"coverage_{percent}", f"Inside {percent} % interval", "nominal", "percent",
-        f"share of targets inside the central {percent} % interval", "Gneiting et al. 2007",
-        most=1.0, share=True, ranked=False, nominal=level, table="calibration",
-    )  # fmt: skip
-
-
-def width_at(level: float) -> Metric:
-    """The mean width of the central interval at a level."""
-    percent = f"{100 * level:.10g}"
-    return Metric(
-        f"width_{percent}", f"Width of {percent} % interval", "min", "target",
-        f"mean width of the central {percent} % interval", "Gneiting et al. 2007",
-        ranked=False, table="calibration",
-    )  # fmt: skip
-
-
-def at_level(name: str) -> Metric | None:
-    """The metric of this name, if it is the coverage or width of intervals at some level: `coverage_80`."""
-    return level_metric(name, {"coverage": coverage_at, "width": width_at}, unit=0.01)
-
 
 METRICS = (
     Metric(

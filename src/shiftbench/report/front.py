@@ -41,13 +41,13 @@ from shiftbench.report.view import (
     testable,
 )
 from shiftbench.scores.intervals import FEW, FEWEST
-from shiftbench.scores.metric import METRICS
+from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Leak, Score, System
 
 MOST_SENTENCES = 6
 MOST_ROWS = 8
-COVERAGE = "coverage_90"
-TITLES = {COVERAGE: "in 90 % interval", "roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
+COVERAGE = 0.9  # the level of the intervals shown, or the nearest one that a report has
+TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
@@ -187,9 +187,10 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
 def _calibration(case: Case, system: System) -> Iterator[Finding]:
     both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
     sides = ("in", "shifted") if both else ("full",)
-    scores = {side: score for side in sides if (score := case.score(system.name, side, COVERAGE)) is not None}
+    name = _coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
     if scores:
-        yield Finding(_coverage(case, scores), "calibration")
+        yield Finding(_coverage(case, METRICS[name], scores), "calibration")
         return
     found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
     if found:
@@ -198,19 +199,26 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
         yield Finding(f"Its confidence is off by {told} on average (ECE).", "calibration")
 
 
-def _coverage(case: Case, scores: dict[str, Score]) -> str:
-    nominal = METRICS[COVERAGE].nominal
-    digits = case.digits(COVERAGE)
+def _coverage_of(names: set[str]) -> str:
+    """Of the names of metrics, that of the coverage whose level is nearest to COVERAGE; "" without any."""
+    found = [name for name in names if name.startswith("coverage_") and finite(METRICS[name].nominal)]
+    return min(found, key=lambda name: (abs(METRICS[name].nominal - COVERAGE), name), default="")
+
+
+def _coverage(case: Case, metric: Metric, scores: dict[str, Score]) -> str:
+    nominal, digits = metric.nominal, case.digits(metric.name)
     reads = {side: _reading(score, nominal) for side, score in scores.items()}
     told = ", ".join(f"{digits.text(score.value)} %{_where(side)}" for side, score in scores.items())
     off = {side: reading for side, reading in reads.items() if reading != "hold"}
     if not off:
-        return f"Its intervals hold: those of nominal {100 * nominal:g} % contain {told}."
+        return f"Its intervals hold: those of nominal {100 * nominal:.10g} % contain {told}."
     words = [
         f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else _where(side)}"
         for side, reading in off.items()
     ]
-    return f"Its intervals are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:g} % contain {told}."
+    return (
+        f"Its intervals are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {told}."
+    )
 
 
 def _reading(score: Score, nominal: float) -> str:
@@ -291,7 +299,7 @@ def _pair(case: Case) -> Iterator[Finding]:
     first, second = (system.name for system in case.report.systems if system.role != "single")
     won: dict[str, list[str]] = {first: [], second: []}
     alike = []
-    for metric in (METRICS["r_auc"], case.metric):
+    for metric in (METRICS["r_auc"], case.metric, METRICS["pinball"]):
         ours, theirs = (case.score(name, "full", metric.name) for name in (first, second))
         if ours is None or theirs is None:
             continue
@@ -419,7 +427,7 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
     names = [system.name for system in systems]
     sides = [side for side in ("in", "shifted") if any(key[1:3] == (split, side) for key in chosen)] or ["full"]
     found = {key[3] for key in chosen if key[1] == split}
-    calibration = next((name for name in (COVERAGE, "ece") if name in found), "")
+    calibration = _coverage_of(found) or ("ece" if "ece" in found else "")
     wanted = [(metric.name if metric else "", side) for side in sides]
     wanted += [("r_auc", "full"), *((calibration, side) for side in sides), ("roc_auc", "full")]
     for name, side in wanted:
@@ -427,7 +435,7 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
         if not here:
             continue
         digits = metric_digits(report, METRICS[name], split)
-        title = directed(METRICS[name], TITLES.get(name, metric_title(METRICS[name], report)))
+        title = directed(METRICS[name], _short_title(METRICS[name], report))
         percent = digits.unit == "%"  # stands in the cells: columns get narrower
         title += f" ({digits.unit})" if digits.unit and not percent else ""
         columns.append(Column(side, title) if len(sides) > 1 and side in sides else Column(title))
@@ -443,6 +451,12 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
     left = len(names) - len(rows)
     note = f"{left} more system{'s' * (left > 1)} in the full report." if left > 0 else ""
     return Grid("front", split, headline(report), "", tuple(columns), rows, note)
+
+
+def _short_title(metric: Metric, report: Report) -> str:
+    if metric.name.startswith("coverage_"):
+        return f"in {100 * metric.nominal:.10g} % interval"
+    return TITLES.get(metric.name, metric_title(metric, report))
 
 
 def _ordered(report: Report, split: str) -> list[System]:

@@ -90,7 +90,7 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.detection:METRICS",
     "shiftbench.scores.selective:METRICS",
 )
-FAMILIES = ("shiftbench.metrics.regression:at_level", "shiftbench.metrics.quantiles:at_level")  # of any level
+FAMILIES = ("shiftbench.metrics.levels:at_level",)
 METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES, families=FAMILIES)
 register = METRICS.register
 

@@ -3,7 +3,15 @@
 Rows are counted from 1, without any header. All problems of a table are reported at once.
 """
 
-from shiftbench.io.tables.columns import expand, is_label, number_columns, numbers, require, require_labels
+from shiftbench.io.tables.columns import (
+    expand,
+    is_label,
+    number_columns,
+    numbers,
+    require,
+    require_labels,
+    require_names,
+)
 from shiftbench.io.tables.mixed import require_uniform
 from shiftbench.io.tables.reading import read_metadata, read_table, reading_notes
 from shiftbench.io.tables.rows import id_column, ids, line_up, native_ids, unusable_id
@@ -23,6 +31,7 @@ __all__ = [
     "reading_notes",
     "require",
     "require_labels",
+    "require_names",
     "require_uniform",
     "sink",
     "unusable_id",

@@ -1,0 +1,247 @@
+"""Files of quantiles, intervals, members and class probabilities: recognised by their columns, or named by options."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench import Categorical, Gaussian, Means, Options, Quantiles, assess_predictions
+from shiftbench.assessment.forms import FORMS
+from shiftbench.report import front
+from shiftbench.report.content import Report
+from shiftbench.scores.intervals import Settings
+from tests.cli.conftest import Shiftbench
+
+QUICK = ("--replicates", 20, "--cores", 1, "--out", "r")
+N = 120
+RNG = np.random.default_rng(7)
+MIDDLE, SD = RNG.normal(20, 4, N), np.exp(RNG.normal(0, 0.4, N))
+TARGET = MIDDLE + SD * RNG.normal(size=N)
+SHIFTED = np.arange(N) % 2
+MEMBERS = MIDDLE + SD * RNG.normal(size=(20, N))
+LOGITS = RNG.normal(size=(N, 3))
+LOGITS[np.arange(N), np.arange(N) % 3] += 1.5
+PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+CLASSES = np.array(["dry", "rain", "snow"])
+OPTIONS = Options(intervals=Settings(replicates=20))
+Z = {0.05: -1.645, 0.1: -1.282, 0.25: -0.674, 0.5: 0.0, 0.75: 0.674, 0.9: 1.282, 0.95: 1.645}
+
+
+def at(level: float) -> np.ndarray:
+    """The quantile at a level."""
+    return MIDDLE + Z[level] * SD
+
+
+def table(**columns: object) -> pl.DataFrame:
+    return pl.DataFrame({"id": np.arange(N), "target": TARGET, "shifted": SHIFTED, **columns})
+
+
+def classes(**columns: object) -> pl.DataFrame:
+    return table(**columns).with_columns(target=pl.Series(CLASSES[np.arange(N) % 3]))
+
+
+def values(report: Report, system: str = "f") -> dict[str, float]:
+    return {score.metric: score.value for score in report.scores if (score.system, score.subset) == (system, "full")}
+
+
+QUANTILES = {"q0.1": at(0.1), "q0.5": at(0.5), "q0.9": at(0.9)}
+INTERVALS = {"lower_90": at(0.05), "upper_90": at(0.95), "lower_50": at(0.25), "upper_50": at(0.75)}
+PROBABLE = {f"probability_{name}": PROBABILITIES[:, k] for k, name in enumerate(CLASSES)}
+SPREAD = {f"mean_{m}": MEMBERS[m - 1] for m in range(1, 21)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "same", "has", "lacks"),
+    [
+        (QUANTILES, Quantiles(np.stack([*QUANTILES.values()], -1)[None], (0.1, 0.5, 0.9)),
+         {"pinball", "pinball_0.1", "coverage_80", "width_80"}, {"nll", "coverage_90"}),
+        ({"quantile_0.9": at(0.9), "quantile_0.1": at(0.1)},
+         Quantiles(np.stack([at(0.1), at(0.9)], -1)[None], (0.1, 0.9)), {"coverage_80"}, {"pinball_0.5"}),
+        (INTERVALS, Quantiles(np.stack([at(p) for p in (0.05, 0.25, 0.75, 0.95)], -1)[None], (0.05, 0.25, 0.75, 0.95)),
+         {"coverage_50", "coverage_90", "width_90"}, {"coverage_95", "nll"}),
+        (SPREAD, Means(MEMBERS), {"crps", "coverage_90"}, {"nll", "coverage_95", "pinball"}),
+        ({f"member{m}": MEMBERS[m] for m in range(5)}, Means(MEMBERS[:5]), {"crps"}, {"coverage_50", "nll"}),
+        ({"mean": MIDDLE, "std": SD}, Gaussian(MIDDLE[None], SD[None] ** 2), {"nll", "coverage_95"}, set()),
+        ({"mean_1": MEMBERS[0], "mean_2": MEMBERS[1], "variance_2": SD, "variance_1": SD + 1},
+         Gaussian(MEMBERS[:2], np.stack([SD + 1, SD])), {"nll"}, set()),
+        (PROBABLE, Categorical(PROBABILITIES[None], tuple(CLASSES)), {"accuracy", "ece", "brier"}, {"rmse"}),
+    ],
+    ids=["quantiles", "two quantiles", "intervals", "members", "five members", "mean and std", "normal", "classes"],
+)  # fmt: skip
+def test_a_file_of_any_form_is_scored_as_its_arrays_are(
+    shiftbench: Shiftbench, tmp_path: Path, columns: dict[str, np.ndarray], same, has: set[str], lacks: set[str]
+) -> None:
+    of_classes = isinstance(same, Categorical)
+    (classes if of_classes else table)(**columns).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK)
+    assert said.code == 0, said.err
+    found = values(Report.load(tmp_path / "r/report.json"))
+    assert has <= found.keys()
+    assert not lacks & found.keys()
+    targets = CLASSES[np.arange(N) % 3] if of_classes else TARGET
+    expected = values(assess_predictions(targets, {"f": same}, shifted=SHIFTED, options=OPTIONS))
+    assert found == pytest.approx(expected, rel=1e-9, nan_ok=True)
+
+
+def test_columns_of_any_name_are_named_by_options(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(low=at(0.05), high=at(0.95), best=at(0.5), run_a=MEMBERS[0], run_b=MEMBERS[1]).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK, "--quantile", "lower_90=low,upper_90=high", "--quantile", "0.5=best")
+    assert said.code == 0, said.err
+    assert {"coverage_90", "pinball_0.05", "pinball_0.5"} <= values(Report.load(tmp_path / "r/report.json")).keys()
+    said = shiftbench("assess", "f.csv", *QUICK, "--overwrite", "--member", "run_*")
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "r/report.json")
+    assert report.score("rmse", system="f", split="all", subset="full").value == pytest.approx(
+        math.sqrt(((MEMBERS[:2].mean(axis=0) - TARGET) ** 2).mean())
+    )
+    classes(a=PROBABILITIES[:, 0], b=PROBABILITIES[:, 1], c=PROBABILITIES[:, 2]).write_csv(tmp_path / "c.csv")
+    said = shiftbench("assess", "c.csv", *QUICK, "--overwrite", "--probability", "dry=a,rain=b,snow=c")
+    assert said.code == 0, said.err
+    assert "accuracy" in values(Report.load(tmp_path / "r/report.json"), "c")
+
+
+def test_answers_and_uncertainties_may_stand_beside_intervals(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(answer=MIDDLE + 1, uncertainty=-SD, lower_90=at(0.05), upper_90=at(0.95)).write_csv(tmp_path / "f.csv")
+    assert shiftbench("assess", "f.csv", *QUICK).code == 0
+    report = Report.load(tmp_path / "r/report.json")
+    assert values(report)["rmse"] == pytest.approx(math.sqrt(((MIDDLE + 1 - TARGET) ** 2).mean()))
+    (system,) = report.systems
+    assert (system.measure, system.measures) == ("uncertainty", ("uncertainty", "interval_width"))
+    assert system.about == "answers with the answers given beside the quantiles"
+    assert "coverage_90" in values(report)
+
+
+def test_what_a_table_was_scored_by_before_it_still_is(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(answer=MIDDLE, uncertainty=SD, mean_1=MIDDLE, mean_2=MIDDLE, **PROBABLE).write_csv(tmp_path / "f.csv")
+    table(error=SD, uncertainty=SD, **QUANTILES).write_csv(tmp_path / "e.csv")
+    for name, metric in (("f", "rmse"), ("e", "mean_error")):
+        assert shiftbench("assess", f"{name}.csv", *QUICK, "--overwrite").code == 0
+        found = values(Report.load(tmp_path / "r/report.json"), name)
+        assert metric in found
+        assert not {"crps", "pinball", "brier"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "told"),
+    [
+        ({"q0.1": at(0.9), "q0.9": at(0.1)}, (), "found column 'q0.1' above column 'q0.9' in 120 of 120 records "
+         "(rows 1, 2, 3, 4, 5, …). Were the two exchanged?"),
+        ({"lower_90": np.where(np.arange(N) == 6, 99, at(0.05)), "upper_90": at(0.95)}, (),
+         "found column 'lower_90' above column 'upper_90' in 1 of 120 records (row 7)"),
+        ({"q0.5": MIDDLE}, (), "levels: expected two or more, found 0.5: one quantile has no width"),
+        ({"quantile_5": at(0.05), "quantile_95": at(0.95)}, (), "found 5, 95. Percentages? Divide by 100."),
+        ({"q0.1": at(0.1), "q1.5": at(0.9)}, (), "both excluded, found 1.5"),
+        ({"lower_150": at(0.1), "upper_90": at(0.9)}, (), "of intervals between 0 and 100 %, found 'lower_150'"),
+        ({"q0.05": at(0.05), "lower_90": at(0.05), "upper_90": at(0.95)}, (),
+         "expected each level once, found 0.05 in columns 'q0.05' and 'lower_90'"),
+        ({"q0.1": np.where(np.arange(N) == 3, np.nan, at(0.1)), "q0.9": at(0.9)}, (),
+         "column 'q0.1': expected finite numbers, found NaN (1 of 120, first in row 4)"),
+        ({"q0.1": at(0.1), "q0.9": ["x"] * N}, (), "column 'q0.9': expected numbers, found 'x'"),
+        ({**QUANTILES, "q0.1": at(0.1) - 1e200}, (), "pinball losses: expected values <= 1e+150"),
+        ({**QUANTILES, **SPREAD}, (), "expected predictions in one form, found quantiles (q0.1, q0.5, q0.9) and"),
+        (QUANTILES, ("--quantile", "0.1"), "--quantile: expected LEVEL=COLUMN, such as 0.05=low"),
+        (QUANTILES, ("--quantile", "0.1=q0.1,0.9=q0.8"), "expected a column 'q0.8', found none. Did you mean"),
+        (QUANTILES, ("--quantile", "0.1=q0.1,0.9=q0.1"), "expected each column once, found 'q0.1' twice"),
+        (QUANTILES, ("--quantile", "low=q0.1,0.9=q0.9"), "found 'low' (column 'q0.1')"),
+        (QUANTILES, ("--quantile", "0.1=q0.1,0.9=q0.9", "--error", "q0.5"), "expected --error or --quantile"),
+        (QUANTILES, ("--task", "classification"), "expected quantiles to be of a regression, found classification"),
+        (SPREAD, ("--answer", "mean_1"), "expected no --answer beside members"),
+        (SPREAD, ("--member", "mean_1"), "expected two or more members, found 'mean_1': the uncertainty is"),
+        (SPREAD, ("--member", "runs*"), "Unknown column of --member 'runs*'"),
+        ({"mean_1": MIDDLE, "mean_2": MIDDLE, "variance_1": SD}, (), "expected a variance for every mean"),
+        ({"mean": MIDDLE, "std": SD * (np.arange(N) != 8)}, (), "column 'std': expected values > 0 with a finite "
+         "variance, found 0 in 1 of 120 records (row 9)"),
+        ({"mean": MIDDLE, "std": SD, "variance": SD}, (), "found 'std' and 'variance'"),
+    ],
+)  # fmt: skip
+def test_forecasts_of_numbers_that_make_no_sense_are_refused(
+    shiftbench: Shiftbench, tmp_path: Path, columns: dict[str, object], options: tuple[str, ...], told: str
+) -> None:
+    table(**columns).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK, *options)
+    assert said.code == 2
+    assert told in " ".join(said.err.split())
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({f"probability_{name}": LOGITS[:, k] for k, name in enumerate(CLASSES)},
+         "Logits or scores? Apply a softmax over the classes first."),
+        ({"probability_dry": PROBABILITIES[:, 0], "probability_rain": PROBABILITIES[:, 1]},
+         "probability_dry, probability_rain that add up to 1, found 0."),
+        ({"probability_dry": PROBABILITIES[:, 0]}, "of two or more classes, found 'probability_dry' alone"),
+        ({"proba_dry": PROBABILITIES[:, 0], **PROBABLE}, "expected one column for each class, found several for dry"),
+        ({f"probability_{name}": PROBABILITIES[:, k] for k, name in enumerate(("dry", "rain", "fog"))},
+         "expected a class among dry, rain, fog, found 'snow' in 40 records"),
+    ],
+)  # fmt: skip
+def test_what_is_no_probability_of_classes_is_refused(
+    shiftbench: Shiftbench, tmp_path: Path, columns: dict[str, object], told: str
+) -> None:
+    classes(**columns).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK)
+    assert said.code == 2
+    assert told in " ".join(said.err.split())
+
+
+def test_all_problems_of_a_forecast_are_told_at_once(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    row = np.arange(N)
+    columns = {"lower_90": np.where(row == 6, 99, at(0.05)), "upper_90": at(0.95), "q0.5": MIDDLE}
+    frame = table(**columns).with_columns(
+        target=pl.when(pl.Series(row == 7)).then(None).otherwise("target"),
+        shifted=pl.when(pl.Series(row == 8)).then(5).otherwise("shifted"),
+        id=pl.Series(np.where(row == 1, 0, row)),
+    )
+    frame.write_parquet(tmp_path / "f.parquet")
+    said = " ".join(shiftbench("assess", "f.parquet", *QUICK).err.split())
+    assert "found column 'lower_90' above column 'q0.5' in 1 of 120 records (row 7)" in said
+    assert "column 'target': expected finite numbers, found NaN (1 of 120, first in row 8)" in said
+    assert "expected 0 or 1 (or true, false) in column 'shifted', found 5 in row 9" in said
+    assert "id" in said
+
+
+def test_a_table_of_nothing_known_is_told_all_forms(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(q5=at(0.05), q95=at(0.95)).write_csv(tmp_path / "f.csv")
+    said = " ".join(shiftbench("assess", "f.csv", *QUICK).err.split())
+    assert all(form.columns in said for form in FORMS.values())
+
+
+def test_quantile_forecasts_are_compared_by_their_pinball_loss(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(**QUANTILES).write_csv(tmp_path / "a.csv")
+    wide = {name: 3 * (column - MIDDLE) + MIDDLE for name, column in QUANTILES.items()}
+    table(**wide).write_csv(tmp_path / "b.csv")
+    assert shiftbench("compare", "a.csv", "b.csv", *QUICK, "--replicates", "200").code == 0
+    report = Report.load(tmp_path / "r/report.json")
+    (found,) = (each for each in report.comparisons if (each.metric, each.subset) == ("pinball", "full"))
+    assert found.difference < 0
+    text = front.findings(report)[0].text
+    assert text.startswith("a is better by")
+    assert "in pinball loss" in text
+
+
+# --- the first screen -------------------------------------------------------------------------------------------------
+
+
+def test_the_first_screen_tells_of_the_intervals_that_were_given(
+    shiftbench: Shiftbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table(**QUANTILES).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK)
+    assert "those of nominal 80 % contain" in " ".join(said.out.split())
+    assert "in 80 % interval" in said.out
+    lines = said.out.splitlines()
+    assert len(lines) <= 36
+    assert [line for line in lines if line.startswith("  ") and len(line) > 80] == []
+
+
+def test_members_without_variances_are_said_to_know_no_noise(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(**SPREAD).write_csv(tmp_path / "f.csv")
+    said = " ".join(shiftbench("assess", "f.csv", *QUICK).out.split())
+    assert "Careful: the members give no variances, so the uncertainty is their spread alone" in said
