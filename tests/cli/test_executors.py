@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench
 
 
@@ -62,6 +63,10 @@ def test_all_executors_give_the_same_models_and_predictions(
     assert run_and_predict(shiftbench, "side", "--executor", "processes", "--workers", 2) == here
     pytest.importorskip("ray")
     assert run_and_predict(shiftbench, "ray", "--executor", "ray=local", "--workers", 2) == here
+    for out in ("here", "side", "ray"):  # what it took is kept apart from what must be the same
+        spent = {each.system: each for each in Report.load(Path(out, "report/report.json")).costs}
+        assert spent.keys() == {"boosting", "mlp", "mixed"}
+        assert all(min(each.fit_cpu_seconds, each.fit_bytes, each.predict_seconds) > 0 for each in spent.values())
     assert not [path for path in tmp_path.rglob(".*") if path.name.endswith((".part", ".making"))]
     assert {"model/mlp/member_01.pt", "model/boosting/member_01.cbm", "predictions/mixed.parquet", "new"} <= here.keys()
 

@@ -73,6 +73,16 @@ def test_the_records_behind_the_scores_have_the_columns_of_the_table(ran: Path) 
     assert set(listed["split"]) == {"eval"}
 
 
+def test_a_run_tells_what_each_system_took(ran: Path) -> None:
+    (cost,) = Report.load(ran / "run/report/report.json").costs
+    assert cost.system == "boosting"
+    assert cost.predicted == sum(pl.read_parquet(ran / "run/predictions/boosting.parquet").shape[:1])
+    assert min(cost.fit_seconds, cost.fit_cpu_seconds, cost.predict_seconds) > 0
+    assert min(cost.fit_bytes, cost.predict_bytes) > 50e6
+    assert "## Cost" in (ran / "run/report/report.md").read_text("utf-8")
+    assert (ran / "run/report/cost.csv").is_file()
+
+
 def test_a_run_is_repeated_to_the_digit_from_the_settings_it_wrote(shiftbench: Shiftbench, ran: Path) -> None:
     assert shiftbench("run", "--config", "run/run.toml", "--out", "two", "--cores", 2).code == 0
     for name in ("report/report.csv", "report/report.json", "predictions/boosting.parquet", "partition/manifest.json"):

@@ -130,7 +130,7 @@ def test_a_run_makes_two_reports_an_error_and_the_papers_tables(whole: tuple[Pat
     folder, said = whole
     assert said.code == 0, said.err
     assert sorted(entry.name for entry in folder.iterdir()) == [
-        MARK, "cnll", "cnll-planning", "model", "plans", "run.json", "submissions", "tables", "track.toml",
+        MARK, "cnll", "cnll-planning", "cost", "model", "plans", "run.json", "submissions", "tables", "track.toml",
         "weighted_ade", "weighted_ade-planning",
     ]  # fmt: skip
     for task, unit, threshold in (("cnll", "nats", 25.0), ("weighted_ade", "m", 1.0)):
@@ -143,6 +143,12 @@ def test_a_run_makes_two_reports_an_error_and_the_papers_tables(whole: tuple[Pat
         assert report.splits == ("dev", "eval")
         assert "made-up towns, 20 scenes, seed 0" in report.title
         assert f"report: {folder / task}/report/report.html" in said.out
+        spent = {each.system: each for each in report.costs}
+        assert spent.keys() == {name for name in MAIN if name not in ("constant velocity", "BC", "DIM")}
+        assert all(min(each.fit_cpu_seconds, each.predict_seconds) > 0 for each in spent.values())
+        listed = {entry.kind: entry for entry in report.notable if entry.system == "Vector"}
+        assert listed.keys() >= {"worst", "confident", "uncertain"}
+        assert {"city", "season", "maneuver"} <= listed["worst"].columns.keys()
     (planning,) = [line for line in said.out.splitlines() if "cnll-planning" in line]
     assert planning.endswith("report.html  (not shown here)")
     assert len(said.out.split("\n")) <= 41

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 MARKER = "track.toml"  # of a run's folder
 NOTED = ("run.toml", "run.json", "settings.json")  # records of the settings of a run, and of a method
-COSTLESS = (MARKER, *NOTED, *(f"*/{name}" for name in NOTED), "partition/*", "*/partition/*")  # of a run's folder
+COSTLESS = (
+    MARKER,
+    *NOTED,
+    *(f"*/{name}" for name in NOTED),
+    "partition/*",
+    "*/partition/*",
+    "cost/*",
+    "*/cost/*",
+)  # of a run's folder
 TABLE = "table"  # the example that belongs to no track
 
 

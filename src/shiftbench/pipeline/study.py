@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,11 @@ from shiftbench.io import files
 from shiftbench.methods import fitted_folder
 from shiftbench.methods.contract import Data
 from shiftbench.methods.settings import MethodSettings
+from shiftbench.pipeline import cost
 from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.scores.score import Role
+from shiftbench.scores.score import Cost, Role
 
 MODELS = "model"  # the folder of fitted models
 CLAIM = "run.json"
@@ -69,10 +71,11 @@ def fitted(
     evaluated: records that the sentence for the report is about. columns: features and target of tables.
     """
     method = methods.method(planned.method)
-    method.fit(
-        train, dev, settings=settings, folder=folder, cores=cores, **columns,
-        progress=of_stage(progress, f"fit {planned.name}"),
-    )  # fmt: skip
+    with nullcontext() if method.role == "baseline" else cost.kept(folder, cost.FIT):
+        method.fit(
+            train, dev, settings=settings, folder=folder, cores=cores, **columns,
+            progress=of_stage(progress, f"fit {planned.name}"),
+        )  # fmt: skip
     with fitted_folder.using(folder):
         about, caution = method.about(evaluated, folder=folder), method.caution(folder=folder)
     return Fitted(planned, settings.to_dict(), folder, about, caution)
@@ -188,6 +191,10 @@ class Study(ABC, Generic[SystemKind, SetKind]):
     ) -> Iterator[SystemKind]:  # fmt: skip
         """The systems made from the methods' predictions; predictions stored in `folder` are reused."""
 
+    def cost(self, _system: SystemKind, _records: SetKind, _fitted: Sequence[Fitted]) -> Cost | None:
+        """What it took to fit a system and to predict these records; None if that was not measured."""
+        return None
+
     @abstractmethod
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Options of the report of a task, with its recipe; `recipes` are those of its systems."""
@@ -256,8 +263,11 @@ class _Reports(Generic[SystemKind, SetKind]):
         pictures: dict[str, list[Picture]] = {task: [] for task in self.study.tasks}
         notes: dict[str, list[str]] = {task: [] for task in self.study.tasks}
         recipes: dict[str, Any] = {}
+        costs: dict[str, Cost | None] = {}
         for own in self.study.evaluation_sets:
             systems = list(self.systems(own, selection))
+            for system in systems:
+                costs[system.name] = cost.together(costs.get(system.name), self.study.cost(system, own, self.fitted))
             recipes |= {system.name: dict(system.recipe) for system in systems}
             for system in systems:
                 own.write(system, self.folder)
@@ -272,6 +282,7 @@ class _Reports(Generic[SystemKind, SetKind]):
             stage = f"assess {title}".rstrip()
             options = self.options(task, selection, recipes)
             report = self._finished(build(splits[task], options, progress=partial(self.say, stage)), task, notes[task])
+            report = replace(report, costs=tuple(filter(None, costs.values())))
             results[task] = Result(task, report, tuple(pictures[task]))
         return results
 

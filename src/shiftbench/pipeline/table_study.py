@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError, TableError
 from shiftbench.io import tables
 from shiftbench.partition import PARTITIONS, Partition
 from shiftbench.partition.features import Features
-from shiftbench.pipeline import existing_partition, study
+from shiftbench.pipeline import cost, existing_partition, study
 from shiftbench.pipeline import settings as settings_module
 from shiftbench.pipeline.evaluation_set import EVALUATED, TableRecords, TableSystem, hashes, test_sets
 from shiftbench.pipeline.leak import leaks
@@ -26,6 +27,7 @@ from shiftbench.pipeline.study import Fitted, Planned, Selection, Study
 from shiftbench.pipeline.table_data import Data, Opened, prepare
 from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
+from shiftbench.scores.score import Cost
 
 RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
 
@@ -139,9 +141,15 @@ class TableStudy(Study[TableSystem, TableRecords]):
                 own = own_settings(each.planned, self.settings)
                 ensemble = combined([known[name] for name in own.of], own)
             else:
-                ensemble = records.predicted(module, each.folder, cores=cores, progress=of_stage(progress, stage))
+                spending = cost.kept(each.folder, _predicting(records), records=len(records.ids))
+                with nullcontext() if module.role == "baseline" else spending:
+                    ensemble = records.predicted(module, each.folder, cores=cores, progress=of_stage(progress, stage))
             known[each.planned.place] = ensemble
             yield TableSystem(each, ensemble, methods.answered(records.frame, folder=each.folder))
+
+    def cost(self, system: TableSystem, records: TableRecords, _fitted: Sequence[Fitted]) -> Cost | None:
+        """That of the method; see `pipeline.cost`."""
+        return cost.of_system(system.name, system.fitted.folder, _predicting(records))
 
     def options(self, _task: str, _selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Title, units and recipe."""
@@ -247,6 +255,11 @@ def _unseen(parts: Partition, settings: Settings) -> list[str]:
         for name, count in found.items()
         if count
     ]
+
+
+def _predicting(records: TableRecords) -> str:
+    """The stage of predicting an evaluation set."""
+    return f"predict {records.name}".rstrip()
 
 
 def _units(settings: Settings) -> dict[str, Any]:

@@ -26,7 +26,8 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
 
     Returns:
         The paths by content: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with additional
-        pictures also `pictures`, another folder, and with records behind the scores `records`.
+        pictures also `pictures`, another folder, and with records behind the scores `records`,
+        with costs `cost`.
 
     Raises:
         ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
@@ -48,6 +49,8 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     }
     if report.notable:
         paths["records"] = files.write_text(target / notable.FILE, notable.csv(report))
+    if report.costs:
+        paths["cost"] = files.write_text(target / "cost.csv", text.costs_csv(report))
     return paths | ({"pictures": target / picture.FOLDER} if carried else {})
 
 

@@ -11,6 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -21,6 +22,7 @@ from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import (
     SUBSETS,
     Comparison,
+    Cost,
     Count,
     Curve,
     Leak,
@@ -65,6 +67,7 @@ class Report:
     recipe: dict[str, Any] = field(default_factory=dict)
     leaks: tuple[Leak, ...] = ()
     notable: tuple[Notable, ...] = ()
+    costs: tuple[Cost, ...] = ()  # in a file of their own, since times differ from run to run
 
     def __repr__(self) -> str:
         """One line: the title, and what is in it."""
@@ -125,8 +128,10 @@ class Report:
         return next((entry.measure for entry in self.systems if entry.name == system), "")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; NaN and infinity become null."""
-        return {"format": FORMAT, **_plain(dataclasses.asdict(self))}
+        """Plain JSON values, without costs; NaN and infinity become null."""
+        plain = _plain(dataclasses.asdict(self))
+        del plain["costs"]
+        return {"format": FORMAT, **plain}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Report:
@@ -141,7 +146,7 @@ class Report:
             raise TableError(
                 f"expected a report ({FORMAT!r}), found {found!r}. Was the file written by another version?"
             )
-        known = {entry.name for entry in dataclasses.fields(cls)}
+        known = {entry.name for entry in dataclasses.fields(cls)} - {"costs"}
         try:
             plain = {key: entry for key, entry in value.items() if key in known}
             for name, kind in _ROWS.items():
@@ -157,12 +162,16 @@ class Report:
         return report
 
     def save(self, path: str | Path) -> Path:
-        """Write the report as JSON, whole or not at all."""
-        return files.write_json(path, self.to_json(), sort_keys=False)  # keeps the order of the recipe
+        """Write the report as JSON, whole or not at all; costs, if any, into a file beside it, `NAME-cost.json`."""
+        written = files.write_json(path, self.to_json(), sort_keys=False)  # keeps the order of the recipe
+        if self.costs:
+            costs = [_plain(dataclasses.asdict(each)) for each in self.costs]
+            files.write_json(_beside(written), {"report": files.sha256(written), "costs": costs}, sort_keys=False)
+        return written
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
-        """Read a report written by `save`.
+        """Read a report written by `save`, with the costs beside it that were saved with this very report.
 
         Raises:
             TableError: naming the file, if it cannot be read or is not a report of this format.
@@ -171,7 +180,7 @@ class Report:
             value = json.loads(files.read_text(path))
             if problems := sorted(set(_unwritable(value))):
                 raise TableError(*problems)
-            return cls.from_json(value)
+            return dataclasses.replace(cls.from_json(value), costs=_costs(Path(path)))
         except TableError as error:
             raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
         except (OSError, ValueError, RecursionError) as error:
@@ -183,6 +192,19 @@ _ROWS: dict[str, type[Any]] = {
     "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable,
 }  # fmt: skip
 _LATER = ("leaks", "notable")  # rows that reports of earlier versions lack
+
+
+def _beside(report: Path) -> Path:
+    return report.with_name(f"{report.stem}-cost.json")
+
+
+def _costs(report: Path) -> tuple[Cost, ...]:
+    """The costs saved with a report; none if they are missing, damaged or another report's."""
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        value = json.loads(files.read_text(_beside(report)))
+        if value["report"] == files.sha256(report):
+            return tuple(_row(Cost, entry) for entry in value["costs"])
+    return ()
 
 
 def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:

@@ -27,7 +27,7 @@ from shiftbench.report.view import (
 )
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, Metric, in_order
-from shiftbench.scores.score import SUBSETS, Part, Score, Slice, System
+from shiftbench.scores.score import SUBSETS, Cost, Part, Score, Slice, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
 ARROWS = {"min": "↓", "max": "↑", "nominal": ""}  # what has a nominal value names it in its title
@@ -45,6 +45,13 @@ PARTS = {
     "ranking_between": "Ranking, between the two",
 }
 BOLD = "Bold: rank 1, that is, no adjusted paired test finds a system better; scores without a test are never bold."
+
+COST_NOTE = (
+    "Times by the clock, resumed and repeated parts included; CPU: over all threads, processes and jobs. Memory: the "
+    "most that the process and its workers on this machine held at once, or one job elsewhere, with the data; + what "
+    "was added since the work began. Of systems made of others the sum, of memory the largest. GPUs are not counted."
+)
+MB = 1e6
 
 NO_INTERVAL = "†"
 
@@ -110,7 +117,7 @@ class Grid:
 
 def grids(report: Report) -> list[Grid]:
     """All tables of a report that are not empty, in reading order."""
-    found = [_splits(report), _systems(report), _counts(report)]
+    found = [_splits(report), _systems(report), _counts(report), _costs(report)]
     for split in report.splits:
         found += [
             *(_scores(report, split, kind) for kind in SCORES),
@@ -437,3 +444,48 @@ def _counts(report: Report) -> Grid:
             cells += [Cell(count_text(count.clusters if count else None))] * clustered
         rows.append(Row(split_title(split), tuple(cells)))
     return Grid("counts", "", "Records scored", "Split", tuple(columns), tuple(rows))
+
+
+def _costs(report: Report) -> Grid:
+    """A row for each system but single models; without rows if nothing was measured."""
+    known = {cost.system: cost for cost in report.costs}
+    columns = (
+        Column("Time (s)", "Fit"),
+        Column("CPU (s)", "Fit"),
+        Column("Memory (MB)", "Fit"),
+        Column("Time per record (ms)", "Predict"),
+        Column("CPU per record (ms)", "Predict"),
+        Column("Memory (MB)", "Predict"),
+    )
+    rows = tuple(
+        _row(system, _cost_cells(known.get(system.name)))
+        for system in report.systems
+        if known and system.role != "single"
+    )
+    return Grid("cost", "", "Cost", "System", columns, rows, COST_NOTE)
+
+
+def _cost_cells(cost: Cost | None) -> list[Cell]:
+    if cost is None:
+        return [NONE] * 6
+    each = 1000 / cost.predicted if cost.predicted else None
+    return [
+        _amount(cost.fit_seconds),
+        _amount(cost.fit_cpu_seconds),
+        _memory(cost.fit_bytes, cost.fit_added),
+        _amount(cost.predict_seconds, each),
+        _amount(cost.predict_cpu_seconds, each),
+        _memory(cost.predict_bytes, cost.predict_added),
+    ]
+
+
+def _amount(value: float | None, factor: float | None = 1.0) -> Cell:
+    """A number with three digits, or all before the point."""
+    if value is None or factor is None:
+        return NONE
+    scaled = value * factor
+    return Cell(f"{scaled:,.0f}" if scaled >= 100 else f"{scaled:.3g}" if scaled >= 1e-4 else "< 0.0001")
+
+
+def _memory(held: int | None, added: int | None) -> Cell:
+    return NONE if held is None else Cell(f"{held / MB:,.0f}", f"+{(added or 0) / MB:,.0f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv as csv_format
+import dataclasses
 import io
 import math
 import re
@@ -18,6 +19,7 @@ from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, metric_unit
 from shiftbench.scores.metric import METRICS
+from shiftbench.scores.score import Cost
 
 FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
@@ -63,6 +65,17 @@ def rows(report: Report) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def costs_csv(report: Report) -> str:
+    """All costs, one system per row, unrounded; what was not measured is an empty field."""
+    buffer = io.StringIO()
+    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer.writerow([field.name for field in dataclasses.fields(Cost)])
+    for cost in report.costs:
+        system, *numbers = dataclasses.astuple(cost)
+        writer.writerow([harmless(system), *("" if number is None else number for number in numbers)])
+    return buffer.getvalue()
 
 
 def harmless(text: str) -> str:

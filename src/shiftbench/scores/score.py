@@ -167,3 +167,23 @@ class Notable:
     target: str | float | None = None
     answer: str | float | None = None
     columns: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it took to fit a system and to let it predict; None where that was not measured.
+
+    seconds: by the clock; cpu_seconds: over all threads, processes and jobs; bytes: the most memory held at once, and
+    how much of it was added since the work began. predicted: records, over all splits and test sets.
+    """
+
+    system: str
+    fit_seconds: float | None
+    fit_cpu_seconds: float | None
+    fit_bytes: int | None
+    fit_added: int | None
+    predict_seconds: float | None
+    predict_cpu_seconds: float | None
+    predict_bytes: int | None
+    predict_added: int | None
+    predicted: int

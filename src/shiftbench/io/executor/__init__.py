@@ -11,8 +11,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from shiftbench.errors import MissingExtraError, ShiftbenchError
+from shiftbench.io import metering
 from shiftbench.io.executor import processes, ray, slurm
 from shiftbench.io.executor.job import Executor, Job, Reply
+from shiftbench.io.metering import Used
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,6 +100,9 @@ def run(
         for done, reply in enumerate(replies, 1):
             _stop_if_fatal(reply)
             problems[reply.number] = reply.problems
+            if executor.elsewhere and reply.used:  # the processes of this machine are measured from here
+                cpu_seconds, peak = reply.used
+                metering.add(Used(0.0, cpu_seconds, int(peak)))
             if ended and not reply.problems:
                 ended(reply.number)
             if progress:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import IO, Any, NoReturn
 
+from shiftbench.io import metering
+
 Tell = Callable[[object], None]
 """Sends a line to the parent."""
 
@@ -40,6 +42,7 @@ class Child:
             env={**os.environ, **(given or {}), "PYTHONPATH": search_path()},
             start_new_session=True,  # Ctrl-C reaches only this process, which then ends the others
         )
+        metering.CHILDREN.add(self.process.pid)
 
     def give(self, value: object) -> None:
         """Ask for a value, plain JSON; if the process has died, that it answers nothing tells."""
@@ -69,6 +72,7 @@ class Child:
         """Kill it, and wait until it is gone."""
         self.process.kill()
         self.process.wait()
+        metering.CHILDREN.discard(self.process.pid)
 
     def close(self) -> None:
         """Close its streams, which may no longer have a reader."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
+from shiftbench.io import metering
 
 JOB = "job.json"  # a job for the tasks of a Slurm array
 REPLY = "reply-{}.json"  # the reply for one of its items
@@ -97,6 +98,7 @@ class Job:
     def done(self, number: int) -> Reply:
         """Do one item in this process. All errors are in the reply."""
         module, _, function = self.work.partition(":")
+        before = metering.cpu_seconds()
         try:
             getattr(import_module(module), function)(self.argument, number)
         except MissingExtraError as error:
@@ -105,7 +107,7 @@ class Job:
             return Reply(number, error.problems or (str(error),))
         except Exception as error:
             return Reply(number, (f"{type(error).__name__}: {error}",), "failure")
-        return Reply(number)
+        return Reply(number, used=(metering.cpu_seconds() - before, metering.highest()))
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,13 @@ class Reply:
     """The outcome of an item: `problems` of its input; `fatal` if they have another cause ("extra", "failure").
 
     "extra": a library is missing; "failure": anything else, such as a full disk or a process that died.
+    used: the CPU seconds that it took, and the most bytes of memory that its process has ever held; empty if unknown.
     """
 
     number: int
     problems: tuple[str, ...] = ()
     fatal: str = ""
+    used: tuple[float, ...] = field(default=(), compare=False)
 
 
 def cores() -> int:

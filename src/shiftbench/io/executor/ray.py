@@ -130,8 +130,8 @@ def _replies(driver: Child, address: str | None) -> Generator[Reply, None, None]
                         timer.start()
                 case ["ready"]:
                     timer.cancel()
-                case ["reply", number, problems, fatal]:
-                    yield Reply(number, tuple(problems), fatal)
+                case ["reply", number, problems, fatal, *used]:
+                    yield Reply(number, tuple(problems), fatal, tuple(used))
                 case ["refused", problems]:
                     raise SettingsError(*problems, *_locked(driver))
                 case ["done"]:

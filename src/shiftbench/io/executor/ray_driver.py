@@ -45,7 +45,7 @@ def drive(told: dict[str, Any] | None, tell: Tell) -> None:
         tell(["ready"])
         job = Job(told["work"], told["argument"], told["items"])
         for reply in _replies(ray, job, told["workers"] if address else None, told["gpus"]):
-            tell(["reply", reply.number, reply.problems, reply.fatal])
+            tell(["reply", reply.number, reply.problems, reply.fatal, *reply.used])
     tell(["done"])
 
 
@@ -159,15 +159,15 @@ def _replies(ray: Any, job: Job, workers: int | None, gpus: int) -> Generator[Re
 
 def _reply(ray: Any, ended: Any, number: int) -> Reply:
     try:
-        problems, fatal = ray.get(ended)
+        problems, fatal, used = ray.get(ended)
     except ray.exceptions.RayError as error:
         return Reply(number, (f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",), "failure")
-    return Reply(number, tuple(problems), fatal)
+    return Reply(number, tuple(problems), fatal, used)
 
 
-def _done(work: str, argument: str, number: int) -> tuple[list[str], str]:
+def _done(work: str, argument: str, number: int) -> tuple[list[str], str, tuple[float, ...]]:
     reply = Job(work, argument, 0).done(number)
-    return list(reply.problems), reply.fatal
+    return list(reply.problems), reply.fatal, reply.used
 
 
 if __name__ == "__main__":

@@ -143,10 +143,10 @@ def _replies(job: Job, folder: Path, sbatch: subprocess.Popen[bytes]) -> Generat
 
 def _read(folder: Path, number: int) -> Reply | None:
     try:
-        problems, fatal = json.loads(files.read_text(folder / REPLY.format(number)))
+        problems, fatal, *used = json.loads(files.read_text(folder / REPLY.format(number)))
     except (OSError, ValueError):
         return None
-    return Reply(number, tuple(problems), fatal)
+    return Reply(number, tuple(problems), fatal, tuple(used))
 
 
 def _last_line(folder: Path) -> str:

@@ -64,7 +64,7 @@ def array_task(folder: Path, number: int) -> None:
 def _done(job: Job, item: int, told: Path | None) -> Reply:
     reply = job.done(item)
     if told:
-        files.write_json(told / REPLY.format(item), [reply.problems, reply.fatal])
+        files.write_json(told / REPLY.format(item), [reply.problems, reply.fatal, *reply.used])
     return reply
 
 

@@ -20,13 +20,13 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.methods import ensemble_files, fitted_folder, parts
 from shiftbench.partition.settings import SPLITS
-from shiftbench.pipeline import study
+from shiftbench.pipeline import cost, study
 from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
 from shiftbench.progress import Progress, of_stage
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.scores.score import Role
+from shiftbench.scores.score import Cost, Role
 from shiftbench.track import Prepared, RunOptions, Task
 from shiftbench.tracks.motion import schema
 from shiftbench.tracks.motion.baselines import presets
@@ -156,6 +156,15 @@ class MotionStudy(Study[Prediction, Requests]):
         if selection == MAIN:
             yield constant_velocity(records.requests)
 
+    def cost(self, system: Prediction, records: Requests, fitted: Sequence[Fitted]) -> Cost | None:
+        """That of the method's ensemble; unknown for one network of several that were fitted together."""
+        ensemble = str(system.recipe.get("ensemble"))
+        known = [each for each in fitted if each.planned.method == system.recipe.get("method")]
+        if not known or (ensemble == "single" and int(known[0].settings["members"]) > 1):
+            return None
+        kind = "deep" if ensemble == "single" else ensemble
+        return cost.of_system(system.name, known[0].folder, _predicting(kind, records))
+
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Title, threshold, intervals and recipe."""
         assessment = self.chosen.assessment(Assessment())
@@ -261,12 +270,24 @@ def _predicted(
     known = {"fit": fitted_folder.read(fitted.folder), "requests": records.key, "ensemble": ensemble}
     key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
     stage = f"predict {fitted.planned.name}, {ensemble}, {records.name}"
+
+    def measured() -> Any:
+        with cost.kept(fitted.folder, _predicting(ensemble, records), records=len(records.requests)):
+            return make()
+
     make = partial(
         parts.predicted, methods.method(method), records.requests, folder=fitted.folder, cores=cores,
         place=fitted.folder, ensemble=ensemble, progress=of_stage(progress, stage),
     )  # fmt: skip
-    found: Trajectories | Mixture = ensemble_files.kept(plans / f"{method}-{ensemble}-{records.name}.npz", key, make)
+    found: Trajectories | Mixture = ensemble_files.kept(
+        plans / f"{method}-{ensemble}-{records.name}.npz", key, measured
+    )
     return found
+
+
+def _predicting(ensemble: str, records: Requests) -> str:
+    """The stage of predicting requests with one of a method's ensembles."""
+    return f"predict {ensemble}, {records.name}"
 
 
 def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Prediction:
