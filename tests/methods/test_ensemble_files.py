@@ -45,6 +45,12 @@ def test_what_is_kept_is_not_made_again(kind, rng, tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["a.npz"]
 
 
+def test_labels_of_records_are_not_kept(rng, tmp_path):
+    said = plans(rng)
+    ensemble_files.write(said.labelled(None), tmp_path / "a.npz")
+    assert_same(ensemble_files.read(tmp_path / "a.npz"), said)
+
+
 def test_another_key_makes_and_keeps_another(rng, tmp_path):
     path, first, second = tmp_path / "a.npz", Maker(plans(rng)), Maker(plans(rng))
     ensemble_files.kept(path, "one", first)

@@ -27,7 +27,7 @@ def kept(path: Path, key: str, make: Callable[[], Any]) -> Any:
 
 def write(ensemble: ensembles.Ensemble, path: Path, key: str = "") -> None:
     """Write an ensemble; `key` is what its numbers follow from: another key, other numbers."""
-    values = vars(ensemble)
+    values = {name: value for name, value in vars(ensemble).items() if name != "index"}  # labels, only in memory
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     plain = {name: value for name, value in values.items() if name not in arrays}
     if ensemble.by_record:
