@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import csv as csv_format
+import datetime as dt
 import io
 import math
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from shiftbench import Categorical, Gaussian, assess
-from shiftbench.assessment import scored
+from shiftbench.assessment import scored, scored_table
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.notable import LONGEST, MOST, chosen, notable
 from shiftbench.assessment.scored import Records
+from shiftbench.assessment.scored_table import Columns
 from shiftbench.assessment.source import Source
 from shiftbench.partition.features import Features
 from shiftbench.report import notable as shown
@@ -36,6 +40,7 @@ TABLE = pl.DataFrame(
         "text": ["x" * 1000] * N,
         "single": RNG.normal(size=N).round(1).astype(np.float32),
         "gap": [None, math.nan, 1.0, 2.0, math.inf] * (N // 5),
+        "^.*$": ["a name, not a pattern"] * N,
         "vector": [[1.0, 2.0]] * N,
     }
 )
@@ -107,7 +112,7 @@ def test_a_report_lists_records_with_their_columns() -> None:
     assert (worst[0].target, worst[0].answer) == (TABLE["y"][row], ensemble.answers()[row])
     assert worst[0].shifted == SHIFTED[row]
     assert worst[0].uncertainty == system.uncertainty[system.measure][row]
-    assert list(worst[0].columns) == ["city", "text", "single", "gap"]  # neither id nor target, nor lists
+    assert list(worst[0].columns) == ["city", "text", "single", "gap", "^.*$"]  # neither id nor target, nor lists
     assert worst[0].columns["text"] == "x" * LONGEST
     assert worst[0].columns["single"] == float(str(TABLE["single"][row]))
     assert {entry.columns["gap"] for entry in report.notable} == {None, 1.0, 2.0}
@@ -124,6 +129,23 @@ def test_classes_are_listed_by_name() -> None:
     assert {(entry.target, entry.answer) for entry in report.notable if entry.error} == {
         ("dry", "rain"), ("rain", "dry"),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([True, False], {True, False}),
+        ([1, 2], {1, 2}),
+        ([dt.date(2021, 1, 31), dt.date(2021, 2, 1)], {"2021-01-31", "2021-02-01"}),
+        ([Decimal("0.5"), Decimal("1.5")], {0.5, 1.5}),
+    ],
+)
+def test_answers_of_any_type_are_shown_as_targets_are(values: list[Any], shown: set[Any]) -> None:
+    table = pl.DataFrame({"target": values * 30, "answer": values[::-1] * 30, "uncertainty": np.arange(60.0)})
+    found = scored_table.read(table, Columns(task="classification"), name="a", where="a.csv")
+    entries = notable(found.records, [found.scored])
+    assert {entry.target for entry in entries} == {entry.answer for entry in entries} == shown
+    assert {type(entry.target) for entry in entries} == {type(entry.answer) for entry in entries}
 
 
 def test_gaps_of_a_system_are_not_listed() -> None:
@@ -186,5 +208,5 @@ def test_the_page_shows_twelve_columns_and_counts_the_others() -> None:
     (grid, *_) = shown.grids(report, "ours")
     assert [column.title for column in grid.columns][:4] == ["Target", "Error", "Uncertainty", "city"]
     assert len(grid.columns) == 3 + shown.MOST_COLUMNS
-    assert grid.note.endswith("12 more columns are in records.csv.")
+    assert grid.note.endswith("13 more columns are in records.csv.")
     assert [row.label for row in grid.rows] == [entry.id for entry in report.notable if entry.kind == "worst"]

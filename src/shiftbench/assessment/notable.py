@@ -82,15 +82,17 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
     uncertainty = system.uncertainty[system.measure]
     for kind, places in chosen(system.errors, uncertainty, source.select(answered)).items():
         target = [source.target] if source.target in source.frame.columns else []
-        cells = [_shown(column).to_list() for column in source.take(answered[places], [*columns, *target])]
-        ids = source.ids.gather(source.rows[answered[places]]).cast(pl.String).to_list()
+        rows = source.rows[answered[places]]
+        cells = [_shown(source.frame[name].gather(rows)).to_list() for name in [*columns, *target]]
+        answers = _answers(system, places)
+        ids = source.ids.gather(rows).cast(pl.String).to_list()
         for number, place in enumerate(places):
             shifted = None if records.shifted is None else bool(records.shifted[answered[place]])
             yield Notable(
                 system.system.name, records.split, kind, number + 1, ids[number][:LONGEST],
                 float(system.errors[place]), float(uncertainty[place]), shifted,
                 cells[-1][number] if target else None,
-                None if system.answers is None else _plain(system.answers[place]),
+                answers[number],
                 {name[:LONGEST]: values[number] for name, values in zip(columns, cells, strict=False)},
             )  # fmt: skip
 
@@ -98,6 +100,13 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
 def _columns(source: Source) -> list[str]:
     """The columns that are listed, in the order in which they are shown."""
     return [name for name in source.columns if tables.is_label(source.frame.schema[name])][:MOST_COLUMNS]
+
+
+def _answers(system: Scored, places: Index) -> list[Any]:
+    if system.answers is None:
+        return [None] * len(places)
+    values = system.answers[places]
+    return _shown(pl.Series(values.tolist() if values.dtype == object else values, strict=False)).to_list()
 
 
 def _shown(values: pl.Series) -> pl.Series:
@@ -109,8 +118,3 @@ def _shown(values: pl.Series) -> pl.Series:
         found = (values.cast(pl.String) if values.dtype == pl.Float32 else values).cast(pl.Float64)
         return found.set(found.is_infinite() | found.is_nan(), None)
     return values.cast(pl.String, strict=False).str.head(LONGEST)
-
-
-def _plain(value: Any) -> str | float:
-    found = value.item() if hasattr(value, "item") else value
-    return found[:LONGEST] if isinstance(found, str) else float(found)
