@@ -536,6 +536,6 @@ def test_a_density_is_smooth_and_has_the_area_one(rng: np.random.Generator, n: i
 
 
 def test_few_records_give_few_bins(rng: np.random.Generator) -> None:
-    for n, bins in ((30, 4), (100, 5), (3_000, 20)):
+    for n, bins in ((30, 4), (300, 6), (3_000, 20)):
         report = assess(rng.random(n), rng.random(n), options=FEW)
         assert len(drawn(report, "error_by_uncertainty", "full").x) == bins

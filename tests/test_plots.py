@@ -277,6 +277,23 @@ def test_points_that_are_not_finite_are_left_out_and_far_ones_stay_numbers():
     assert "e+" not in text
 
 
+@pytest.mark.parametrize(
+    "axis",
+    [
+        Axis("x", -1.7e308, 1.7e308),
+        Axis("x", 1e-300, 1.7e308, log=True),
+        Axis("x", 0.0, float("inf")),
+        Axis("x", 3.0, 3.0),
+        Axis("x", 1.0, 1.0 + 3e-16),
+        Axis("x", 0.0, 5e-324),
+    ],
+)
+def test_axes_of_any_ends_are_drawn_in_plain_numbers(axis):
+    line = Line((axis.low, 1.0, 1.7e308), (0, 1, 2), LOOK, "n")
+    text = svg(simple(x=axis, lines=(line,)), "s")
+    assert not re.search(r'="[^"]*(nan|inf|\de[+-]?\d)[^"#]*"', re.sub(r'data-[xy]="[^"]*"|"#\w+"', "", text))
+
+
 def test_a_bar_without_length_is_still_seen():
     bars = (Bar((1.0, 1.0), 5.0, "#D55E00"), Bar((0.0, 2.0), 5.0, "#D55E00"))
     strokes = [item for item in laid_out(simple(bars=bars)).items if isinstance(item, Stroke) and item.fill]

@@ -17,7 +17,7 @@ from shiftbench.scores.score import Curve
 
 POINTS = 201
 BINS = 20
-FULL_BIN, FEWEST_BINS = 20, 4  # records that a bin should hold, and the bins that there are in any case
+FULL_BIN, FEWEST_BINS = 50, 4  # records that a bin should hold, and the bins that there are in any case
 PARTS = 60  # of the range of a density
 FINE = 5  # steps of a smoothed density, a part
 LARGEST_DRAWN = 1e150

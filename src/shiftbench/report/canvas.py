@@ -110,20 +110,17 @@ def _add(figure: Any, item: Primitive, place: Any) -> None:
             line.set_clip_path(patches.Rectangle((left, top), right - left, bottom - top, transform=place))
 
 
-def panels(count: int, *, width: float, height: float, below: float, square: bool = False) -> tuple[Figure, list[Any]]:
+def panels(count: int, *, width: float, height: float, below: float) -> tuple[Figure, list[Any]]:
     """A figure with `count` panels of the given size in inches, and a strip of `below` inches for the legend."""
     from matplotlib.figure import Figure
 
     across = min(count, MOST_ACROSS)
     down = math.ceil(count / across)
     size = (max(width * across, 5.5), height * down + below)
-    figure = Figure(figsize=size, layout="compressed" if square else "constrained")
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for spare in axes[count:]:
         spare.set_axis_off()
-    if square:
-        for panel in axes[:count]:
-            panel.set(aspect="equal", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     return figure, axes[:count]
 
 

@@ -241,7 +241,7 @@ def _subset_line(curve: Curve) -> Line:
 
 def _marked(count: int, place: int) -> Sequence[int] | None:
     """Which points of a line have a marker: at other places on each line, so that coinciding lines remain visible."""
-    if count <= 12:
+    if count < 25:
         return None
     gap = math.ceil(count / 5)
     return range(gap // 2 + (gap * place // 7) % gap, count, gap)

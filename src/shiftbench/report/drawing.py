@@ -40,16 +40,22 @@ class Axis:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Places of ticks and their texts."""
-        if not self.ticked:
+        if not self.ticked or not self._length:
             return []
         return (log_ticks if self.log else ticks)(self.low, self.high)
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at the low end, 1 at the high one."""
-        if self.log:
-            low, high, value = (math.log10(max(number, 1e-300)) for number in (self.low, self.high, value))
-            return (value - low) / (high - low)
-        return (value - self.low) / (self.high - self.low)
+        """Where a value lies: 0 at the low end, 1 at the high one; in the middle of an axis without length."""
+        return (self._scaled(value) - self._scaled(self.low)) / self._length if self._length else 0.5
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(max(value, 1e-300)) if self.log else value
+
+    @property
+    def _length(self) -> float:
+        """The length in scaled units, or 0 if that is no number to divide by."""
+        length = self._scaled(self.high) - self._scaled(self.low)
+        return length if 1e-300 < abs(length) < math.inf else 0.0
 
 
 @dataclass(frozen=True)

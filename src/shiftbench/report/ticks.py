@@ -28,7 +28,7 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """As many plain numbers as the range needs on a logarithmic axis."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    decades = range(math.floor(math.log10(low)), min(math.ceil(math.log10(high)), 307) + 1)
     thinned = [power for power in decades if power % max(1, math.ceil(len(decades) / MOST)) == 0]
     between: tuple[int, ...] = (1, 2, 5) if high < LONG or high < 10 * low else (1, 3)
     found = [part * 10.0**power for power in decades for part in between]
