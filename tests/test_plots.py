@@ -182,6 +182,15 @@ def test_the_summary_of_accuracies_puts_the_largest_on_top():
     assert values == sorted(values, reverse=True)
 
 
+def test_errors_that_differ_much_share_a_logarithmic_axis(drawn):
+    """The mean's errors are many times those of the others, in every slice and over all."""
+    for kind in ("summary", "slices"):
+        (panel,) = drawn[f"eval_{kind}"].panels
+        values = [x for line in panel.lines if line.look.marker for x in line.x]
+        assert panel.x.log == (max(values) > 6 * min(values) > 0)
+    assert drawn["eval_summary"].panels[0].x.log
+
+
 def test_the_waterfall_ends_at_the_r_auc(drawn):
     report = regression()
     panel = drawn["eval_parts"].panels[0]

@@ -59,9 +59,8 @@ def summary(report: Report, split: str) -> Drawing | None:
     if front is not None and (mark := scores.get((front.name, subsets[-1]))) is not None:
         guides = ((mark.value * digits.factor, ""),)
         legend.append(Entry(f"{texts[front.name]}, {subsets[-1]}", Look(GREY, ":", width=1.2)))
-    values = [x for line in lines for x in line.x]
-    log = min(values) > 0 and max(values) > WIDE_SPAN * min(values)
-    return Drawing((_rows(fitted(heading(metric, digits, report), 80), lines, words, guides, log=log),), tuple(legend))
+    across = fitted(heading(metric, digits, report), 80)
+    return Drawing((_rows(across, lines, words, guides),), tuple(legend))
 
 
 def slices(report: Report, split: str) -> Drawing | None:
@@ -107,14 +106,15 @@ def _rows(
     words: Sequence[tuple[str, str]],
     guides: tuple[tuple[float, str], ...] = (),
     *,
-    log: bool = False,
     panel: str = "",
 ) -> Panel:
     """A panel with a row for each name: the name and a text at the right, and below them marks."""
     room = [max(int((WIDTH - 40 - text_width(text)) / 6.3), 12) for _, text in words]
     labelled = [Label(fitted(name, room[row]), 0.0, row + 0.24) for row, (name, _) in enumerate(words)]
     labelled += [Label(text, 1.0, row + 0.24, "end", GREY) for row, (_, text) in enumerate(words) if text]
-    low, high = span([x for line in lines for x in line.x] + [value for value, _ in guides], log=log)
+    values = [x for line in lines for x in line.x] + [value for value, _ in guides]
+    log = min(values) > 0 and max(values) > WIDE_SPAN * min(values)
+    low, high = span(values, log=log)
     height = ROW * len(words) + 56 + 20 * bool(panel)
     return Panel(
         panel,
