@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from shiftbench.errors import DegenerateScoreWarning
-from shiftbench.scores import detection, retention
+from shiftbench.scores import detection, retention, selective
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.resampling import (
@@ -112,6 +112,26 @@ def test_scores_of_a_subset_are_those_of_its_repeated_rows(rng, rule, uncertaint
         rows = rows[member[rows]]
         expected = public_scores(errors[rows], uncertainty[rows], rule)
         np.testing.assert_allclose(statistic.values(counts), expected, rtol=1e-11, atol=1e-11)
+
+
+@tied
+@clustered
+@pytest.mark.parametrize("binary", [False, True], ids=["any errors", "right or wrong"])
+def test_areas_of_selective_prediction_are_those_of_the_repeated_rows(rng, uncertainty_of, clusters, binary):
+    errors, uncertainty = rng.chisquare(1, 120), uncertainty_of(rng, 120)
+    errors = (errors > 1.0).astype(float) if binary else errors
+    resampler, draws = drawn(rng, clusters)
+    statistic = Retention(
+        errors, None, Ranking.of(uncertainty), resampler.unit, resampler.units, rule="published", rejection=True,
+        selective=True,
+    )  # fmt: skip
+    assert ("auarc" in statistic.names) == binary
+    for counts in draws:
+        rows = repeated(resampler, counts)
+        expected = selective.scores(errors[rows], Ranking.of(uncertainty[rows]), selective.Best.of(errors[rows]))
+        found = dict(zip(statistic.names[2:], statistic.values(counts)[2:], strict=True))
+        for name, value in expected.items():
+            np.testing.assert_allclose(found.get(name, math.nan), value, rtol=1e-10, atol=1e-10, err_msg=name)
 
 
 def test_without_a_threshold_only_r_auc_is_scored(rng):
@@ -300,7 +320,7 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
         SetScore(F1, counted.found, unit, units),
         SetRetention(F1, counted, ranking, unit, units, rule=rule),
         Detection(shifted, ranking, unit, units),
-        Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True),
+        Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True, selective=True),
         Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),
     ]
     return Joined(parts)

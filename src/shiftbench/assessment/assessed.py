@@ -191,7 +191,7 @@ class Assessed:
         terms_of = {name: system.sets[name].select(member) for name in sets}
         found += [SetScore(METRICS[name], terms.found, unit, units) for name, terms in terms_of.items()]
         ranking = self.rankings[subset]
-        found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True))
+        found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True, selective=True))
         return found + [
             SetRetention(metric, terms_of[metric.name], ranking, unit, units, rule=self.rule, points=REPLICATE_POINTS)
             for metric, _ in system.with_retention()

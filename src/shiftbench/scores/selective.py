@@ -76,8 +76,8 @@ def scores(errors: Vector, ranking: Ranking, best: Best) -> dict[str, float]:
         "aurc": aurc,
         "e_aurc": settled(aurc - best.aurc),
         "augrc": error_area(curve, "exact"),
-        "prr": _gain(mean, aurc, best.aurc),
-        "prr_50": _gain(mean, _last(risks, HALF), best.half),
+        "prr": gain(mean, aurc, best.aurc),
+        "prr_50": gain(mean, _last(risks, HALF), best.half),
     }
     return found | ({"auarc": 1.0 - aurc} if bool(((errors == 0) | (errors == 1)).all()) else {})
 
@@ -149,7 +149,7 @@ def prr(errors: Any, uncertainty: Any, *, max_rejection: float = 1.0) -> float:
     errors, uncertainty = _checked(errors, uncertainty)
     risks = _risks(Ranking.of(uncertainty).averaged(errors))
     best = _risks(np.sort(errors))
-    return _gain(float(errors.mean()), _last(risks, max_rejection), _last(best, max_rejection))
+    return gain(float(errors.mean()), _last(risks, max_rejection), _last(best, max_rejection))
 
 
 def _of(name: str, errors: Any, uncertainty: Any) -> float:
@@ -174,6 +174,7 @@ def _last(risks: Vector, share: float) -> float:
     return float(risks[-max(int(share * len(risks)), 1) :].mean())
 
 
-def _gain(random: float, area: float, best: float) -> float:
+def gain(random: float, area: float, best: float) -> float:
+    """The gain of an area over a random order relative to that of the best order; NaN if that gains nothing."""
     span = random - best
     return settled((random - area) / span) if span > 1e-12 * random else math.nan

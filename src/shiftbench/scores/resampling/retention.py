@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ from shiftbench.scores.ranking import Index, Ranking
 from shiftbench.scores.resampling.slopes import Draw, Slopes
 from shiftbench.scores.resampling.statistic import product
 from shiftbench.scores.retention import Rule, harmonic, normalised_f1_quiet, settled
+from shiftbench.scores.selective import HALF, gain
 
 
 class Retention:
@@ -20,7 +22,9 @@ class Retention:
 
     - sum of the curve points c_0 … c_N = (1/N) sum_g E_g (N - s_g - (n_g - 1)/2);
     - sum of F_1 … F_N = 2 [A H(N+A) - sum_g (a_g/n_g) (P(s_g + n_g + A) - P(s_g + A))], with harmonic numbers H and
-      P(m) = H(0) + … + H(m-1): an acceptable copy at position p counts in every F_k with k >= p.
+      P(m) = H(0) + … + H(m-1): an acceptable copy at position p counts in every F_k with k >= p;
+    - AURC = (1/N) sum_g (E_g/n_g) (n_g H(N) - P(s_g + n_g) + P(s_g)): a copy at position p counts in the mean error of
+      every k >= p, which divides by k. If only the mean errors of k > K count, H(max(p - 1, K)) replaces H(p - 1).
 
     Influences are those of `Slopes`; they only scale standard errors.
 
@@ -28,11 +32,12 @@ class Retention:
         errors: [n] of the records of a subset. good: [n] acceptable flags, or None for no F1.
         ranking: of the same n records. unit: [n] the unit of each. units: U of the whole data. rejection: whether to
             include the rejection ratio (as a share), at the cost of a second pass in the order of the errors.
+        selective: whether to include the areas of `scores.selective` as well, in the same two passes.
     """
 
     def __init__(
         self, errors: Vector, good: Flags | None, ranking: Ranking, unit: Index, units: int, *, rule: Rule,
-        rejection: bool = False,
+        rejection: bool = False, selective: bool = False,
     ) -> None:  # fmt: skip
         self.rule = rule
         self.units = units
@@ -44,8 +49,13 @@ class Retention:
             ("r_auc",) if good is None else ("r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95")
         )
         self._best: Retention | None = None
+        self.selective: tuple[str, ...] = ()
         if rejection:
             self.names += ("rejection_ratio",)
+            if selective:
+                binary = bool(((errors == 0) | (errors == 1)).all())
+                self.selective = ("aurc", "e_aurc", "augrc", "prr", "prr_50", *(("auarc",) if binary else ()))
+                self.names += self.selective
             self._best = Retention(errors, None, Ranking.of(errors), unit, units, rule=rule)
         self._table = np.zeros(1)
 
@@ -57,7 +67,9 @@ class Retention:
         scores = self._scores(draw)
         if self._best is None:
             return scores
-        return np.append(scores, _rejection(scores[0], self._best.values(counts)[0], draw.mean))
+        return np.concatenate(
+            (scores, self._against(self._best._areas(counts, risks=bool(self.selective)), draw, scores[0]))
+        )
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """The scores `names` and their influence [S, U]."""
@@ -70,13 +82,14 @@ class Retention:
         rough = slopes.draw(counts)
         influence = [slopes.r_auc(rough), *slopes.f1(rough)]
         if self._best is not None:
-            best, of_best = self._best.linearised(counts)
-            ratio = _rejection(scores[0], best[0], draw.mean)
-            of_half_mean = 0.5 * slopes.mean(rough)
-            span = best[0] - 0.5 * draw.mean
-            slope = influence[0] - of_half_mean - ratio * (of_best[0] - of_half_mean)
-            influence.append(slope / span if span else np.zeros(self.units))
-            scores = np.append(scores, ratio)
+            own, best = self._best._slopes.draw(counts), self._best._areas(counts, risks=bool(self.selective))
+            further = self._against(best, draw, scores[0])
+            of_mean, of_best = slopes.mean(rough), self._best._slopes.r_auc(own)
+            influence.append(_of_ratio(further[0], best[0] - 0.5 * draw.mean, influence[0], of_best, 0.5 * of_mean))
+            if self.selective:
+                spans = [each - draw.mean for each in best[1:]]
+                influence += self._selective_influence(rough, own, further[1:], spans, influence[0], of_mean)
+            scores = np.concatenate((scores, further))
         return scores, np.array(influence)
 
     @cached_property
@@ -101,13 +114,56 @@ class Retention:
         area = self._error_area(draw)
         return np.array([area] if draw.good is None else [area, *self._f1(draw, draw.good)])
 
-    def _error_area(self, draw: Draw) -> float:
+    def _error_area(self, draw: Draw, rule: Rule | None = None) -> float:
         n = draw.n
         total = float(draw.sums.sum())
         # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
         middles = product(draw.sums, draw.ends) - 0.5 * product(draw.sums, draw.copies)
         points = ((n + 0.5) * total - middles) / n
-        return points / (n + 1.0) if self.rule == "published" else (points - 0.5 * total / n) / n
+        return points / (n + 1.0) if (rule or self.rule) == "published" else (points - 0.5 * total / n) / n
+
+    def _areas(self, counts: Vector, *, risks: bool) -> tuple[float, float, float]:
+        """R-AUC of a replicate with copies and, if wanted, the two areas of `_risk_areas`."""
+        draw = self._draw(counts)
+        assert draw is not None
+        return self._error_area(draw), *(self._risk_areas(draw) if risks else (math.nan, math.nan))
+
+    def _against(self, best: tuple[float, float, float], draw: Draw, area: float) -> Vector:
+        """The rejection ratio and the areas `selective`, given what the order of the errors reaches."""
+        found = [_rejection(area, best[0], draw.mean)]
+        if self.selective:
+            aurc, half = self._risk_areas(draw)
+            found += [aurc, settled(aurc - best[1]), self._error_area(draw, "exact")]
+            found += [gain(draw.mean, aurc, best[1]), gain(draw.mean, half, best[2]), 1.0 - aurc]
+        return np.array(found[: 1 + len(self.selective)])
+
+    def _risk_areas(self, draw: Draw) -> tuple[float, float]:
+        """AURC, and the mean of the mean errors of k retained copies where at most half are rejected."""
+        n, ends = draw.n, draw.ends
+        table = self._harmonic_sums(n + 1)
+        share = self.errors if self.starts is None else draw.sums / np.maximum(draw.copies, 1.0)
+        rise = np.diff(table[ends.astype(np.intp)], prepend=table[0])
+        total = harmonic(n) * float(draw.sums.sum())
+        # Where at most half are rejected, all copies before that have the weight of the last one of them.
+        kept = max(int(HALF * n), 1)
+        below = n - kept
+        level, place = harmonic(below), int(np.searchsorted(ends, below, side="right"))
+        start = ends[place] - draw.copies[place]
+        early = level * float(draw.sums[:place].sum())
+        across = share[place] * (level * (below - start) + table[int(ends[place])] - table[below])
+        late = product(share[place + 1 :], rise[place + 1 :])
+        return (total - product(share, rise)) / n, (total - early - float(across) - late) / kept
+
+    def _selective_influence(
+        self, rough: Draw, own: Draw, scores: Vector, spans: list[float], of_area: Vector, of_mean: Vector
+    ) -> list[Vector]:
+        """Influences on the areas `selective`; rough, own: a replicate by stretches, and so in the order of errors."""
+        assert self._best is not None
+        of_aurc, of_best = self._slopes.risk(rough), self._best._slopes.risk(own)
+        of_half, of_best_half = self._slopes.risk(rough, HALF), self._best._slopes.risk(own, HALF)
+        prr = _of_ratio(scores[3], spans[0], of_aurc, of_best, of_mean)
+        prr_50 = _of_ratio(scores[4], spans[1], of_half, of_best_half, of_mean)
+        return [of_aurc, of_aurc - of_best, of_area, prr, prr_50, -of_aurc][: len(self.selective)]
 
     def _f1(self, draw: Draw, good: Vector) -> tuple[float, float, float]:
         n, acceptable = draw.n, round(float(good.sum()))
@@ -147,6 +203,12 @@ class Retention:
             numbers = np.concatenate(([0.0], np.cumsum(1.0 / np.arange(1, length))))
             table = self._table = np.concatenate(([0.0], np.cumsum(numbers[:-1])))
         return table
+
+
+def _of_ratio(ratio: float, span: float, of_area: Vector, of_best: Vector, of_random: Vector) -> Vector:
+    """The influence on (area - random) / (best - random), whose denominator is `span`."""
+    slope = of_area - of_random - ratio * (of_best - of_random)
+    return slope / span if span else np.zeros_like(slope)
 
 
 def _rejection(area: float, best: float, mean: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +90,22 @@ class Slopes:
         slope: Vector = self._by_unit(self.errors * self._spread(after) + self.sizes * self._spread(heads))
         return slope / n**2 - 2.0 * area / n * self.unit_sizes
 
+    def risk(self, draw: Draw, least: float = 0.0) -> Vector:
+        """Of AURC; or of the mean risk where at least this share is retained."""
+        # A = sum_g E_g (log N - log max(m_g, K)) / (N - K), m_g the middle of stretch g, K = least N: a copy of one
+        # adds its own term, moves N, and moves the middles of all stretches after it.
+        n, floor = float(draw.n), least * draw.n
+        ends = np.concatenate(([0.0], draw.ends))
+        middle = np.maximum(draw.ends - 0.5 * draw.copies, 0.5)
+        weight = np.diff(_log_area(ends, n, floor)) / np.maximum(draw.copies, 1.0)
+        counted = draw.sums * (middle >= floor)
+        moved = counted / middle
+        later = moved.sum() - np.cumsum(moved) + 0.5 * moved
+        area = product(draw.sums, weight) / (n - floor)
+        rise = float(counted.sum()) / n - later
+        slope = self._by_unit(self.errors * self._spread(weight) + self.sizes * self._spread(rise))
+        return slope / (n - floor) - area / n * self.unit_sizes
+
     def f1(self, draw: Draw) -> list[Vector]:
         """Of F1-AUC, its normalised form and F1@95%, if there are acceptable flags."""
         if self.good is None or self.unit_good is None or draw.good is None:
@@ -130,6 +147,13 @@ class Slopes:
         fall = found * (retention * self.unit_sizes + unit_good) / (k + acceptable)
         result: Vector = 2.0 * (rise - fall) / (k + acceptable)
         return result
+
+
+def _log_area(places: Vector, n: float, floor: float) -> Vector:
+    """The integral of log n - log max(t, floor) from 0 to each place."""
+    above = np.maximum(places, max(floor, np.finfo(float).tiny))
+    found = above * (1.0 - np.log(above / n)) - floor
+    return np.asarray(np.where(places < floor, places * math.log(n / floor), found) if floor else found)
 
 
 def _limit_areas(share: float) -> tuple[float, float]:
