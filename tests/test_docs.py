@@ -19,12 +19,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 import typer
 
 import shiftbench
@@ -146,6 +148,16 @@ def call(words: list[str]) -> None:
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small networks wait for one another's threads on cores that are busy with other tests."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monkeypatch):
     for registry in (METRICS, MEASURES):  # what a page registers is gone afterwards

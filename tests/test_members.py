@@ -238,6 +238,18 @@ def test_probabilities_of_one_model_are_one_member(rng):
     assert list(found.index) == list(table.index)
 
 
+def said(*scores: float) -> list[dict[str, object]]:
+    """What a pipeline says of a text, the most probable class first."""
+    found = [{"label": label, "score": score} for label, score in zip(("sad", "glad"), scores, strict=False)]
+    return sorted(found, key=lambda each: -each["score"])
+
+
+def test_labels_with_scores_are_one_member_whatever_their_order():
+    found = Categorical.from_members([said(0.9, 0.1), said(0.2, 0.8)])
+    assert found.classes == ("glad", "sad")
+    assert found.probabilities.tolist() == [[[0.1, 0.9], [0.8, 0.2]]]
+
+
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.5]], requires_grad=True)
 REFUSED_CLASSES = {
     "logits": (LOGITS, None, r"expected values in \[0, 1\], found 2 .* Logits\? Apply a softmax first"),
@@ -249,6 +261,8 @@ REFUSED_CLASSES = {
         r"found shape \(2,\).* Two classes\? Use np.stack\(\[1 - p, p\]",
     ),
     "answers": (["dry", "rain"], None, r"expected probabilities, found dtype <U4. Use model.predict_proba\(X\)"),
+    "best labels": ([*said(0.9), *said(0.8)], None, r"the scores of all classes .* Make the pipeline with top_k=None"),
+    "a best label": ([said(0.9, 0.1), said(0.9)], None, r"found \[{'label': 'sad', 'score': 0.9}\] at index 1"),
     "no probabilities": (SVC().fit(WINE, GRAPE), WINE, "SVC: expected predict_proba.* Calibrate it"),
     "not fitted": (GaussianNB(), WINE, "GaussianNB instance is not fitted yet"),
     "codes and names": (

@@ -60,6 +60,8 @@ def of_classes(members: Any, records: Any) -> Outputs:
     if not (models := _models(members, records)):
         if hasattr(members, "columns") and hasattr(members, "to_numpy"):  # a table: a column for each class
             return Outputs(members.to_numpy()[None], classes=tuple(members.columns))
+        if isinstance(members, (list, tuple)) and any(_is_labelled(each) for each in members):
+            return _of_labels(members)
         values = check.as_array("members", members)
         if values.dtype.kind in "OUT":
             raise ArrayError(
@@ -237,6 +239,27 @@ def _spread(array: Array, classes: Sequence[Any], every: Sequence[Any]) -> Array
     whole = np.zeros((len(array), len(every)))
     whole[:, [every.index(label) for label in classes]] = array
     return whole
+
+
+def _is_labelled(value: Any) -> bool:
+    """Whether this is what a pipeline of Hugging Face says of a text: a label with its score, or several."""
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    return isinstance(first, dict) and {"label", "score"} <= first.keys()
+
+
+def _of_labels(found: Sequence[Any]) -> Outputs:
+    """One member [1, N, C] from the labels and scores of N texts, the classes in the order of their names."""
+    scores = [
+        {entry["label"]: entry["score"] for entry in each} if isinstance(each, (list, tuple)) else {} for each in found
+    ]
+    classes = tuple(sorted(scores[0]))
+    odd = next((place for place, each in enumerate(scores) if each.keys() != set(classes) or len(each) < 2), None)
+    if odd is not None:
+        raise ArrayError(
+            f"members: expected the scores of all classes for each text, found {str(found[odd])[:60]} at index {odd}. "
+            "Make the pipeline with top_k=None."
+        )
+    return Outputs(np.array([[[each[label] for label in classes] for each in scores]]), classes=classes)
 
 
 def _by_code(part: Any, records: Any, classes: tuple[Any, ...]) -> Array | None:
