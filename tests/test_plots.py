@@ -45,7 +45,7 @@ from .report.factory import (
 
 KINDS = {
     "summary", "error_retention", "f1_retention", "density", "roc", "coverage", "error_by_uncertainty", "slices",
-    "parts",
+    "parts", "moved",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from shiftbench import assess
 from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
+from shiftbench.metrics.conformal import RULES
 from shiftbench.report import front, text
 from shiftbench.report.content import FORMAT, Report
 from shiftbench.report.verdict import verdict
@@ -219,7 +220,10 @@ def test_every_metric_states_its_direction_once():
     lower = {name for name, metric in METRICS.items() if metric.better == "min"}
     displacements = {f"{which}_{what}" for which in ("min", "avg", "top1", "weighted") for what in ("ade", "fde")}
     others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll", "shift_ratio"}
-    assert others | displacements | {"width_50", "width_90", "width_95", "aurc", "e_aurc", "augrc"} == lower
+    others |= {"pinball"}
+    sizes = {f"conformal_{rule}_size_{level}" for rule in RULES for level in (50, 90, 95)}
+    widths = {"width_50", "width_90", "width_95"}
+    assert others | displacements | sizes | widths | {"aurc", "e_aurc", "augrc"} == lower
     assert list(SUBSETS) == ["in", "shifted", "full"]
 
 

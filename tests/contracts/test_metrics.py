@@ -9,14 +9,17 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shiftbench import report as reports
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
+from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Quantiles
 from shiftbench.metrics.modes import Modes, mixture_scores
+from shiftbench.partition.features import Features
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import METRICS, Metric
@@ -71,22 +74,32 @@ def trajectories(rng: np.random.Generator, quality: float) -> Scored:
     return replace(scored.given("made up", found["cnll"], {"uncertainty": uncertainty}), means=found)
 
 
+def source(rng: np.random.Generator) -> Source:
+    return Source(pl.DataFrame({"x": rng.normal(size=N)}), pl.Series(np.arange(N)), np.arange(N), Features(("x",)))
+
+
 @cache
 def pairs() -> list[Report]:
     """Reports of two systems each, of which one is better in every respect."""
-    rng = np.random.default_rng(11)
-    records = Records(N, shifted=SHIFTED)
+    rng, before = np.random.default_rng(11), np.random.default_rng(12)
+    # Both sides are among the in-domain development records, so that regions hold over all records.
+    records, developed = (
+        Records(N, split, flags, slices={"half": np.arange(N) // 4 % 2}, source=source(before))
+        for split, flags in (("all", SHIFTED), ("dev", np.arange(N) // 2 % 2 == 1))
+    )
     found = []
     for make in (regression, classification, trajectories, quantile_forecast):
-        systems = []
+        systems, development = [], []
         for name, quality in (("better", 1.0), ("worse", 0.0)):
             system = make(rng, quality)
             systems.append(replace(system, system=replace(system.system, name=name)))
+            # Conformal regions are calibrated here: what was as good before does not hold for the worse one.
+            development.append(replace(make(before, 1.0), system=replace(system.system, name=name)))
         threshold = 0.5 if make is classification else 1.0
         options = Options(threshold=threshold, intervals=Settings(replicates=2))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.append(build([(records, systems)], options))
+            found.append(build([(developed, development), (records, systems)], options))
     return found
 
 

@@ -9,7 +9,20 @@ from itertools import combinations
 import numpy as np
 
 from shiftbench.report.content import Report
-from shiftbench.scores.score import Comparison, Count, Curve, Notable, Part, Rank, Score, Slice, System
+from shiftbench.scores.score import (
+    Comparison,
+    Count,
+    Curve,
+    FeatureShift,
+    Notable,
+    Part,
+    Rank,
+    Score,
+    Separation,
+    Slice,
+    SliceScore,
+    System,
+)
 
 HOSTILE = (
     "<script>alert('x')</script>",
@@ -45,6 +58,27 @@ QUALITY = {  # error scale in-domain and shifted, and how well uncertainty follo
 }
 
 
+SHIFTS = tuple(
+    FeatureShift(split, *about, shares_in=first, shares_shifted=other, edges=edges, labels=labels)
+    for split in ("dev", "eval")
+    for about, first, other, edges, labels in (
+        (
+            ("dewpoint_c", "number", 0.82, 0.0, 0.1, "median 11.2", "median −4.1"),
+            (0.1, 0.3, 0.6), (0.7, 0.2, 0.1), (-20.0, -5.0, 10.0, 25.0), (),
+        ),
+        (
+            ("day", "date", 0.6, 0.0, 0.0, "median 2019-01-02", "median 2019-07-01"),
+            (0.5, 0.5), (0.1, 0.9), (17_900.0, 18_000.0, 18_100.0), (),
+        ),
+        (
+            ("sky", "category", 0.3, 0.0, 0.0, "10 % snow", "40 % snow"),
+            (0.9, 0.1), (0.6, 0.4), (), ("dry", "snow"),
+        ),
+        (("constant", "number", 0.0, 0.0, 0.0, "median 1", "median 1"), (), (), (), ()),
+    )
+)  # fmt: skip
+
+
 def regression(records: int = 300) -> Report:
     """Six systems, dev and eval, in-domain, shifted and full; a raw forecast that wins under shift."""
     return _filled(
@@ -59,6 +93,8 @@ def regression(records: int = 300) -> Report:
             systems=SYSTEMS,
             warnings=("Only 14 clusters in dev, shifted: intervals are too short.",),
             recipe=RECIPE,
+            shifts=SHIFTS,
+            separations=(Separation("eval", "shifted", 0.97, 41.0, 300, 0.1),),
         ),
         records,
     )
@@ -141,6 +177,7 @@ def nothing_defined() -> Report:
         curves=(),
         comparisons=(),
         ranks=(),
+        shifts=(),
     )
 
 
@@ -194,8 +231,20 @@ def hostile() -> Report:
             for kind in ("worst", "confident", "uncertain")
             for place in range(len(HOSTILE))
         ),
+        slice_scores=tuple(
+            SliceScore(names["boosting"], "eval", HOSTILE[1], name, "coverage_90", value, 9)
+            for name, value in zip(HOSTILE, (0.5, math.nan, math.inf, 0.0, 1.0), strict=True)
+        ),
+        shifts=tuple(
+            replace(each, feature=name, inside=name, shifted=name, labels=labels)
+            for each in report.shifts
+            for name in HOSTILE
+            for labels in [HOSTILE[: len(each.labels)]]
+            if each.split == "eval"
+        ),
+        separations=(Separation("eval", "shifted", math.nan, math.nan, 0, math.nan),),
         warnings=HOSTILE,
-        recipe={HOSTILE[0]: HOSTILE[1], "list": list(HOSTILE)},
+        recipe={HOSTILE[0]: HOSTILE[1], "list": list(HOSTILE), "conformal": {"grouped_by": {"eval": HOSTILE[0]}}},
     )
 
 

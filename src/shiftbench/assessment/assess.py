@@ -15,8 +15,11 @@ from shiftbench import check
 from shiftbench.assessment import curves
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
+from shiftbench.assessment.conformal import calibrated
+from shiftbench.assessment.feature_shift import moved
 from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
+from shiftbench.assessment.sliced import slice_scores
 from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, ShiftbenchWarning
 from shiftbench.report import view
 from shiftbench.report.content import Report
@@ -64,8 +67,11 @@ def build(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShiftbenchWarning)
+        conformal = calibrated(splits, seed=options.intervals.seed)
+        for note in conformal.notes:
+            _tell(note)
         total = len(splits)
-        for place, (records, systems) in enumerate(splits):
+        for place, (records, systems) in enumerate(conformal.splits):
             parts.append(_split(records, systems, options, _share(progress, place, total)))
         for note in _vanished([records for records, _ in splits]):
             _tell(note)
@@ -81,8 +87,10 @@ def build(
         error_name=options.error_name,
         systems=tuple(first.values()),
         **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
+        shifts=tuple(row for records, _ in splits for row in moved(records, seed=options.intervals.seed)),
+        separations=conformal.separations,
         warnings=tuple(messages),
-        recipe=_recipe(options, splits),
+        recipe=_recipe(options, splits) | ({"conformal": dict(conformal.recipe)} if conformal.recipe else {}),
     )
     return replace(report, notable=_notable(report, splits))
 
@@ -174,7 +182,7 @@ def _split(
         _tell(f"{_of(records)}{CAREFUL}{which} {MARKED_ALIKE}: only the whole is scored")
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
-        "scores": [], "curves": [], "slices": [], "parts": [], "comparisons": [], "ranks": [],
+        "scores": [], "curves": [], "slices": [], "slice_scores": [], "parts": [], "comparisons": [], "ranks": [],
     }  # fmt: skip
     scored, tested = _resampled(records, systems, options, progress)
     for place, system in enumerate(systems):
@@ -186,6 +194,7 @@ def _split(
         part, ends = scored[place]
         found["scores"] += [*part.single_scores(), *part.scores(ends)]
         found["slices"] += part.slices(ends)
+        found["slice_scores"] += slice_scores(part.records, part.system, options.intervals)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
             part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
@@ -231,7 +240,7 @@ def _replicates(
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
-    shared = set.intersection(*({*system.means, *system.sets} for system in systems))
+    shared = set.intersection(*({*_finite_means(system), *system.sets} for system in systems))
     labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
     units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():
@@ -239,6 +248,11 @@ def _replicates(
         return labels, intervals.bootstrap(
             statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
         )
+
+
+def _finite_means(system: Scored) -> set[str]:
+    """The names of means without infinite values: with one, a replicate without it would be of another kind."""
+    return {name for name, values in system.means.items() if np.isfinite(values).all()}
 
 
 def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:

@@ -90,8 +90,24 @@ def _codes(labels: Labels) -> Index:
 
 
 def _resampled(system: Scored) -> list[Any]:
-    """The columns of a system that determine the canonical order."""
-    return [*system.means.values(), *(column for terms in system.sets.values() for column in terms.found.columns)]
+    """The columns of a system that determine the canonical order; conformal scores follow from the others."""
+    means = [values for name, values in system.means.items() if METRICS[name].table != "conformal"]
+    return [*means, *(column for terms in system.sets.values() for column in terms.found.columns)]
+
+
+def groups_of(records: Records) -> list[tuple[str, list[str], Index, Flags]]:
+    """Slice columns with their groups, codes [n] and the records [N] in sufficiently large groups."""
+    found = []
+    for column, labels in records.slices.items():
+        names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        kept = np.flatnonzero(sizes >= SMALLEST_SLICE)
+        if len(kept) < 2:
+            continue
+        place = np.full(len(names), -1)
+        place[kept] = np.arange(len(kept))
+        code = place[codes.reshape(-1)]
+        found.append((column, [str(name) for name in names[kept]], code[code >= 0], code >= 0))
+    return found
 
 
 class Assessed:
@@ -159,7 +175,7 @@ class Assessed:
 
     def _slice_statistics(self, resampler: Resampler) -> Iterator[tuple[Label, list[Basis], Statistic]]:
         """The mean errors of slices that have enough units for an interval."""
-        for column, groups, codes, member in self._groups():
+        for column, groups, codes, member in groups_of(self.records):
             unit = resampler.unit[member]
             units = np.bincount(np.unique(codes * resampler.units + unit) // resampler.units)
             wide = np.flatnonzero(units >= FEWEST)
@@ -197,20 +213,6 @@ class Assessed:
             for metric, _ in system.with_retention()
             if metric.name in shared
         ]
-
-    def _groups(self) -> list[tuple[str, list[str], Any, Flags]]:
-        """Slice columns with their groups, codes [n] and the records [N] in sufficiently large groups."""
-        found = []
-        for column, labels in self.records.slices.items():
-            names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-            kept = np.flatnonzero(sizes >= SMALLEST_SLICE)
-            if len(kept) < 2:
-                continue
-            place = np.full(len(names), -1)
-            place[kept] = np.arange(len(kept))
-            code = place[codes.reshape(-1)]
-            found.append((column, [str(name) for name in names[kept]], code[code >= 0], code >= 0))
-        return found
 
     # Reported values.
 
@@ -330,7 +332,7 @@ class Assessed:
         """Scores by group, the largest mean error first."""
         found = []
         uncertainty = self.system.uncertainty[self.system.measure]
-        for column, groups, codes, member in self._groups():
+        for column, groups, codes, member in groups_of(self.records):
             records = np.flatnonzero(member)
             rows = []
             for code, group in enumerate(groups):

@@ -19,6 +19,7 @@ from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.metrics import classification as classes_of
+from shiftbench.metrics import conformal
 from shiftbench.metrics import quantiles as quantiles_of
 from shiftbench.metrics import regression as regression_of
 from shiftbench.scores.metric import METRICS, Metric
@@ -133,6 +134,8 @@ class Scored:
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
     answers: [N] numbers, or names of classes; None if they are not known.
+    regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
+    by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
     answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
         hold only these records. None if it answers all.
@@ -146,6 +149,8 @@ class Scored:
     sets: Mapping[str, SetTerms] = field(default_factory=dict)
     pit: Vector | None = None
     confidence: Vector | None = None
+    regions: conformal.Regions | None = None
+    by_group: Mapping[str, Mapping[str, Vector]] = field(default_factory=dict)
     singles: Singles | None = None
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
@@ -169,6 +174,10 @@ class Scored:
             sets={name: terms.select(own) for name, terms in self.sets.items()},
             pit=None if self.pit is None else self.pit[own],
             confidence=None if self.confidence is None else self.confidence[own],
+            regions=None if self.regions is None else self.regions.select(own),
+            by_group={
+                column: {name: values[own] for name, values in means.items()} for column, means in self.by_group.items()
+            },
             singles=self.singles and self.singles.select(member),
             answers=None if self.answers is None else self.answers[own],
             answered=None if answered is None or answered.all() else answered,
@@ -294,7 +303,20 @@ def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector) -> Scored:
     if truth.min() > check.SMALLEST:  # percentages are meaningful only for positive quantities
         found["mape"] = found["mae"] / truth
     uncertainty = {measure: measures.uncertainty(ensemble, measure) for measure in system.measures}
-    return Scored(system, errors, uncertainty, means=found, root=True, answers=answers)
+    regions = conformal.Intervals(np.abs(residual), _spread(ensemble))
+    return Scored(system, errors, uncertainty, means=found, root=True, regions=regions, answers=answers)
+
+
+def _spread(ensemble: AnyNumbers) -> Vector:
+    """The predicted spread [N] that conformal intervals are scaled by: a standard deviation or the width of an
+    interval; 1 where members have no variances, since the spread between them leaves out that of the data."""
+    if isinstance(ensemble, Gaussian):
+        return np.sqrt(measures.uncertainty(ensemble, "total_variance"))
+    return (
+        measures.uncertainty(ensemble, "interval_width")
+        if isinstance(ensemble, Quantiles)
+        else np.ones(ensemble.records)
+    )
 
 
 def classification(
@@ -324,6 +346,7 @@ def classification(
         sets={"macro_f1": SetTerms(*(Terms((truth, each), (classes, classes)) for each in (labels, truth)))},
         confidence=probabilities.max(axis=1),
         answers=None if ensemble.classes is None else np.array(ensemble.classes, dtype=object)[labels],
+        regions=conformal.Sets(probabilities, truth),
         singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )
 

@@ -7,13 +7,17 @@ from shiftbench.scores.metric import Metric, level_metric
 PINBALL = "Koenker & Bassett 1978"
 
 
+SLICED = 0.9
+"""The level whose scores reports show by slice, too."""
+
+
 def coverage_at(level: float) -> Metric:
     """The coverage of the central interval at a level."""
     percent = f"{100 * level:.10g}"
     return Metric(
         f"coverage_{percent}", f"Inside {percent} % interval", "nominal", "percent",
         f"share of targets inside the central {percent} % interval", "Gneiting et al. 2007",
-        most=1.0, share=True, ranked=False, nominal=level, table="calibration",
+        most=1.0, share=True, ranked=False, nominal=level, table="calibration", sliced=level == SLICED,
     )  # fmt: skip
 
 
@@ -23,7 +27,7 @@ def width_at(level: float) -> Metric:
     return Metric(
         f"width_{percent}", f"Width of {percent} % interval", "min", "target",
         f"mean width of the central {percent} % interval", "Gneiting et al. 2007",
-        ranked=False, table="calibration",
+        ranked=False, table="calibration", sliced=level == SLICED,
     )  # fmt: skip
 
 

@@ -320,6 +320,7 @@ def together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
         scores=tuple(score for part in parts for score in part.scores),
         curves=(),
         slices=(),
+        slice_scores=(),
         parts=(),
         warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
         recipe={**first.recipe, "systems": dict(recipes)},

@@ -25,13 +25,16 @@ from shiftbench.scores.score import (
     Cost,
     Count,
     Curve,
+    FeatureShift,
     Leak,
     Notable,
     Part,
     Rank,
     Role,
     Score,
+    Separation,
     Slice,
+    SliceScore,
     System,
 )
 
@@ -68,6 +71,9 @@ class Report:
     leaks: tuple[Leak, ...] = ()
     notable: tuple[Notable, ...] = ()
     costs: tuple[Cost, ...] = ()  # in a file of their own, since times differ from run to run
+    slice_scores: tuple[SliceScore, ...] = ()
+    shifts: tuple[FeatureShift, ...] = ()
+    separations: tuple[Separation, ...] = ()
 
     def __repr__(self) -> str:
         """One line: the title, and what is in it."""
@@ -189,9 +195,10 @@ class Report:
 
 _ROWS: dict[str, type[Any]] = {
     "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
-    "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable,
+    "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable, "shifts": FeatureShift,
+    "separations": Separation, "slice_scores": SliceScore,
 }  # fmt: skip
-_LATER = ("leaks", "notable")  # rows that reports of earlier versions lack
+_LATER = ("leaks", "notable", "shifts", "separations", "slice_scores")  # rows that reports of earlier versions lack
 
 
 def _beside(report: Path) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shiftbench.errors import CAREFUL, MARKED_ALIKE
+from shiftbench.metrics.conformal import RULES, coverage_name
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
 from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
@@ -48,10 +49,11 @@ MOST_SENTENCES = 6
 MOST_ROWS = 8
 COVERAGE = 0.9  # the level of the intervals shown, or the nearest one that a report has
 TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
+FEW_EFFECTIVE = 50  # calibration records
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
-NEEDED = ("comparisons", "answers", "joint", "calibration", "ranks", "splits")
+NEEDED = ("comparisons", "answers", "joint", "calibration", "conformal", "ranks", "splits")
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
     name = _coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
     scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
     if scores:
-        yield Finding(_coverage(case, METRICS[name], scores), "calibration")
+        better = _recalibrated(case, METRICS[name], system, scores)
+        yield Finding(_coverage(case, METRICS[name], scores) + better, "conformal" if better else "calibration")
         return
     found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
     if found:
@@ -219,6 +222,29 @@ def _coverage(case: Case, metric: Metric, scores: dict[str, Score]) -> str:
     return (
         f"Its intervals are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {told}."
     )
+
+
+def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
+    """What conformal intervals contain where its own hold too few or too many, if that is at most half as far off."""
+    side, own = next(reversed(scores.items()))
+    nominal, digits = metric.nominal, case.digits(metric.name)
+    off = abs(own.value - nominal)
+    found = {}
+    for rule in RULES.values():
+        score = case.score(system.name, side, coverage_name(rule.name, nominal))
+        if score is not None and not (rule.needs == "weights" and _hardly_overlap(case, side)):
+            found[rule.title.removeprefix("conformal").lstrip(", ")] = score
+    best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
+    if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
+        return ""
+    told = [f"{title} {digits.text(found[title].value)} %".lstrip() for title in found if title in ("", best)]
+    return f" Conformal ones calibrated on dev_in contain {', '.join(told)}{' there' * (side == 'shifted')}."
+
+
+def _hardly_overlap(case: Case, side: str) -> bool:
+    """Whether weights for the shift rest on so few calibration records that their coverage is mostly luck."""
+    here = [each for each in case.report.separations if (each.split, each.subset) == (case.split, side)]
+    return any(each.effective < FEW_EFFECTIVE for each in here)
 
 
 def _reading(score: Score, nominal: float) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from shiftbench.measures import MEASURES
+from shiftbench.metrics.conformal import RULES, coverage_name, size_name
+from shiftbench.metrics.levels import SLICED
+from shiftbench.metrics.regression import LEVELS
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, half_width, metric_digits, p_text
 from shiftbench.report.view import (
     best,
     clean,
+    finite,
     gaps,
     headline_metric,
     headline_scores,
@@ -27,7 +31,7 @@ from shiftbench.report.view import (
 )
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, Metric, in_order
-from shiftbench.scores.score import SUBSETS, Cost, Part, Score, Slice, System
+from shiftbench.scores.score import SUBSETS, Cost, Part, Score, Slice, SliceScore, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
 ARROWS = {"min": "↓", "max": "↑", "nominal": ""}  # what has a nominal value names it in its title
@@ -37,6 +41,11 @@ SCORES = {  # tables of scores, in reading order
     "joint": "Answers and uncertainty jointly",
     "selective": "Other areas of selective prediction",
 }
+REGIONS = {  # tables of conformal regions beside a system's own intervals, with the names of their metrics
+    "conformal": ("share of targets inside", "coverage", coverage_name),
+    "conformal_size": ("mean size", "width", size_name),
+}
+INFINITE = "∞"
 PARTS = {
     "level_in": "Error level, in-domain",
     "level_shift": "Error level, added by the shift",
@@ -119,12 +128,18 @@ def grids(report: Report) -> list[Grid]:
     """All tables of a report that are not empty, in reading order."""
     found = [_splits(report), _systems(report), _counts(report), _costs(report)]
     for split in report.splits:
+        scores = {kind: _scores(report, split, kind) for kind in SCORES}
         found += [
-            *(_scores(report, split, kind) for kind in SCORES),
+            *(scores.pop(kind) for kind in ("answers", "calibration")),
+            _regions(report, split, "conformal"),
+            _regions(report, split, "conformal_size"),
+            _moved(report, split),
+            *scores.values(),
             _ranks(report, split),
             _measures(report, split),
             _parts(report, split),
             _slices(report, split),
+            _region_slices(report, split),
             _comparisons(report, split),
         ]
     return [grid for grid in found if grid.rows and grid.columns]
@@ -229,6 +244,154 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
+
+
+def _regions(report: Report, split: str, kind: str) -> Grid:
+    """The model's own intervals, and regions by each conformal rule, a row each: coverage or size at each level."""
+    what, own, name_of = REGIONS[kind]
+    chosen = {key: score for key, score in headline_scores(report).items() if key[1] == split}
+    names = {rule: [name_of(rule, level) for level in LEVELS] for rule in RULES}
+    held = {key[3] for key in chosen}
+    rules = [rule for rule in names if held & {*names[rule]}]
+    subsets = subsets_of([score for key, score in chosen.items() if any(key[3] in names[rule] for rule in rules)])
+    titles = {"": "its own intervals"} | {rule: RULES[rule].title for rule in rules}
+    if column := clean(_grouped_by(report, split)):
+        titles["group"] = f"conformal, by group ({column})"
+    names[""] = [f"{own}_{100 * level:.3g}" for level in LEVELS]
+    digits = [metric_digits(report, METRICS[name], split) for name in names[rules[0]]] if rules else []
+    rows = []
+    for system in _models(report) if rules else ():
+        for rule, hint in titles.items():
+            places = [(subset, level) for subset in subsets for level in range(len(LEVELS))]
+            scores = [chosen.get((system.name, split, subset, names[rule][level])) for subset, level in places]
+            cells = [_region_cell(score, digits[level]) for score, (_, level) in zip(scores, places, strict=True)]
+            if any(score is not None for score in scores):
+                rows.append(Row(clean(system.name), tuple(cells), hint))
+    unit = f" ({clean(report.target_unit)})" if report.target_unit and kind == "conformal_size" else ""
+    columns = tuple(
+        Column(f"{100 * level:.3g} %", f"{SUBSETS[subset]}{unit}") for subset in subsets for level in LEVELS
+    )
+    notes = ["Of models; the CSV has baselines, too.", *_calibration_notes(report, split), *_signs(report, rows)]
+    if any(cell.text == INFINITE for row in rows for cell in row.cells):
+        notes.append(
+            f"{INFINITE}: some records have a region without ends, as too few calibration records are like them."
+        )
+    regions = "sets of classes" if report.task == "classification" else "intervals"
+    title = f"Conformal {regions}, calibrated on dev_in: {what} ({split_title(split)})"
+    return Grid(kind, split, title, "System", columns, tuple(rows), " ".join(notes))
+
+
+def _models(report: Report) -> list[System]:
+    """The systems that are no baselines and no single models; baselines if there are no others."""
+    whole = [system for system in report.systems if system.role != "single"]
+    return [system for system in whole if system.role != "baseline"] or whole
+
+
+def _region_cell(score: Score | None, digits: Digits) -> Cell:
+    """A coverage or a size, of which only that of conformal regions can be infinite."""
+    return score_cell(digits, score) if score is None or math.isfinite(score.value) else Cell(INFINITE)
+
+
+def _grouped_by(report: Report, split: str) -> str:
+    """The column whose groups were calibrated apart; "" if unknown."""
+    found = report.recipe.get("conformal")
+    columns = found.get("grouped_by") if isinstance(found, dict) else None
+    return str(columns.get(split, "")) if isinstance(columns, dict) else ""
+
+
+def _calibration_notes(report: Report, split: str) -> Iterator[str]:
+    """What conformal regions rest on."""
+    here = [each for each in report.separations if each.split == split and finite(each.roc_auc + each.effective)]
+    if here:
+        told = ", ".join(
+            f"{SUBSETS[each.subset].lower()} {count_text(round(each.effective))} effective of "
+            f"{count_text(each.records)} calibration records (ROC-AUC of the classifier {100 * each.roc_auc:.0f} %)"
+            for each in here
+        )
+        yield f"Weighted for the shift: {told}."
+
+
+def _region_slices(report: Report, split: str) -> Grid:
+    """Coverage and size by group, of the leading system: of its own intervals and of each conformal rule."""
+    here = [entry for entry in report.slice_scores if entry.split == split]
+    front = lead(report)
+    names = [entry.system for entry in here]
+    system = front.name if front is not None and front.name in names else next(iter(names), "")
+    found = {(entry.column, entry.group, entry.metric): entry for entry in here if entry.system == system}
+    level = f"{100 * SLICED:.3g}"
+    rules = {"own": (f"coverage_{level}", f"width_{level}")}
+    rules |= {RULES[name].title: (coverage_name(name, SLICED), size_name(name, SLICED)) for name in RULES}
+    unit = f" ({clean(report.target_unit)})" if report.target_unit else ""
+    columns, metrics = [Column("Records")], []
+    for place, group in enumerate((f"Inside {level} %", f"Mean size at {level} %{unit}")):
+        for title, pair in rules.items():
+            if any(key[2] == pair[place] for key in found):
+                columns.append(Column(title, group))
+                metrics.append(pair[place])
+    digits = {metric: _sliced_digits(METRICS[metric], [e for e in here if e.metric == metric]) for metric in metrics}
+    groups = dict.fromkeys(key[:2] for key in found)
+    worst = next(iter(metrics), "")
+    first = {key[:2]: e.value for key, e in found.items() if key[2] == worst and finite(e.value)}
+    rows = []
+    for column, group in sorted(groups, key=lambda each: (first.get(each, math.inf), each)):
+        own = [found.get((column, group, metric)) for metric in metrics]
+        cells = [_sliced_cell(digits[metric], entry) for metric, entry in zip(metrics, own, strict=True)]
+        count = next(entry.n for entry in own if entry is not None)
+        rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
+    note = f"Of {clean(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
+    title = f"Intervals and sets by slice ({split_title(split)})"
+    return Grid("interval_slices", split, title, "Records with", tuple(columns), tuple(rows), note)
+
+
+def _sliced_digits(metric: Metric, entries: Sequence[SliceScore]) -> Digits:
+    widths = [half_width(entry.low, entry.high) for entry in entries]
+    factor = 100.0 if metric.scale == "percent" else 1.0
+    return digits_of([entry.value for entry in entries], widths, factor=factor)
+
+
+def _sliced_cell(digits: Digits, entry: SliceScore | None) -> Cell:
+    if entry is None or not math.isfinite(entry.value):
+        return Cell(INFINITE) if entry else NONE
+    return Cell(*digits.cell(entry.value, low=entry.low, high=entry.high))
+
+
+def _moved(report: Report, split: str) -> Grid:
+    """The features whose distribution moved most."""
+    share, distance = Digits(100.0, 0), Digits(1.0, 2)
+    rows = tuple(
+        Row(
+            clean(each.feature),
+            (
+                Cell(distance.text(each.distance)),
+                Cell(clean(each.inside)),
+                Cell(clean(each.shifted)),
+                Cell(share.text(each.missing_in)),
+                Cell(share.text(each.missing_shifted)),
+            ),
+            each.kind,
+        )
+        for each in report.shifts
+        if each.split == split
+    )
+    columns = (
+        Column("Distance"),
+        *(Column(SUBSETS[subset], "Typical value", numeric=False) for subset in ("in", "shifted")),
+        *(Column(SUBSETS[subset], "Missing (%)") for subset in ("in", "shifted")),
+    )
+    note = (
+        "Distance: 0 is no change, 1 is no value in common (Kolmogorov-Smirnov for numbers and dates, total variation "
+        f"for categories; missing values count). {separation_text(report, split)}"
+    ).rstrip()
+    return Grid("moved", split, f"What shifted ({split_title(split)})", "Feature", columns, rows, note)
+
+
+def separation_text(report: Report, split: str) -> str:
+    """How well a classifier tells shifted records from those of dev_in; "" if unknown."""
+    for each in report.separations:
+        if (each.split, each.subset) == (split, "shifted") and finite(each.roc_auc):
+            share = f"{100 * each.roc_auc:.0f} %"
+            return f"A classifier of all features tells shifted records from dev_in with a ROC-AUC of {share}."
+    return ""
 
 
 def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> list[str]:

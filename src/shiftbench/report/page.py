@@ -25,7 +25,14 @@ from shiftbench.report.view import clean, main_split, set_retention, split_title
 if TYPE_CHECKING:
     from jinja2 import Template
 
-FOLDED = ("selective", "comparisons", "ranks", "measures")  # tables that are collapsed at first
+FOLDED = (
+    "conformal_size",
+    "interval_slices",
+    "selective",
+    "comparisons",
+    "ranks",
+    "measures",
+)  # tables that are collapsed at first
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -33,6 +40,7 @@ PICTURES = {
     "calibration": ("coverage", "reliability"),
     "joint": ("error_retention", "f1_retention", "roc", "density", "error_by_uncertainty"),
     "parts": ("parts",),
+    "moved": ("moved",),
     "slices": ("slices",),
 }
 

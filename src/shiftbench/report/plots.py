@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from shiftbench.io import files
-from shiftbench.report import curve_figures, score_figures
+from shiftbench.report import curve_figures, score_figures, shift_figures
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import Drawing
 from shiftbench.report.svg import svg
@@ -23,6 +23,7 @@ DRAWERS: dict[str, Callable[[Report, str], Drawing | None]] = {
     "coverage": partial(curve_figures.calibration, kind="coverage"),
     "reliability": partial(curve_figures.calibration, kind="reliability"),
     "error_by_uncertainty": curve_figures.error_by_uncertainty,
+    "moved": shift_figures.moved,
     "slices": score_figures.slices,
     "parts": score_figures.parts,
 }
@@ -72,6 +73,11 @@ CAPTIONS = {
         "Mean error of records of similar uncertainty. A rising line means that the uncertainty indicates where errors "
         "are large; a line of shifted records above the in-domain one means that the uncertainty is too low under "
         "shift.",
+    ),
+    "moved": (
+        "What shifted",
+        "The features whose distribution moved most from in-domain (filled, or upper bar) to shifted records (dashed, "
+        "or lower bar), with the distance, 0 to 1; the outermost numbers are in the last bins.",
     ),
     "slices": (
         "Slices, worst first",

@@ -16,7 +16,7 @@ from rich.text import Text
 from shiftbench.report import front, notable
 from shiftbench.report.content import Report
 from shiftbench.report.front import Finding
-from shiftbench.report.grid import Cell, Grid, grids
+from shiftbench.report.grid import Cell, Grid, grids, separation_text
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title
@@ -25,6 +25,7 @@ LINES = 36  # of the first screen, so that paths below it fit into forty
 WIDEST = 100  # columns of prose
 MOST_ROWS = 20
 MOST_OF_RECORDS = 2  # columns of single records
+MOST_MOVED = 5  # features
 MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
 MOST_TITLE = 2  # lines of a title
@@ -53,7 +54,9 @@ class _Whole:
             yield _item(sentence)
         split = main_split(self.report)
         for grid in grids(self.report):
-            if grid.kind != "systems" and grid.split in ("", split):
+            if grid.kind == "moved" and grid.split == split:
+                yield _moved(grid, separation_text(self.report, split))
+            elif grid.kind != "systems" and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         for name in notable.systems(self.report)[:1]:
             for grid in notable.grids(self.report, name, most=MOST_OF_RECORDS):
@@ -214,6 +217,12 @@ def _spans(grid: Grid, places: list[int], head: tuple[str, str]) -> list[int]:
 
 def _padded(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
+
+
+def _moved(grid: Grid, beside: str) -> Text:
+    """The features that moved most, in one line; the other formats have the table."""
+    told = ", ".join(f"{row.label} {row.cells[0].text}" for row in grid.rows[:MOST_MOVED])
+    return Text(f"\nShifted most (distance 0 to 1): {told}. {beside}".rstrip(), overflow="fold")
 
 
 def _item(text: str) -> Table:

@@ -34,8 +34,9 @@ class Metric:
         `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
     slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
     nominal: the best value, if `better` is "nominal".
-    table: of reports that shows it: "answers", "calibration", "joint" or "selective"; "" for answers, or joint if it
-        depends on the uncertainty.
+    table: of reports that shows it: "answers", "calibration", "conformal", "joint" or "selective"; "" for answers, or
+        joint if it depends on the uncertainty.
+    sliced: whether reports show it by slice, too.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
     """
@@ -57,6 +58,7 @@ class Metric:
     slopes: Callable[[Vector, Vector], Vector] | None = None
     nominal: float = math.nan
     table: str = ""
+    sliced: bool = False
     area: str = ""
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:
@@ -89,6 +91,7 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.retention:METRICS",
     "shiftbench.scores.detection:METRICS",
     "shiftbench.scores.selective:METRICS",
+    "shiftbench.metrics.conformal:METRICS",
 )
 FAMILIES = ("shiftbench.metrics.levels:at_level",)
 METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES, families=FAMILIES)

@@ -81,6 +81,22 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class SliceScore:
+    """A further score of the records that share a value of a column: of intervals or sets; infinite sizes are inf."""
+
+    system: str
+    split: str
+    column: str
+    group: str
+    metric: str
+    value: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+    no_interval: str = ""  # as of a score
+
+
+@dataclass(frozen=True)
 class Part:
     """One additive part of an R-AUC; the parts of a system and split sum to its R-AUC on the full subset."""
 
@@ -187,3 +203,44 @@ class Cost:
     predict_bytes: int | None
     predict_added: int | None
     predicted: int
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How far the records of a subset lie from those that conformal thresholds are found on (dev_in).
+
+    roc_auc: of a classifier of features that tells the two apart: 0.5 is not at all, 1 perfectly. effective: the
+    effective number of the `records` calibration records after weighting. clipped: the share of the subset's records
+    whose weight was limited.
+    """
+
+    split: str
+    subset: str
+    roc_auc: float
+    effective: float
+    records: int
+    clipped: float
+
+
+@dataclass(frozen=True)
+class FeatureShift:
+    """How far the distribution of a feature moved from the in-domain to the shifted records of a split.
+
+    kind: "number", "date" or "category". distance: 0 … 1; the Kolmogorov-Smirnov distance of numbers and dates, the
+    total variation of categories, missing values included. missing_in, missing_shifted: their shares.
+    inside, shifted: typical values as text. labels: of the bins of the picture; shares_in, shares_shifted: of each
+    bin, of all records with a value; edges: of the bins of numbers.
+    """
+
+    split: str
+    feature: str
+    kind: str
+    distance: float
+    missing_in: float
+    missing_shifted: float
+    inside: str
+    shifted: str
+    shares_in: tuple[float, ...] = ()
+    shares_shifted: tuple[float, ...] = ()
+    edges: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()

@@ -1,0 +1,234 @@
+"""Conformal intervals and sets of systems, calibrated on their in-domain development records (dev_in)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shiftbench.assessment.density_ratio import Ratio, ratio
+from shiftbench.assessment.scored import Records, Scored, listed
+from shiftbench.check import Flags, Vector
+from shiftbench.metrics.conformal import RULES, Case, Rule, fewest, means_of
+from shiftbench.metrics.levels import SLICED
+from shiftbench.metrics.regression import LEVELS
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.score import Separation
+
+CALIBRATION = "dev"  # the split whose in-domain records thresholds are found on
+FEW_EFFECTIVE = 50  # effective calibration records below which weighted thresholds are mostly noise
+LEAST = fewest(max(LEVELS))  # calibration records for finite intervals at every level
+WHERE = {"in": "in-domain", "shifted": "shifted", "full": "all"}
+
+Split = tuple[Records, Sequence[Scored]]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Splits whose systems have the scores of conformal regions; how calibration records differ from those covered;
+    an entry of the recipe, and notes."""
+
+    splits: Sequence[Split]
+    separations: tuple[Separation, ...] = ()
+    recipe: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def calibrated(splits: Sequence[Split], *, seed: int) -> Calibrated:
+    """The same splits with scores of conformal regions on all but the development split, if its systems have regions.
+
+    In-domain and shifted records are weighted apart, each to its own side: which side a record is on is known here, as
+    it is where a model is brought to a new place.
+
+    Args:
+        splits: records with their systems.
+        seed: of the classifier that estimates ratios of densities.
+    """
+    plain: list[Split] = [(records, [replace(each, regions=None) for each in systems]) for records, systems in splits]
+    development = next(((records, systems) for records, systems in splits if records.split == CALIBRATION), None)
+    if development is None or development[0].shifted is None or development[0].shifted.all():
+        return Calibrated(plain)
+    known = _Known(development[0], development[1], ~development[0].shifted, seed)
+    separations, notes = known.separations(), [*known.notes()]
+    used: dict[str, str] = {}
+    for place, (records, systems) in enumerate(splits):
+        if records.split == CALIBRATION or not known.systems:
+            continue
+        beside, told = known.beside(records)
+        notes += told
+        separations += beside.separations
+        used[records.split] = beside.column
+        plain[place] = (records, [_with_scores(known, beside, each) for each in systems])
+    recipe = {"calibrated_on": "dev_in", "records": int(known.member.sum()), "rules": [*RULES], "grouped_by": used}
+    return Calibrated(plain, tuple(separations), recipe if used else None, tuple(dict.fromkeys(notes)))
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What is known of the N records of a split beside the scores of systems: their sides with flags [N], the ratios
+    of their densities to that of the calibration records (None without features), and the column of groups."""
+
+    records: Records
+    sides: Mapping[str, Flags]
+    ratios: Mapping[str, Ratio | None]
+    column: str
+
+    @property
+    def separations(self) -> list[Separation]:
+        return [_separation(self.records, side, each) for side, each in self.ratios.items() if each is not None]
+
+
+def _separation(records: Records, side: str, found: Ratio) -> Separation:
+    return Separation(records.split, side, found.roc_auc, found.effective, len(found.known), found.clipped)
+
+
+def _sides(records: Records) -> Mapping[str, Flags]:
+    """The sides of the shift with their flags [N]; all records if there is one side only."""
+    subsets = records.subsets()
+    return {side: member for side, member in subsets.items() if side != "full"} or subsets
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The records that thresholds are found on: those of a split that are flagged in `member`, with its systems."""
+
+    records: Records
+    every: Sequence[Scored]
+    member: Flags
+    seed: int
+
+    @property
+    def systems(self) -> dict[str, Scored]:
+        """Systems with regions, by name."""
+        return {each.system.name: each for each in self.every if each.regions is not None}
+
+    def notes(self) -> list[str]:
+        """A note if there are too few records for finite intervals at some level."""
+        count = int(self.member.sum())
+        if not self.systems or count >= LEAST:
+            return []
+        needed = ", ".join(f"{fewest(level):,} for {100 * level:g} %" for level in LEVELS)
+        return [
+            f"conformal intervals need at least {needed} calibration records in dev_in, found {count:,}: those of "
+            "higher levels are infinite"
+        ]
+
+    def separations(self) -> list[Separation]:
+        """How far the shifted records of the same split lie from these."""
+        shifted = ~self.member
+        found = self._ratio(self.records, shifted) if shifted.any() else None
+        return [] if found is None else [_separation(self.records, "shifted", found)]
+
+    def beside(self, records: Records) -> tuple[_Beside, list[str]]:
+        """What is known of the records of another split, with notes on what is not."""
+        sides = _sides(records)
+        ratios = {side: self._ratio(records, member) for side, member in sides.items()}
+        column, notes = self.column(records)
+        return _Beside(records, sides, ratios, column), [*notes, *_notes(records, ratios)]
+
+    def _ratio(self, records: Records, member: Flags) -> Ratio | None:
+        if self.records.source is None or records.source is None:
+            return None
+        return ratio(self.records.source.select(self.member), records.source.select(member), seed=self.seed)
+
+    def columns(self, records: Records) -> dict[str, Flags]:
+        """Slice columns with several groups here, and the flags [N] of records whose group has no finite interval."""
+        found = {}
+        for name in records.slices:
+            if name in self.records.slices:
+                labels, counts = np.unique(self.records.slices[name][self.member], return_counts=True)
+                if len(labels) > 1:
+                    found[name] = ~np.isin(records.slices[name], labels[counts >= LEAST])
+        return found
+
+    def column(self, records: Records) -> tuple[str, list[str]]:
+        """The slice column whose groups are calibrated apart: the first of those that leave the fewest records
+        without a finite interval; "" if that are most of them."""
+        open_of = self.columns(records)
+        best = min(open_of, key=lambda name: int(open_of[name].sum()), default="")
+        if not best:
+            return "", []
+        left = open_of[best]
+        if left.mean() > 0.5:
+            return "", [
+                f"{records.split}: conformal intervals by group are left out: most records are in groups of fewer than "
+                f"{LEAST} calibration records, whatever the column"
+            ]
+        if not left.any():
+            return best, []
+        names, sizes = np.unique(records.slices[best][left], return_counts=True)
+        told = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
+        return best, [
+            f"{records.split}: groups of {best} with fewer than {LEAST} calibration records in dev_in have infinite "
+            f"conformal intervals by group: {told}"
+        ]
+
+
+def _notes(records: Records, ratios: Mapping[str, Ratio | None]) -> list[str]:
+    """Notes on weights that are missing or that rest on few records."""
+    if all(each is None for each in ratios.values()):
+        return ["conformal intervals weighted for the shift are left out: the columns of the features are not there"]
+    return [
+        f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
+        f"effective of {len(each.known):,} calibration records, since the two hardly overlap (a classifier tells them "
+        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): they may be infinite, and miss their level"
+        for side, each in ratios.items()
+        if each is not None and each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known))
+    ]
+
+
+def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
+    """A system with the scores of its conformal regions, if it has any on both splits, and without these."""
+    other, plain = known.systems.get(system.system.name), replace(system, regions=None)
+    if other is None or other.regions is None or system.regions is None:
+        return plain
+    taught, own = _answered(other, known.records.n) & known.member, _answered(system, beside.records.n)
+    scores, regions = other.regions.select(_places(other, taught)).scores, system.regions
+
+    def means(column: str, rules: Iterable[Rule], levels: Iterable[float]) -> dict[str, Vector]:
+        cases = [(own & beside.sides[side], _case(known, beside, side, column, scores, taught, own))
+                 for side in beside.sides]  # fmt: skip
+        found: dict[str, Vector] = {}
+        for rule in rules:
+            if not rule.needs or all(getattr(case, rule.needs) is not None for _, case in cases):
+                thresholds = {level: _thresholds(rule, cases, own, level) for level in levels}
+                found |= means_of(regions, thresholds, rule.name)
+        return found
+
+    by_group = [rule for rule in RULES.values() if rule.needs == "groups"]
+    return replace(
+        plain,
+        means={**system.means, **means(beside.column, RULES.values(), LEVELS)},
+        by_group={column: means(column, by_group, (SLICED,)) for column in known.columns(beside.records)},
+    )
+
+
+def _case(known: _Known, beside: _Beside, side: str, column: str, scores: Vector, taught: Flags, own: Flags) -> Case:
+    """What rules are told about the answered records of a side: `taught` and `own` flag answers in both splits."""
+    member, found = beside.sides[side], beside.ratios[side]
+    here, groups = member & own, None
+    if column:
+        labels = np.concatenate([known.records.slices[column][taught], beside.records.slices[column][here]])
+        codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
+        groups = codes[: len(scores)], codes[len(scores) :]
+    weights = None if found is None else (found.known[taught[known.member]], found.wanted[own[member]])
+    return Case(scores, int(here.sum()), groups, weights)
+
+
+def _thresholds(rule: Rule, cases: Sequence[tuple[Flags, Case]], own: Flags, level: float) -> Vector:
+    """The thresholds of the answered records."""
+    found = np.full(len(own), np.nan)
+    for here, case in cases:
+        found[here] = rule.thresholds(case, level)
+    return np.asarray(found[own])
+
+
+def _answered(system: Scored, records: int) -> Flags:
+    return np.ones(records, dtype=np.bool_) if system.answered is None else system.answered
+
+
+def _places(system: Scored, member: Flags) -> Index:
+    """Positions in the arrays of a system, which hold the answered records only, of records flagged in `member`."""
+    return np.asarray((np.cumsum(_answered(system, len(member))) - 1)[member], dtype=np.intp)

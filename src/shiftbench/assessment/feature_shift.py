@@ -1,0 +1,126 @@
+"""The features whose distribution moved most from the in-domain to the shifted records of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shiftbench.assessment.scored import Records
+from shiftbench.assessment.source import Source
+from shiftbench.check import Vector
+from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
+from shiftbench.partition.features import MISSING_CATEGORY
+from shiftbench.scores.score import FeatureShift
+
+MOST = 20_000  # records of each side, drawn with the seed
+SHOWN = 10  # features in reports
+BINS = 24
+CATEGORIES = 8  # of a picture; the others are one more
+LONGEST = 60  # characters of a category
+DAY = 86_400e6  # microseconds
+
+
+def moved(records: Records, *, seed: int) -> list[FeatureShift]:
+    """The features that moved most, the furthest first; none without features, or with one side of the shift only."""
+    source, shifted = records.source, records.shifted
+    if source is None or shifted is None or not records.two_sided:
+        return []
+    sides = [source.select(member).drawn(MOST, seed=seed) for member in (~shifted, shifted)]
+    found = [
+        each
+        for kind, names in (
+            ("number", source.features.numeric),
+            ("date", source.features.dates),
+            ("category", source.features.categorical),
+        )
+        for each in _moved(records.split, kind, names, sides)
+    ]
+    return sorted(found, key=lambda each: (-each.distance, each.feature))[:SHOWN]
+
+
+def _moved(split: str, kind: str, names: Sequence[str], sides: Sequence[Source]) -> Iterator[FeatureShift]:
+    """Each feature of a kind; one column at a time, since all at once may not fit into memory."""
+    for name in names:
+        pair = [side.take(columns=[name])[name] for side in sides]
+        missing = [float(_absent(column).mean() or 0.0) for column in pair]  # type: ignore[arg-type]
+        make = _of_categories if kind == "category" else _of_numbers
+        distance, words, bins = make(pair, kind)
+        yield FeatureShift(split, name, kind, distance, missing[0], missing[1], words[0], words[1], **bins)
+
+
+def _absent(column: pl.Series) -> pl.Series:
+    return column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+
+
+# --- numbers and dates ------------------------------------------------------------------------------------------------
+
+
+def _of_numbers(pair: Sequence[pl.Series], kind: str) -> tuple[float, list[str], dict[str, Any]]:
+    values = [_numbers(column, kind) for column in pair]
+    known = [each[~np.isnan(each)] for each in values]
+    words = [_middle(each, kind) for each in known]
+    return kolmogorov_smirnov(*values), words, _histogram(known)
+
+
+def _numbers(column: pl.Series, kind: str) -> Vector:
+    if kind == "date":
+        return column.cast(pl.Datetime("us")).dt.timestamp("us").cast(pl.Float64).fill_null(np.nan).to_numpy() / DAY
+    return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _middle(values: Vector, kind: str) -> str:
+    """The median in words."""
+    if not len(values):
+        return "no values"
+    median = float(np.median(values))
+    if kind == "date":
+        return f"median {datetime.fromtimestamp(median * DAY / 1e6, tz=UTC):%Y-%m-%d}"
+    return f"median {median:.4g}"
+
+
+def _histogram(known: Sequence[Vector]) -> dict[str, tuple[float, ...]]:
+    """Shares of the values in bins of equal width over all but the outermost; these count to the last bins."""
+    if not all(map(len, known)):
+        return {}
+    ends = [np.quantile(each, [0.005, 0.995]) for each in known]
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    if not (np.isfinite([low, high, high - low]).all() and low < high):
+        return {}
+    edges = np.linspace(low, high, BINS + 1)
+    shares = [np.histogram(np.clip(each, low, high), edges)[0] / len(each) for each in known]
+    return {"shares_in": _floats(shares[0]), "shares_shifted": _floats(shares[1]), "edges": _floats(edges)}
+
+
+def _floats(values: Vector) -> tuple[float, ...]:
+    return tuple(map(float, values))
+
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def _of_categories(pair: Sequence[pl.Series], _kind: str) -> tuple[float, list[str], dict[str, Any]]:
+    shares = [_shares(column) for column in pair]
+    names = sorted({*shares[0], *shares[1]}, key=lambda name: (-_change(shares, name), name))
+    first = max(names, key=lambda name: shares[1].get(name, 0.0) - shares[0].get(name, 0.0))  # what grew most
+    words = [f"{100 * each.get(first, 0.0):.0f} % {first[:LONGEST]}" for each in shares]
+    shown = sorted(names[:CATEGORIES], key=lambda name: (-shares[0].get(name, 0.0), name))
+    heights = [tuple(each.get(name, 0.0) for name in shown) for each in shares]
+    labels = tuple(name[:LONGEST] for name in shown)
+    if len(names) > CATEGORIES:
+        heights = [(*each, max(1.0 - sum(each), 0.0)) for each in heights]
+        labels += (f"{len(names) - CATEGORIES:,} others",)
+    bins = {"shares_in": heights[0], "shares_shifted": heights[1], "labels": labels}
+    return total_variation(*shares), words, bins
+
+
+def _shares(column: pl.Series) -> dict[str, float]:
+    counts = column.cast(pl.String).fill_null(MISSING_CATEGORY).value_counts()
+    return {name: count / len(column) for name, count in counts.iter_rows()}
+
+
+def _change(shares: Sequence[dict[str, float]], name: str) -> float:
+    return abs(shares[0].get(name, 0.0) - shares[1].get(name, 0.0))

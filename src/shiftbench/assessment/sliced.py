@@ -1,0 +1,71 @@
+"""Scores of intervals and sets by slice, with intervals of their own from the influence of every record.
+
+No replicates are drawn: these are many scores, and that of a share or a mean is close to normal.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from shiftbench.assessment.assessed import effective_units, groups_of, in_canonical_order
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.check import Vector
+from shiftbench.errors import FewClustersWarning
+from shiftbench.scores import intervals
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.ranking import Index
+from shiftbench.scores.resampling import GroupMeans, Resampler, scale_between
+from shiftbench.scores.score import SliceScore
+
+
+def slice_scores(records: Records, system: Scored, settings: intervals.Settings) -> list[SliceScore]:
+    """Every sliced metric of a system by the groups of every slice column; nothing depends on the order of the rows."""
+    if not records.slices:
+        return []
+    records, (system,) = in_canonical_order(records, [system])
+    strata = None if records.shifted is None else records.shifted.astype(np.intp)
+    resampler = Resampler(records.n, clusters=records.clusters, strata=strata)
+    found: list[SliceScore] = []
+    for column, groups, codes, member in groups_of(records):
+        own = {**system.means, **system.by_group.get(column, {})}
+        unit = resampler.unit[member]
+        for name in (name for name in own if METRICS[name].sliced):
+            scores = _scores(METRICS[name], own[name][member], codes, groups, unit, resampler, settings)
+            place = (system.system.name, records.split, column)
+            found += [
+                SliceScore(*place, group, name, value, n, low, high, why) for group, value, n, low, high, why in scores
+            ]
+    return found
+
+
+def _scores(
+    metric: Metric, values: Vector, codes: Index, groups: list[str], unit: Index, resampler: Resampler,
+    settings: intervals.Settings,
+) -> Iterator[tuple[str, float, int, float | None, float | None, str]]:  # fmt: skip
+    """Group, value, number of records and interval; a group with an infinite value has no interval."""
+    endless = np.bincount(codes, weights=np.isinf(values), minlength=len(groups)) > 0
+    sizes = np.bincount(codes, minlength=len(groups))
+    pairs = np.unique(codes * resampler.units + unit)
+    units = np.bincount(pairs // resampler.units, minlength=len(groups))
+    effective = [effective_units(unit[codes == code]) if metric.share else math.nan for code in range(len(groups))]
+    statistic = GroupMeans(groups, np.where(np.isinf(values), 0.0, values), codes, unit, resampler.units)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
+        result = intervals.bootstrap(
+            [statistic], resampler, replace(settings, kind="normal"), units=units.tolist(),
+            scales=[scale_between(*metric.range())] * len(groups), effective=effective,
+        )  # fmt: skip
+    lows, highs = (ends[0] for ends in result.intervals())
+    for code, (group, reason) in enumerate(zip(groups, result.reasons(0), strict=True)):
+        n, low, high = int(sizes[code]), float(lows[code]), float(highs[code])
+        if endless[code]:
+            yield group, math.inf, n, None, None, "infinite"
+        elif math.isfinite(low):
+            yield group, float(result.values[0, code]), n, low, high, ""
+        else:
+            yield group, float(result.values[0, code]), n, None, None, reason

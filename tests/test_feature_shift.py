@@ -1,0 +1,138 @@
+"""What shifted: the features that moved most, with typical values and bins for their pictures."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from shiftbench.assessment import feature_shift
+from shiftbench.assessment.scored import Records
+from shiftbench.assessment.source import Source
+from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
+from shiftbench.partition.features import Features
+from shiftbench.report import shift_figures
+from shiftbench.scores.score import FeatureShift
+
+from .report.factory import regression
+
+N = 3_000
+SHIFTED = np.arange(N) % 3 == 0
+START = datetime.date(2020, 1, 1)
+
+
+def records(columns: dict[str, object], features: Features, order: np.ndarray | None = None) -> Records:
+    rows = np.arange(N) if order is None else order
+    return Records(
+        N, "eval", SHIFTED[rows], source=Source(pl.DataFrame(columns), pl.Series(np.arange(N)), rows, features)
+    )
+
+
+def example(rng: np.random.Generator, order: np.ndarray | None = None) -> list[FeatureShift]:
+    columns = {
+        "far": rng.normal(size=N) + 3.0 * SHIFTED,
+        "near": rng.normal(size=N) + 0.5 * SHIFTED,
+        "still": rng.normal(size=N),
+        "gaps": np.where(rng.random(N) < np.where(SHIFTED, 0.5, 0.1), np.nan, 1.0),
+        "day": pl.Series([START + datetime.timedelta(days=int(k)) for k in rng.integers(0, 300, N) + 200 * SHIFTED]),
+        "kind": np.where(rng.random(N) < np.where(SHIFTED, 0.9, 0.2), "snow", "dry"),
+    }
+    features = Features(("far", "near", "still", "gaps"), ("kind",), ("day",))
+    return feature_shift.moved(records(columns, features, order), seed=0)
+
+
+def test_distances_are_those_of_scipy_and_of_hand(rng):
+    first, other = rng.normal(size=300), rng.normal(size=170) + 0.3
+    assert kolmogorov_smirnov(first, other) == pytest.approx(stats.ks_2samp(first, other).statistic)
+    ties = [rng.integers(0, 4, n).astype(float) for n in (80, 50)]
+    assert kolmogorov_smirnov(*ties) == pytest.approx(stats.ks_2samp(*ties).statistic)
+    assert total_variation({"a": 0.5, "b": 0.5}, {"a": 0.2, "c": 0.8}) == pytest.approx(0.8)
+    assert total_variation({"a": 1.0}, {"a": 1.0}) == 0.0
+
+
+def test_missing_values_count(rng):
+    values = np.ones(100)
+    half = np.where(np.arange(100) < 50, np.nan, 1.0)
+    assert kolmogorov_smirnov(values, half) == pytest.approx(0.5)
+    assert kolmogorov_smirnov(half, half) == 0.0
+    assert kolmogorov_smirnov(np.full(5, np.nan), values) == 1.0
+
+
+def test_the_features_that_moved_most_come_first(rng):
+    found = {each.feature: each for each in example(rng)}
+    assert list(found)[:3] == ["far", "kind", "day"]
+    assert found["far"].distance == pytest.approx(2 * stats.norm.cdf(1.5) - 1, abs=0.04)
+    assert found["kind"].distance == pytest.approx(0.7, abs=0.04)
+    assert found["day"].distance == pytest.approx(2 / 3, abs=0.04)
+    assert found["gaps"].distance == pytest.approx(0.4, abs=0.04)
+    assert (found["gaps"].missing_in, found["gaps"].missing_shifted) == pytest.approx((0.1, 0.5), abs=0.04)
+    assert found["still"].distance < 0.06
+    assert found["kind"].inside.endswith("% snow")
+    assert found["day"].inside.startswith("median 2020-0")
+    for each in found.values():
+        if each.shares_in:  # one value has no bins
+            assert sum(each.shares_in) == pytest.approx(1.0)
+            assert sum(each.shares_shifted) == pytest.approx(1.0)
+            assert len(each.shares_in) == len(each.labels or each.edges[1:])
+    assert not found["gaps"].shares_in
+
+
+def test_neither_the_order_of_the_rows_nor_that_of_the_columns_matters(monkeypatch):
+    monkeypatch.setattr(feature_shift, "MOST", 500)  # a sample
+    first, other = (
+        example(np.random.default_rng(1), order) for order in (None, np.random.default_rng(2).permutation(N))
+    )
+    assert first == other
+
+
+def test_ten_features_are_shown_at_most(rng):
+    columns = {f"x{k:02}": rng.normal(size=N) + k * SHIFTED for k in range(14)}
+    found = feature_shift.moved(records(columns, Features(tuple(columns))), seed=0)
+    assert len(found) == 10
+    assert {each.feature for each in found} == {f"x{k:02}" for k in range(4, 14)}
+
+
+def test_without_features_or_a_shift_nothing_is_told(rng):
+    assert feature_shift.moved(Records(N, shifted=SHIFTED), seed=0) == []
+    one_sided = records({"x": rng.normal(size=N)}, Features(("x",))).select(SHIFTED)
+    assert feature_shift.moved(one_sided, seed=0) == []
+
+
+def test_odd_columns_do_no_harm(rng):
+    names = [f"<b>{'long' * 50}{k}" for k in range(N)]
+    columns = {"empty": np.full(N, np.nan), "huge": 1e300 * rng.normal(size=N), "many": names, "flag": SHIFTED}
+    features = Features(("empty", "huge"), ("many", "flag"))
+    found = {each.feature: each for each in feature_shift.moved(records(columns, features), seed=0)}
+    assert found["empty"].distance == 0.0
+    assert found["empty"].inside == "no values"
+    assert found["flag"].distance == 1.0
+    assert found["many"].distance == pytest.approx(1.0)
+    assert found["many"].labels[-1] == "2,992 others"
+    assert max(map(len, found["many"].labels)) <= 60
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_feature_with_bins_has_a_picture():
+    drawing = shift_figures.moved(regression(40), "eval")
+    assert drawing is not None
+    assert [panel.title for panel in drawing.panels] == ["dewpoint_c: 0.82", "day: 0.60", "sky: 0.30"]
+    assert drawing.panels[1].x.title == "2019-01-04 to 2019-07-23"
+    assert [bar.ends[1] for bar in drawing.panels[2].bars] == [0.9, 0.6, 0.1, 0.4]
+
+
+def test_bins_that_do_not_fit_are_not_drawn():
+    report = regression(40)
+    each = report.shifts[0]
+    for bad in (
+        {"shares_in": (0.5,)},
+        {"edges": (0.0, 1.0, 1.0, 2.0)},
+        {"edges": (0.0, 1.0, 2.0, float("nan"))},
+        {"labels": ("a",)},
+    ):
+        assert shift_figures.moved(replace(report, shifts=(replace(each, **bad),)), "dev") is None
