@@ -489,7 +489,7 @@ def test_days_on_both_sides_of_the_shift_tell_it_apart_though_their_own_interval
     report = assess(errors, rng.random(800), shifted=shifted, clusters=day)
     inside, out = (report.score("mean_error", system="model", split="all", subset=s) for s in ("in", "shifted"))
     assert out.low < inside.high  # type: ignore[operator]
-    assert verdict(report)[0].startswith("model: mean error rises from ")
+    assert verdict(report)[0].startswith("Under shift the error grows by ")
     ratio = report.score("shift_ratio", system="model", split="all", subset="full")
     assert 1.0 < ratio.low < 1.3 < ratio.high < 1.5  # type: ignore[operator]
 

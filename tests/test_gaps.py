@@ -168,7 +168,7 @@ def test_tables_verdict_and_files_say_on_how_many_records():
     report = build([(Records(N, "eval", SHIFTED), every)], Options(task="regression", threshold=1.0, intervals=NORMAL))
     own = int((SOME & SHIFTED).sum())
     told = " ".join(verdict(report))
-    assert f"model beats the baseline raw (on {own} of {SHIFTED.sum()} records) on shifted data." in told
+    assert f"By RMSE, model beats the baseline raw (on {own} of {SHIFTED.sum()} records) on shifted data." in told
     for kind in ("answers", "joint"):
         note = next(grid for grid in grids(report) if grid.kind == kind).note
         assert f"compared where both have one: raw on {SOME.sum()} of {N} records (in-domain" in note

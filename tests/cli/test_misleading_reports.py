@@ -129,4 +129,4 @@ def test_training_that_ended_suspiciously_early_is_told_in_the_verdict(tmp_path:
         "table": str(tmp_path / "t.parquet"), "target": "y", "members": 1, "assessment": {"replicates": 20},
     })  # fmt: skip
     told = verdict(pipeline.run(chosen, tmp_path / "run").report)
-    assert any("boosting: Training ended suspiciously early: " in sentence for sentence in told), told
+    assert any(sentence.startswith("Careful: training ended suspiciously early: ") for sentence in told), told

@@ -59,7 +59,7 @@ def test_names_are_never_read_as_markup():
 def test_the_verdict_opens_the_report():
     lines = shown(regression(), 200).split("\n")
     assert lines[0].strip() == "Next-day highs"
-    assert lines[1].startswith("• boosting: RMSE rises from")
+    assert lines[1].startswith("• Under shift the error of boosting grows by 50 %: RMSE ")
 
 
 def test_warnings_and_recipe_close_it():

@@ -88,11 +88,7 @@ def divide(
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
     notes = [*parts.warnings]
-    notes += [
-        f"{CAREFUL * (finding.kind == 'duplicates')}{finding.what}"
-        for finding in found.findings
-        if finding.severity == "warning"
-    ]
+    notes += [finding.what for finding in found.findings if finding.severity == "warning"]
     return Divided(parts, manifest, tuple(notes))
 
 

@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 
 from shiftbench.errors import CAREFUL, MARKED_ALIKE
 from shiftbench.metrics.conformal import RULES, coverage_name
-from shiftbench.report.content import Report
-from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
-from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
-from shiftbench.report.verdict import (
+from shiftbench.report.case import (
     Case,
     extreme,
     few_clusters,
@@ -27,6 +24,9 @@ from shiftbench.report.verdict import (
     named,
     shift_of,
 )
+from shiftbench.report.content import Report
+from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
+from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
 from shiftbench.report.view import (
     WHERE,
     clean,
@@ -72,17 +72,21 @@ class Finding:
 
 def findings(report: Report) -> list[Finding]:
     """At most six sentences: answers, most important first, then cautions, for which there is room for three."""
-    front, metric = lead(report), headline_metric(report)
-    if front is None or metric is None:
-        return [Finding("This report holds no scores.", "counts")]
-    case = Case(report, main_split(report), metric, headline_scores(report))
-    answers = [*_pair(case), *_change(case, front), *_uncertainty(case, front), *_calibration(case, front)]
-    answers += [*_simpler(case, front), *_models(case), *_test_sets(case, front)]
-    cautions = [*_cautions(case, front)]
-    answers = answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")]
+    answers, cautions = every_finding(report)
     room = max(MOST_SENTENCES - len(cautions), 3)
     kept = sorted(answers, key=needed)[:room]
     return [*(each for each in answers if each in kept), *cautions[: MOST_SENTENCES - len(kept)]]
+
+
+def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
+    """All answers in the order in which people ask, and all cautions; `findings` has room for some of them."""
+    front, metric = lead(report), headline_metric(report)
+    if front is None or metric is None:
+        return [Finding("This report holds no scores.", "counts")], []
+    case = Case(report, main_split(report), metric, headline_scores(report))
+    answers = [*_pair(case), *_change(case, front), *_uncertainty(case, front), *_calibration(case, front)]
+    answers += [*_simpler(case, front), *_models(case), *_test_sets(case, front)]
+    return answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")], [*_cautions(case, front)]
 
 
 def needed(finding: Finding) -> int:
@@ -374,7 +378,8 @@ def _cautions(case: Case, front: System) -> Iterator[Finding]:
         if leak.split == case.split and (text := _leak(case, front, leak)):
             yield Finding(text, "counts", careful=True)
     if front.caution:
-        yield Finding(f"{clean(front.caution).rstrip('.')}.", "systems", careful=True)
+        text = clean(front.caution).rstrip(".")
+        yield Finding(f"{text[:1].lower()}{text[1:]}.", "systems", careful=True)
     for warning in case.report.warnings:
         split, grave, text = clean(warning).rpartition(CAREFUL)
         if grave and split in ("", f"{case.split}: "):
@@ -410,7 +415,7 @@ def _leak(case: Case, front: System, leak: Leak) -> str:
         return f"in-domain is probably too good: {shared}."
     if leak.low <= 1:
         return f"in-domain may be too good: {shared}."
-    inside = case.score(front.name, "in")
+    inside = case.score(front.name, "in") or case.score(front.name, "full")
     if inside is None:
         return f"in-domain is probably too good: {shared}."
     better, _, _ = loss(inside)
@@ -421,20 +426,20 @@ def _leak(case: Case, front: System, leak: Leak) -> str:
 
 
 def _elsewhere(case: Case, front: System) -> Iterator[Finding]:
-    """A baseline that beats the leading system on another split, though not on this one."""
-    for split in case.report.splits:
-        there = replace(case, split=split)
-        subset = _subset(there)
-        baselines = [system for system in case.report.systems if system.role == "baseline"]
-        mine, other = there.score(front.name, subset), _best(there, baselines, subset)
-        if split == case.split or front.role == "baseline" or mine is None or other is None:
-            continue
-        here = System(other.system, "baseline")
-        if duel(case.report, mine, other).winner == other.system and not case.wins(here, front, _subset(case)):
-            values = f"{there.digits().text(other.value)} against {there.plain(mine)}"
-            rivals = f"the baseline {named(other.system)} beats {named(front.name)} by {case.title}"
-            text = f"on {split_title(split)} {rivals} {WHERE[subset]}, {values}."
-            yield Finding(text, "answers", careful=True)
+    """Baselines that beat the leading system on another split, though not here: its lead depends on the split."""
+    for split in case.report.splits if front.role != "baseline" else ():
+        there, told = replace(case, split=split), dict[str, list[str]]()
+        for subset in ("shifted", "in") if _subset(there) == "shifted" else ("full",):
+            baselines = [system for system in case.report.systems if system.role == "baseline"]
+            mine, other = there.score(front.name, subset), _best(there, baselines, subset)
+            if split == case.split or mine is None or other is None:
+                continue
+            if there.wins(other.system, front.name, subset) and not case.wins(other.system, front.name, subset):
+                values = f"{WHERE[subset]}, {there.digits().text(other.value)} against {there.plain(mine)}"
+                told.setdefault(other.system, []).append(values)
+        for name, where in told.items():
+            rivals = f"the baseline {named(name)} beats {named(front.name)} by {case.title}"
+            yield Finding(f"on {split_title(split)} {rivals} {', and '.join(where)}.", "answers", careful=True)
 
 
 # --- one table ------------------------------------------------------------------------------------------------------

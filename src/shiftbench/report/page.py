@@ -65,16 +65,16 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
     """
     if pictures is None:
         pictures = plots.figures(report)
-    tables = grids(report)
+    tables, found = grids(report), front.findings(report)
     splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
     return _template("page.html").render(
         signature=signature(report),
         report=report,
         records=front.records(report),
-        findings=front.findings(report),
+        findings=found,
         front=front.table(report),
         worst_group=front.worst_group(report),
-        verdict=verdict(report),
+        verdict=[sentence for sentence in verdict(report) if sentence not in {each.line for each in found}],
         opening=_opening(pictures, main_split(report)),
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
