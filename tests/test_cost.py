@@ -57,6 +57,14 @@ def fitted(folder: Path, **settings: object) -> Path:
     return folder
 
 
+def fit(folder: Path, seconds: float = 0.0, **settings: object) -> Path:
+    """A measured fit."""
+    with cost.kept(folder, cost.FIT):
+        fitted(folder, **settings)
+        time.sleep(seconds)
+    return folder
+
+
 def stages(model: Path) -> dict[str, dict[str, float]]:
     return json.loads(cost.path_of(model).read_text())["stages"]
 
@@ -124,10 +132,9 @@ def busy(_argument: str, _number: int) -> None:
 
 
 def test_what_a_killed_process_spent_is_added(tmp_path: Path) -> None:
-    model = fitted(tmp_path / "model/a")
-    code = "import sys, time; from pathlib import Path; from shiftbench.pipeline import cost\n"
-    code += "with cost.kept(Path(sys.argv[1]), cost.FIT):\n    time.sleep(60)"
-    process = subprocess.Popen([sys.executable, "-c", code, str(model)], env={**os.environ})
+    model = tmp_path / "model/a"
+    code = "import sys; from pathlib import Path; from tests.test_cost import fit; fit(Path(sys.argv[1]), 60)"
+    process = subprocess.Popen([sys.executable, "-c", code, str(model)])
     deadline = time.monotonic() + 60
     while not cost.path_of(model).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -137,8 +144,7 @@ def test_what_a_killed_process_spent_is_added(tmp_path: Path) -> None:
     assert not first["done"]
     assert first["seconds"] >= metering.TOLD_S
     (cost.path_of(model).parent / ".a.json.abcdefgh.part").touch()  # as a process leaves that is killed as it writes
-    with cost.kept(model, cost.FIT):
-        time.sleep(0.2)
+    fit(model, 0.2)
     both = stages(model)["fit"]
     assert both["done"]
     assert both["seconds"] >= first["seconds"] + 0.2
@@ -146,12 +152,12 @@ def test_what_a_killed_process_spent_is_added(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_whole_stays_and_what_is_of_another_fit_goes(tmp_path: Path) -> None:
-    model = fitted(tmp_path / "model/a")
-    for stage in (cost.FIT, "predict"):
-        with cost.kept(model, stage, records=3):
-            pass
+    model = fit(tmp_path / "model/a")
+    with cost.kept(model, "predict", records=3):
+        pass
     before = cost.path_of(model).read_bytes()
-    with cost.kept(model, cost.FIT, records=3):
+    fit(model, 0.05)
+    with cost.kept(model, "predict", records=3):
         time.sleep(0.05)
     assert cost.path_of(model).read_bytes() == before
     with cost.kept(model, "predict", records=4):  # other records
@@ -159,40 +165,52 @@ def test_what_was_measured_whole_stays_and_what_is_of_another_fit_goes(tmp_path:
     assert stages(model)["predict"]["records"] == 4
     fitted(model, seed=1)
     assert cost.of_system("a", model, "predict") is None
-    with cost.kept(model, cost.FIT):
-        pass
+    (model / fitted_folder.RECORD).unlink()
+    fit(model, seed=1)
     assert set(stages(model)) == {cost.FIT}
+
+
+def test_what_it_took_before_anything_was_measured_stays_unknown(tmp_path: Path) -> None:
+    model = fitted(tmp_path / "model/a")
+    fit(model)
+    assert cost.of_system("a", model, "predict") is None
+    with cost.kept(model, "predict", records=2):
+        pass
+    found = cost.of_system("a", model, "predict")
+    assert (found.fit_seconds, found.predicted) == (None, 2)
 
 
 def test_a_stage_that_fails_is_not_done(tmp_path: Path) -> None:
     model = fitted(tmp_path / "model/a")
-    with pytest.raises(ZeroDivisionError, match="division"), cost.kept(model, cost.FIT):
+    with pytest.raises(ZeroDivisionError, match="division"), cost.kept(model, "predict"):
         _ = 1 / 0
-    assert not stages(model)["fit"]["done"]
+    assert not stages(model)["predict"]["done"]
 
 
 @pytest.mark.parametrize("damaged", ["", "[]", "{}", '{"format": "shiftbench cost 1", "fit": 1, "stages": []}'])
 def test_a_damaged_note_is_no_note(tmp_path: Path, damaged: str) -> None:
-    model = fitted(tmp_path / "model/a")
-    with cost.kept(model, cost.FIT):
-        pass
+    model = fit(tmp_path / "model/a")
     cost.path_of(model).write_text(damaged)
     assert cost.of_system("a", model, "predict") is None
-    with cost.kept(model, cost.FIT):
+    with cost.kept(model, "predict"):
         pass
-    assert stages(model)["fit"]["done"]
+    assert stages(model)["predict"]["done"]
+
+
+def test_work_goes_on_where_its_cost_cannot_be_noted(tmp_path: Path) -> None:
+    (tmp_path / cost.FOLDER).write_text("a file of somebody else")
+    fit(tmp_path / "model/a")
+    assert (tmp_path / cost.FOLDER).read_text() == "a file of somebody else"
+    assert cost.of_system("a", tmp_path / "model/a", "predict") is None
 
 
 def test_a_method_made_of_others_costs_what_they_do(tmp_path: Path) -> None:
-    models = [fitted(tmp_path / "model/a"), fitted(tmp_path / "model/b")]
+    models = [fit(tmp_path / "model/a", 0.05), fit(tmp_path / "model/b", 0.05)]
     both = fitted(tmp_path / "model/both", of=["a", "b"])
     drawn = fitted(tmp_path / "model/drawn", of="a")
-    for model in models:
-        for stage in (cost.FIT, "predict"):
-            with cost.kept(model, stage, records=10):
-                time.sleep(0.05)
-    with cost.kept(drawn, "predict", records=10):
-        time.sleep(0.02)
+    for model, seconds in ((models[0], 0.05), (models[1], 0.05), (drawn, 0.02)):
+        with cost.kept(model, "predict", records=10):
+            time.sleep(seconds)
     a, b = (cost.of_system(model.name, model, "predict") for model in models)
     together = cost.of_system("both", both, "predict")
     assert together is not None

@@ -82,7 +82,7 @@ _ACTIVE: list[Meter] = []
 def measured(tell: Callable[[Used], None]) -> Iterator[None]:
     """Measure what is done in this block; `tell` is called every second or so, from a thread, and at the end.
 
-    Errors of the file system in these calls before the last one are ignored.
+    Errors of the file system in these calls are ignored: no work shall fail because its cost cannot be noted.
     """
     meter, ended = Meter(), threading.Event()
 
@@ -104,7 +104,8 @@ def measured(tell: Callable[[Used], None]) -> Iterator[None]:
         _ACTIVE.remove(meter)
         ended.set()
         watcher.join()
-        tell(meter.used)
+        with suppress(OSError):
+            tell(meter.used)
 
 
 def add(used: Used) -> None:

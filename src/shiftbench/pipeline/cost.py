@@ -33,6 +33,7 @@ def kept(model: Path, stage: str, *, records: int = 0) -> Iterator[None]:
     """Measure what is done in this block for the method fitted into `model`, unless that was measured before.
 
     What earlier processes spent on the same stage until they were killed is added: each loses the last second at most.
+    Of a fit that was begun without being measured (by an earlier version) the cost stays unknown.
 
     Args:
         model: the folder of the fit; while it holds none, nothing is kept.
@@ -41,7 +42,8 @@ def kept(model: Path, stage: str, *, records: int = 0) -> Iterator[None]:
     """
     path, began = path_of(model), _identity(model)
     before = _stages(path, model).get(stage)
-    if before and before["done"] and before["records"] == records:
+    known = before and before["done"] and before["records"] == records
+    if known or (stage == FIT and began and not before):
         yield
         return
     earlier = _used(before) if before and not before["done"] else Used()
