@@ -113,6 +113,14 @@ def test_records_that_cannot_be_matched_are_refused(table, others, message):
         )
 
 
+def test_one_column_may_be_a_series_with_a_name(table):
+    ensemble = Gaussian.from_members(table[["m0", "m1"]])
+    for column in (table["city"], pl.Series("city", table["city"].to_list())):
+        assert {row.column for row in quietly(table["y"], ensemble, slices=column).slices} == {"city"}
+    with pytest.raises(ArrayError, match="slices: expected a table, or column names with values"):
+        quietly(table["y"], ensemble, slices=table["city"].rename(None))
+
+
 def test_predictions_that_do_not_fit_the_targets_are_refused(table):
     ensemble = Gaussian.from_members(table[["m0", "m1"]])
     for predictions, message in (

@@ -291,6 +291,13 @@ def test_every_score_lines_series_up_by_their_labels(function, others):
         function(ONES, others.reset_index(drop=True))
 
 
+def test_series_with_further_labels_are_refused_with_how_to_select():
+    with pytest.raises(
+        ArrayError, match=r"uncertainty: .* 2 records of errors, found 3, .* uncertainty.loc\[errors.index"
+    ):
+        check.vectors(errors=LEFT[1:], uncertainty=LEFT)
+
+
 def test_series_of_other_lengths_are_refused_for_their_lengths():
     with pytest.raises(ArrayError, match="errors has 3, uncertainty has 2"):
         check.vectors(errors=LEFT, uncertainty=LEFT[:2])

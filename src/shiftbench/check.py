@@ -64,11 +64,11 @@ def row_labels(values: Any) -> Any:
 def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the same records, by name; those with a pandas index in the order of the first that has one.
 
-    Values of another length are left to the checks of lengths.
+    Values of another length are left to the checks of lengths, unless they have all labels and more.
 
     Raises:
-        ArrayError: if an index has other labels than the first, or the same in another order while they repeat or some
-            values have no index, so that their order is unknown.
+        ArrayError: if an index has other labels than the first, or more, or the same in another order while they repeat
+            or some values have no index, so that their order is unknown.
     """
     indices = {name: index for name, values in named.items() if (index := row_labels(values)) is not None}
     found = dict(named)
@@ -78,6 +78,11 @@ def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
     unnamed = [name for name, values in named.items() if values is not None and name not in indices]
     problems = []
     for name, index in indices.items():
+        if len(index) > len(reference) and reference.isin(index).all():
+            problems.append(
+                f"{name}: expected the {len(reference):,} records of {first}, found {len(index):,}, with these among "
+                f"them. Select them by label: {name}.loc[{first}.index]."
+            )
         if len(index) != len(reference) or index.equals(reference):
             continue
         if problem := _label_problem(index, reference, unnamed):

@@ -147,9 +147,11 @@ def _require_names(what: str, named: Mapping[Any, Any]) -> None:
 
 
 def _columns(what: str, values: Any) -> dict[str, Any]:
-    """The columns of a table or a mapping by name; {} for None."""
+    """The columns of a table or a mapping by name, or a Series with a name; {} for None."""
     if values is None:
         return {}
+    if isinstance(getattr(values, "name", None), str) and not hasattr(values, "columns"):
+        values = {values.name: values}
     if not isinstance(values, Mapping) and not hasattr(values, "columns"):
         raise ArrayError(
             f"{what}: expected a table, or column names with values, as in {{'city': labels}}, found "
