@@ -90,7 +90,10 @@ UNMATCHED = {
         "clusters: expected the index of targets, found the same labels in another order, which shifted does not have",
     ),
     "fewer flags": ({"shifted": lambda t: t["shifted"][:9]}, "shifted: expected shape .240., found"),
-    "fewer groups": ({"slices": lambda t: {"city": list(t["city"])[:9]}}, "city: expected 240 records, found 9"),
+    "fewer groups": (
+        {"slices": lambda t: {"city": list(t["city"])[:9]}},
+        "column 'city': expected 240 records, found 9",
+    ),
     "groups that are no columns": ({"slices": lambda t: list(t["city"])}, "slices: expected a table, or column names"),
     "columns of two names": (
         {"slices": lambda t: pd.concat({"a": t[["city"]]}, axis=1)},

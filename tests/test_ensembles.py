@@ -221,6 +221,11 @@ def test_concatenated_ensembles_hold_all_records_in_order(rng, gaussian, categor
         assert (again.records, type(again)) == (30, type(whole))
 
 
+def test_a_last_axis_of_one_is_told_to_be_dropped():
+    with pytest.raises(ArrayError, match=r"mean: expected \[M, N\], found shape \(2, 5, 1\). Use mean\[..., 0\]"):
+        Gaussian(np.zeros((2, 5, 1)), np.ones((2, 5)))
+
+
 # --- rows with labels -------------------------------------------------------------------------------------------------
 
 ROWS = pd.Index([f"row {n}" for n in range(30)])

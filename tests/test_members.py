@@ -115,11 +115,15 @@ def test_arrays_are_members(rng):
     assert isinstance(Gaussian.from_members(mean), Means)
     found = Gaussian.from_members(mean, variance=variance)
     assert np.array_equal(found.variance, variance)
+    assert np.array_equal(Gaussian.from_members(mean[..., None], variance=variance[..., None]).variance, variance)
     table = pd.DataFrame(mean.T, index=[f"row {k}" for k in range(20)])
+    noise = pd.DataFrame(variance.T, index=table.index)
+    assert np.array_equal(Gaussian.from_members(table, variance=noise[::-1]).variance, variance)
     assert np.array_equal(Gaussian.from_members(table).mean, mean)
     assert list(Gaussian.from_members(table).index) == list(table.index)
 
 
+LEARNT = torch.ones(1, 1, requires_grad=True)
 REFUSED = {
     "not fitted": (RandomForestRegressor(), X, "RandomForestRegressor instance is not fitted yet.* Fit it first"),
     "pipeline not fitted": (make_pipeline(StandardScaler(), Ridge()), X, "Pipeline instance is not fitted yet"),
@@ -178,6 +182,16 @@ REFUSED = {
     ),
     "table for a module": ([network(1).eval()], X, "must be Tensor, not DataFrame.* in the form that it takes"),
     "other shapes": ([network(1).eval()], TORCH[:, :3], "mat1 and mat2 shapes cannot be multiplied"),
+    "two outputs": (
+        [lambda x: (x[:, :1], x[:, 1:2])],
+        TORCH,
+        r"found shape \(2, 442, 1\).* as Gaussian\(mean, variance",
+    ),
+    "outputs of two": (
+        [(LEARNT, LEARNT), (LEARNT, LEARNT)],
+        None,
+        r"mean: expected \[M, N\], found shape \(2, 2, 1, 1\)",
+    ),
     "models and arrays": ([FOREST, [1.0]], X, "expected models only, or arrays only, found both"),
     "one array": ([1.0, 2.0], None, r"mean: expected \[M, N\], found shape \(2,\)"),
     "text": ([["a", "b"]], None, "mean: expected numbers, found dtype <U1"),

@@ -30,7 +30,9 @@ def plain(values: Any) -> Any:
             return values.numpy()
         except TypeError:  # NumPy has no such type: bfloat16
             return values.float().numpy()
-    if isinstance(values, (list, tuple)) and any(hasattr(value, "detach") for value in values):
+    if isinstance(values, (list, tuple)) and any(
+        hasattr(value, "detach") or isinstance(value, tuple) for value in values
+    ):
         return [plain(value) for value in values]
     return values
 

@@ -206,9 +206,13 @@ def _records(n: int, lined: Mapping[str, Any], *, target: str = "") -> tuple[Rec
     shown = sliced | {name: _series(f"table {name!r}", values) for name, values in lined.get("table", {}).items()}
     if target:
         shown[target] = _series("targets", lined["targets"])
-    wrong = {name: len(each) for name, each in shown.items() if len(each) != n}
+    wrong = {
+        len(each): name for name, each in reversed(shown.items()) if len(each) != n
+    }  # one column of a table is enough
     if wrong:
-        raise ArrayError(*(f"{name}: expected {n:,} records, found {found:,}." for name, found in wrong.items()))
+        raise ArrayError(
+            *(f"column {name!r}: expected {n:,} records, found {found:,}." for found, name in wrong.items())
+        )
     slicing = Slicing()
     if sliced:
         named = [name for name, values in sliced.items() if codes is not None and _same_groups(values, codes)]

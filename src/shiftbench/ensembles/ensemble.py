@@ -264,6 +264,8 @@ def numbers(
         return nothing, [f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first."]
     if np.dtype(dtype).kind == "i" and array.dtype.kind not in "iu":
         return nothing, [f"{name}: expected integers, found dtype {array.dtype}."]
+    if array.ndim == nothing.ndim + 1 and array.shape[-1] == 1:
+        hint = f" Use {name}[..., 0]."
     if array.ndim != nothing.ndim:
         return nothing, [f"{name}: expected {axes}, found shape {array.shape}.{hint}"]
     if not array.size:

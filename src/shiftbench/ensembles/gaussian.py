@@ -69,7 +69,11 @@ class Gaussian(Ensemble):
                 variances, or one whose `estimators_` are stages of one model (boosting, stacking); for a module in
                 training mode; and as the constructors do.
         """
-        found = fitted.of_numbers(members, records)
+        lined = check.aligned({"members": members, "variance": variance})
+        found, variance = (
+            fitted.of_numbers(lined["members"], records),
+            fitted.members_first("variance", lined["variance"]),
+        )
         if found.variances is not None and variance is not None:
             raise ArrayError("variance: expected none, since the models predict their own. Leave it out.")
         index = check.row_labels(members if records is None else records)

@@ -34,7 +34,7 @@ class Outputs(NamedTuple):
 def of_numbers(members: Any, records: Any) -> Outputs:
     """The means of members, with variances if models predict standard deviations: see `Gaussian.from_members`."""
     if not (models := _models(members, records)):
-        return Outputs(_members_first(members))
+        return Outputs(members_first("members", members))
     found = [_number(model, seen) for model, seen in models]
     if isinstance(members, (list, tuple)):
         return _with_deviations([_name(model) for model, _ in models], found)
@@ -185,11 +185,13 @@ def _with_deviations(names: Sequence[str], found: Sequence[tuple[Array, Array | 
     return Outputs(_stacked(names, [mean for mean, _ in found]), np.square(np.stack(known)) if known else None)
 
 
-def _members_first(members: Any) -> Any:
-    """Means [M, N] from an array, a list of [N] or [N, 1], or a table with a column for each member."""
-    if hasattr(members, "columns") and hasattr(members, "to_numpy"):
-        return members.to_numpy().T
-    array = check.as_array("members", members)
+def members_first(name: str, values: Any) -> Any:
+    """Numbers [M, N] from an array, a list of [N] or [N, 1], or a table with a column for each member; None stays."""
+    if values is None:
+        return None
+    if hasattr(values, "columns") and hasattr(values, "to_numpy"):
+        return values.to_numpy().T
+    array = check.as_array(name, values)
     return array[..., 0] if array.ndim == 3 and array.shape[-1] == 1 else array
 
 
