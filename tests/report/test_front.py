@@ -237,6 +237,12 @@ def test_two_models_are_compared_in_the_first_sentence(rng):
     assert ", p < 0.001" in text
 
 
+def test_of_several_models_alone_the_best_is_told_first(rng):
+    models = [model(rng, "a"), model(rng, "b", scale=2), model(rng, "c", scale=3)]
+    assert text_of(*models).startswith("Of 3 models, lowest RMSE on shifted data: a, ")
+    assert "Of 3 models and the baselines, lowest" in text_of(*models, model(rng, "d", role="baseline"))
+
+
 def test_the_interval_of_a_difference_keeps_its_sign(rng):
     a, b = model(rng, "a"), model(rng, "b", scale=2)
     report = build([(Records(N, shifted=SHIFTED), [a, b])], FEW)

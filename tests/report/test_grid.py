@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shiftbench.report.digits import metric_digits
+from shiftbench.report.digits import MISSING, metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 from shiftbench.scores.metric import METRICS
@@ -149,7 +149,8 @@ def test_comparisons_say_who_is_better_or_that_nobody_can_tell():
     compared = [entry for entry in report.comparisons if entry.split == "eval"]
     for row, entry in zip(rows, compared, strict=True):
         winner = entry.a if entry.difference < 0 else entry.b
-        assert row.cells[-1].text == (f"{winner} is better" if entry.p_adjusted < 0.05 else "cannot be told apart")
+        assert row.cells[-1].text == (f"{winner} is better" if entry.p_adjusted < 0.05 else MISSING)
+    assert grid_of(report, "comparisons").note.count("cannot be told apart") == 1
 
 
 def test_a_score_with_more_is_better_turns_the_reading_of_a_comparison_round():

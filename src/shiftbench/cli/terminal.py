@@ -167,7 +167,7 @@ def show(*reports: Report, full: bool = False, below: int = 1) -> None:
 def tell_records(*reports: Report) -> None:
     """Say where the records behind the scores are."""
     if any(report.notable for report in reports):
-        say("records: records.csv beside the report (worst, confidently wrong, least certain)")
+        say("records: records.csv beside it (worst, confidently wrong, least certain)")
 
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:

@@ -84,8 +84,12 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
     if front is None or metric is None:
         return [Finding("This report holds no scores.", "counts")], []
     case = Case(report, main_split(report), metric, headline_scores(report))
-    answers = [*_pair(case), *_change(case, front), *_uncertainty(case, front), *_calibration(case, front)]
-    answers += [*_simpler(case, front), *_models(case), *_test_sets(case, front)]
+    answers = [*_change(case, front), *_uncertainty(case, front), *_calibration(case, front), *_simpler(case, front)]
+    if any(system.role == "baseline" for system in report.systems):
+        answers += _models(case)
+    else:  # models alone: which is best is the question
+        answers = [*_pair(case), *_models(case), *answers]
+    answers += _test_sets(case, front)
     return answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")], [*_cautions(case, front)]
 
 

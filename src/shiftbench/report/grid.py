@@ -546,7 +546,6 @@ def _slices(report: Report, split: str) -> Grid:
 
 def _comparisons(report: Report, split: str) -> Grid:
     rows = []
-    open_ended = "cannot be told apart" if testable(report, split) else "too few replicates to tell"
     for entry in report.comparisons:
         if entry.split != split:
             continue
@@ -561,7 +560,7 @@ def _comparisons(report: Report, split: str) -> Grid:
             Cell(*digits.cell(entry.difference, low=entry.low, high=entry.high)),
             Cell(p_text(entry.p)),
             Cell(p_text(entry.p_adjusted)),
-            Cell(f"{winner} is better" if separated(report, entry) else entry.no_interval or open_ended),
+            Cell(f"{winner} is better" if separated(report, entry) else entry.no_interval or MISSING),
         )
         rows.append(Row(f"{first} − {second}", cells))
     columns = (
@@ -578,6 +577,9 @@ def _comparisons(report: Report, split: str) -> Grid:
         "Paired: the difference on the records that both answer. "
         f"The adjusted p allows for the number of comparisons by one score in one subset ({clean(methods)})."
     )
+    if any(row.cells[-1] == NONE for row in rows):
+        why = "the two cannot be told apart" if testable(report, split) else "there are too few replicates to tell"
+        note += f" {MISSING}: {why}."
     title = f"Paired comparisons ({split_title(split)})"
     return Grid("comparisons", split, title, "First − second", columns, tuple(rows), note)
 
