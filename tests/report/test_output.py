@@ -9,7 +9,7 @@ from .factory import hostile
 
 def test_every_format_is_written_whole(written):
     for name, paths in written.items():
-        assert set(paths) - {"records"} == {"html", "markdown", "latex", "csv", "json", "figures"}
+        assert set(paths) - {"records", "slices"} == {"html", "markdown", "latex", "csv", "json", "figures"}
         assert ("records" in paths) == (name == "hostile")
         assert all(path.exists() for path in paths.values())
         assert not list(paths["html"].parent.rglob("*.part"))

@@ -1,4 +1,4 @@
-"""Scores of intervals and sets by slice, with intervals of their own from the influence of every record.
+"""Scores of intervals, sets and probabilities by slice, with intervals of their own from the influence of every record.
 
 No replicates are drawn: these are many scores, and that of a share or a mean is close to normal.
 """
@@ -14,8 +14,9 @@ import numpy as np
 
 from shiftbench.assessment.assessed import effective_units, groups_of, in_canonical_order
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.errors import FewClustersWarning
+from shiftbench.metrics.classification import calibration_error
 from shiftbench.scores import intervals
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Index
@@ -40,7 +41,20 @@ def slice_scores(records: Records, system: Scored, settings: intervals.Settings)
             found += [
                 SliceScore(*place, group, name, value, n, low, high, why) for group, value, n, low, high, why in scores
             ]
+        if system.confidence is not None:
+            found += _calibration_errors(records, system, column, groups, codes, member)
     return found
+
+
+def _calibration_errors(
+    records: Records, system: Scored, column: str, groups: list[str], codes: Index, member: Flags
+) -> Iterator[SliceScore]:
+    """The calibration error of probabilities in each group: no mean over records, and so without an interval."""
+    assert system.confidence is not None
+    for code, group in enumerate(groups):
+        here = np.flatnonzero(member)[codes == code]
+        value = calibration_error(system.confidence[here], 1.0 - system.errors[here])
+        yield SliceScore(system.system.name, records.split, column, group, "ece", value, len(here))
 
 
 def _scores(

@@ -60,7 +60,7 @@ METRICS = (
     Metric("brier", "Brier score", "min", "plain", "mean of sum_c (p_c - [c = y])²", "Brier 1950", most=2.0),
     Metric(
         "ece", "Calibration error (ECE)", "min", "percent", "mean of |accuracy - confidence| of a record's bin",
-        "Guo et al. 2017", most=1.0, table="calibration",
+        "Guo et al. 2017", most=1.0, table="calibration", sliced=True,
     ),
 )  # fmt: skip
 

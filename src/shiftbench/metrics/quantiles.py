@@ -22,7 +22,7 @@ NOMINAL = 0.9  # the least level of an interval of members that is worth a name
 METRICS = (
     Metric(
         "pinball", "Pinball loss", "min", "target", "mean over levels p of max(p (y - q), (p - 1) (y - q))", PINBALL,
-        compared=True,
+        compared=True, sliced=True,
     ),
 )  # fmt: skip
 

@@ -40,7 +40,7 @@ METRICS = (
     Metric("mape", "MAPE", "min", "percent", "mean of |y - answer| / |y|", "Shifts 2.0, Table 23"),
     Metric(
         "nll", "NLL", "min", "plain", "mean of -log p(y), the mixture's density or probability",
-        "Gneiting & Raftery 2007", least=-math.inf, of_classes=(0.0, math.inf),
+        "Gneiting & Raftery 2007", least=-math.inf, of_classes=(0.0, math.inf), sliced=True,
     ),
     Metric("crps", "CRPS", "min", "target", "mean of E|X - y| - E|X - X'| / 2", "Grimit et al. 2006"),
     *map(coverage_at, LEVELS),

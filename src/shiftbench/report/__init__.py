@@ -26,8 +26,8 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
 
     Returns:
         The paths by content: `html`, `markdown`, `latex`, `csv`, `json`, and `figures`, a folder; with additional
-        pictures also `pictures`, another folder, and with records behind the scores `records`,
-        with costs `cost`.
+        pictures also `pictures`, another folder, and with records behind the scores `records`, with slices
+        `slices`, with costs `cost`.
 
     Raises:
         ShiftbenchError: if two additional pictures have the same name, or one is not a PNG.
@@ -49,6 +49,8 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     }
     if report.notable:
         paths["records"] = files.write_text(target / notable.FILE, notable.csv(report))
+    if report.slices:
+        paths["slices"] = files.write_text(target / "slices.csv", text.slices_csv(report))
     if report.costs:
         paths["cost"] = files.write_text(target / "cost.csv", text.costs_csv(report))
     return paths | ({"pictures": target / picture.FOLDER} if carried else {})

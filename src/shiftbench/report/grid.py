@@ -139,6 +139,7 @@ def grids(report: Report) -> list[Grid]:
             _measures(report, split),
             _parts(report, split),
             _slices(report, split),
+            _calibration_slices(report, split),
             _region_slices(report, split),
             _comparisons(report, split),
         ]
@@ -311,13 +312,41 @@ def _calibration_notes(report: Report, split: str) -> Iterator[str]:
         yield f"Weighted for the shift: {told}."
 
 
-def _region_slices(report: Report, split: str) -> Grid:
-    """Coverage and size by group, of the leading system: of its own intervals and of each conformal rule."""
+def _sliced_scores(report: Report, split: str) -> tuple[str, dict[tuple[str, str, str], SliceScore]]:
+    """The leading system with scores by slice, and these by column, group and metric."""
     here = [entry for entry in report.slice_scores if entry.split == split]
     front = lead(report)
     names = [entry.system for entry in here]
     system = front.name if front is not None and front.name in names else next(iter(names), "")
-    found = {(entry.column, entry.group, entry.metric): entry for entry in here if entry.system == system}
+    return system, {(entry.column, entry.group, entry.metric): entry for entry in here if entry.system == system}
+
+
+def _calibration_slices(report: Report, split: str) -> Grid:
+    """Coverage and widths of a system's own intervals, likelihood and calibration error by group, as in `_slices`."""
+    system, found = _sliced_scores(report, split)
+    names = in_order({name for *_, name in found if METRICS[name].table != "conformal"})
+    digits = {name: _sliced_digits(METRICS[name], [e for e in found.values() if e.metric == name]) for name in names}
+    units = {name: metric_digits(report, METRICS[name], split).unit for name in names}
+    groups = dict.fromkeys((entry.column, entry.group) for entry in worst_first(report, split))
+    rows = []
+    for column, group in groups:
+        own = [found.get((column, group, name)) for name in names]
+        if any(own):
+            cells = [_sliced_cell(digits[name], entry) for name, entry in zip(names, own, strict=True)]
+            count = next(entry.n for entry in own if entry is not None)
+            rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
+    columns = [Column(f"{directed(METRICS[name], METRICS[name].title)}{_bracketed(units[name])}") for name in names]
+    title = f"Intervals and probabilities by slice ({split_title(split)})"
+    note = f"Of {clean(system)}, sorted by its mean error; `slices.csv` has all systems."
+    return Grid("calibration_slices", split, title, "Records with", (Column("Records"), *columns), tuple(rows), note)
+
+
+def _region_slices(report: Report, split: str) -> Grid:
+    """Coverage and size by group, of the leading system: of its own intervals and of each conformal rule."""
+    here = [entry for entry in report.slice_scores if entry.split == split]
+    system, found = _sliced_scores(report, split)
+    if not any(METRICS[name].table == "conformal" for *_, name in found):
+        return Grid("interval_slices", split, "", "", (), ())
     level = f"{100 * SLICED:.3g}"
     rules = {"own": (f"coverage_{level}", f"width_{level}")}
     rules |= {RULES[name].title: (coverage_name(name, SLICED), size_name(name, SLICED)) for name in RULES}

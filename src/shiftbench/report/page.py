@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FOLDED = (
     "conformal_size",
+    "calibration_slices",
     "interval_slices",
     "selective",
     "comparisons",

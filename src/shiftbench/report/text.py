@@ -19,7 +19,7 @@ from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, metric_unit
 from shiftbench.scores.metric import METRICS
-from shiftbench.scores.score import Cost
+from shiftbench.scores.score import Cost, SliceScore
 
 FIELDS = (
     "system", "role", "split", "subset", "metric", "measure", "headline",
@@ -65,6 +65,27 @@ def rows(report: Report) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def slices_csv(report: Report) -> str:
+    """All scores by slice, one per row, unrounded; percentages are fractions of one, an undefined number is empty."""
+    buffer = io.StringIO()
+    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer.writerow([field.name for field in dataclasses.fields(SliceScore)])
+    further: dict[tuple[str, ...], list[SliceScore]] = {}
+    for score in report.slice_scores:
+        further.setdefault((score.system, score.split, score.column, score.group), []).append(score)
+    for entry in report.slices:
+        place, n = (entry.system, entry.split, entry.column, entry.group), entry.n
+        scores = [SliceScore(*place, "mean_error", entry.mean_error, n, entry.low, entry.high, entry.no_interval)]
+        others = {"r_auc": entry.r_auc, "acceptable": entry.acceptable}
+        scores += [SliceScore(*place, name, value, n) for name, value in others.items() if value is not None]
+        for score in (*scores, *further.get(place, ())):
+            ends = map(_field, (score.low, score.high))
+            writer.writerow(
+                [*map(harmless, place), score.metric, _field(score.value), score.n, *ends, score.no_interval]
+            )
+    return buffer.getvalue()
 
 
 def costs_csv(report: Report) -> str:
