@@ -119,3 +119,13 @@ def test_a_score_without_a_test_has_no_rank():
     """Of a single record nothing can be resampled."""
     systems = [scored.given(name, [error], {"u": [1.0]}) for name, error in (("a", 1.0), ("b", 2.0))]
     assert build([(Records(1), systems)], Options()).ranks == ()
+
+
+def test_errors_of_zero_and_one_beside_others_are_compared():
+    """Accuracy by retention is a score of the former alone."""
+    rng = np.random.default_rng(0)
+    sure = scored.given("sure", np.zeros(60), {"u": rng.random(60)})
+    other = scored.given("other", rng.random(60), {"u": rng.random(60)})
+    report = build([(Records(60), [sure, other])], Options(task="errors", intervals=Settings(replicates=50)))
+    assert {score.system for score in report.scores if score.metric == "auarc"} == {"sure"}
+    assert {(each.a, each.b) for each in report.comparisons} == {("sure", "other")}

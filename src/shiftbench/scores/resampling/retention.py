@@ -53,8 +53,9 @@ class Retention:
         if rejection:
             self.names += ("rejection_ratio",)
             if selective:
-                binary = bool(((errors == 0) | (errors == 1)).all())
-                self.selective = ("aurc", "e_aurc", "augrc", "prr", "prr_50", *(("auarc",) if binary else ()))
+                # NaN unless errors are 0 or 1, rather than absent: all systems and subsets have the same scores.
+                self._accurate = 1.0 if bool(((errors == 0) | (errors == 1)).all()) else math.nan
+                self.selective = ("aurc", "e_aurc", "augrc", "prr", "prr_50", "auarc")
                 self.names += self.selective
             self._best = Retention(errors, None, Ranking.of(errors), unit, units, rule=rule)
         self._table = np.zeros(1)
@@ -134,8 +135,8 @@ class Retention:
         if self.selective:
             aurc, half = self._risk_areas(draw)
             found += [aurc, settled(aurc - best[1]), self._error_area(draw, "exact")]
-            found += [gain(draw.mean, aurc, best[1]), gain(draw.mean, half, best[2]), 1.0 - aurc]
-        return np.array(found[: 1 + len(self.selective)])
+            found += [gain(draw.mean, aurc, best[1]), gain(draw.mean, half, best[2]), self._accurate - aurc]
+        return np.array(found)
 
     def _risk_areas(self, draw: Draw) -> tuple[float, float]:
         """AURC, and the mean of the mean errors of k retained copies where at most half are rejected."""
@@ -163,7 +164,7 @@ class Retention:
         of_half, of_best_half = self._slopes.risk(rough, HALF), self._best._slopes.risk(own, HALF)
         prr = _of_ratio(scores[3], spans[0], of_aurc, of_best, of_mean)
         prr_50 = _of_ratio(scores[4], spans[1], of_half, of_best_half, of_mean)
-        return [of_aurc, of_aurc - of_best, of_area, prr, prr_50, -of_aurc][: len(self.selective)]
+        return [of_aurc, of_aurc - of_best, of_area, prr, prr_50, -self._accurate * of_aurc]
 
     def _f1(self, draw: Draw, good: Vector) -> tuple[float, float, float]:
         n, acceptable = draw.n, round(float(good.sum()))
