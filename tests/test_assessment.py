@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -279,6 +280,14 @@ def test_a_constant_uncertainty_has_the_pr_auc_of_chance(rng: np.random.Generato
 def test_masked_records_are_refused() -> None:
     with pytest.raises(ArrayError, match="found masked ones"):
         assess(np.ma.masked_array([1.0, 1e6, 3.0], mask=[False, True, False]), [1.0, 2.0, 3.0])
+
+
+def test_options_of_another_kind_are_refused() -> None:
+    number: Any = 5
+    with pytest.raises(SettingsError, match=r"intervals: expected scores\.intervals\.Settings, found 5"):
+        Options(intervals=number)
+    with pytest.raises(SettingsError, match="recipe: expected JSON values, found: Object of type object"):
+        Options(recipe={"model": object()})
 
 
 def test_normal_intervals_tell_systems_apart_without_a_replicate(rng):

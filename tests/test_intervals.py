@@ -6,6 +6,7 @@ import math
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -695,8 +696,12 @@ def test_all_that_is_wrong_with_settings_is_said_at_once():
     with pytest.raises(SettingsError, match="replicates: expected 1 to 1,000,000, found 0") as caught:
         Settings(replicates=0, level=95, kind="gaussian", cores=0, seed=-1)
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
-        "replicates", "level", "kind", "cores", "seed",
+        "replicates", "cores", "seed", "level", "kind",
     ]  # fmt: skip
+    values: dict[str, Any] = {"replicates": 5.5, "level": "wide", "cores": True, "seed": None}
+    with pytest.raises(SettingsError, match=r"replicates: expected 1 to 1,000,000, found 5\.5") as caught:
+        Settings(**values)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == ["replicates", "cores", "seed", "level"]
 
 
 def test_retention_statistics_observe_the_public_scores(rng):

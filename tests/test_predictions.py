@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,19 @@ def written(path, metadata, **changed):
     """A file as somebody without this package would write it."""
     pq.write_table(pa.table(columns(**changed)).replace_schema_metadata(metadata), path)
     return path
+
+
+@pytest.mark.parametrize(
+    ("ids", "metadata", "says"),
+    [
+        (None, {}, "predictions: expected ids"),
+        (["\udce9", "b"], {}, "predictions: expected ids"),
+        (["a", "b"], None, "metadata: expected a mapping of names to values, found NoneType"),
+    ],
+)
+def test_ids_and_metadata_of_another_kind_are_refused(ids: Any, metadata: Any, says: str) -> None:
+    with pytest.raises(PredictionsError, match=says):
+        Predictions(ids, Gaussian([[1.0, 2.0]], [[1.0, 1.0]]), metadata)
 
 
 @pytest.mark.parametrize("ensemble", [GAUSSIAN, CATEGORICAL], ids=["gaussian", "categorical"])

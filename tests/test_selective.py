@@ -30,6 +30,11 @@ def test_aurc_is_the_mean_risk_over_all_numbers_of_kept_records(data):
     assert selective.e_aurc(errors, errors) == 0.0
 
 
+def test_e_aurc_is_in_the_unit_of_the_errors_however_small_that_makes_it(data):
+    errors, uncertainty = data
+    assert selective.e_aurc(errors * 1e-12, uncertainty) == pytest.approx(1e-12 * selective.e_aurc(errors, uncertainty))
+
+
 def test_aurc_weighs_errors_by_harmonic_numbers(data):
     errors, uncertainty = data
     ranked = errors[np.argsort(uncertainty)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,22 @@ def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables
     written = (tmp_path / "tables/tables.md").read_text("utf-8")
     assert all(f"Table {number}" in written for number in (16, 17, 23, 24))
     assert "Not the official data" in written
+
+
+def test_prepared_records_that_were_changed_are_not_scored(shiftbench: Shiftbench, ran: Path, tmp_path: Path) -> None:
+    file = next(path for path in (ran / "run/regression/predictions").glob("*.parquet") if path.stem == "DNN")
+    shutil.copytree(ran / "run/data-canonical", tmp_path / "data")
+    part = tmp_path / "data/eval_out.parquet"
+    whole = pl.read_parquet(part)
+    for changed in (whole.head(20), whole.with_columns(pl.col("power").cast(pl.String))):
+        changed.write_parquet(part)
+        said = shiftbench("assess", file, "--track", "power", "--data", "data", "--out", "o", "--replicates", 25)
+        assert (said.code, "it was changed" in said.err, "eval_out.parquet: expected SHA-256" in said.err) == (
+            2,
+            True,
+            True,
+        )
+        assert not (tmp_path / "o").exists()
 
 
 def test_scores_are_those_of_the_predictions_that_were_written(

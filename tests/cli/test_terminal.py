@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -96,3 +97,15 @@ def test_warnings_of_libraries_are_not_for_the_terminal(capsys):
         warnings.warn("overflow encountered in square", RuntimeWarning, stacklevel=1)
         warnings.warn(TableWarning("a note on a table"), stacklevel=1)
     assert capsys.readouterr().err.splitlines() == ["warning: a note on a table"]
+
+
+def test_a_reader_who_has_seen_enough_ends_a_command_as_shells_expect(tmp_path):
+    (tmp_path / "m.csv").write_text("error,uncertainty\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(60)))
+    command = [sys.executable, "-m", "shiftbench", "assess", "m.csv", "--replicates", "5", "--out", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert (process.returncode, b"Traceback" in said) == (141, False)
+    assert (tmp_path / "out/report.json").exists()

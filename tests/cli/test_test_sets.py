@@ -46,6 +46,14 @@ def ran(once: Path, tmp_path: Path) -> None:
     shutil.copytree(once, tmp_path / "with")
 
 
+def test_ids_of_a_test_set_that_are_no_ids_are_told(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    weather_like(40, seed=7).with_columns(id=pl.lit("same")).write_csv(tmp_path / "again.csv")
+    said = shiftbench(*RUN[:-2], "--method", "mean", "--test-set", "again=again.csv", "--out", "o")
+    assert said.code == 0, said.err
+    told = Report.load(tmp_path / "o/report/report.json").warnings
+    assert [text for text in told if text.startswith("test set again: records go by their row numbers, since ")]
+
+
 @pytest.mark.usefixtures("ran")
 def test_a_test_set_is_a_split_of_its_own_that_changes_nothing_else(shiftbench: Shiftbench, tmp_path: Path) -> None:
     assert shiftbench(*RUN, "--out", "without").code == 0

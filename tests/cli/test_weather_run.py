@@ -75,6 +75,15 @@ def test_example_data_become_reports_and_the_papers_tables(shiftbench: Shiftbenc
     assert Report.load(tmp_path / "run/regression/report/report.json").scores == regression.scores
 
 
+def test_a_method_that_one_task_lacks_is_refused_before_the_other_is_fitted(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    assert shiftbench("example", "weather", "--rows", 1500, "--out", "w.parquet").code == 0
+    said = shiftbench("run", "weather", "--data", "w.parquet", "--out", "run", "--method", "column")
+    assert (said.code, "Unknown method of this preset 'column'" in said.err) == (2, True), said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".w.parquet.shiftbench.json", "w.parquet"]
+
+
 def test_prepared_partitions_hold_the_official_columns_and_their_own_ids(
     shiftbench: Shiftbench, tmp_path: Path
 ) -> None:

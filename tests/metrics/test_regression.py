@@ -200,6 +200,15 @@ def test_inside_and_widths_are_those_of_the_central_intervals(rng):
         assert widths[f"width_{name}"] == pytest.approx(high - low)
 
 
+@pytest.mark.parametrize(("mean", "sd"), [(1.6e18, 60.0), (1e12, 1e-3), (-1e15, 1e-6)])
+def test_widths_keep_their_digits_where_means_are_far_larger(mean, sd):
+    wide = regression.widths(Gaussian([[mean], [mean]], [[sd**2], [sd**2]]))
+    plain = regression.widths(Gaussian([[0.0]], [[sd**2]]))
+    assert {name: each.item() for name, each in wide.items()} == pytest.approx(
+        {name: each.item() for name, each in plain.items()}, rel=1e-9
+    )
+
+
 def test_coverage_counts_targets_between_the_quantiles(rng):
     ensemble = Gaussian(rng.normal(size=(3, 500)), rng.gamma(2.0, size=(3, 500)))
     targets, levels = rng.normal(size=500), np.array([0.1, 0.5, 0.9, 0.99])

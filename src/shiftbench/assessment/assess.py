@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from shiftbench.assessment.feature_shift import moved
 from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.sliced import slice_scores
-from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, ShiftbenchWarning
+from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, SettingsError, ShiftbenchWarning
 from shiftbench.report import view
 from shiftbench.report.content import Report
 from shiftbench.scores import intervals, retention
@@ -45,6 +46,14 @@ class Options:
     error_unit: str = ""
     error_name: str = "error"
     recipe: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.intervals, intervals.Settings):
+            raise SettingsError(f"intervals: expected scores.intervals.Settings, found {self.intervals!r}.")
+        try:
+            json.dumps(self.recipe)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise SettingsError(f"recipe: expected JSON values, found: {error}. Write others as text.") from None
 
 
 def squared(unit: str) -> str:

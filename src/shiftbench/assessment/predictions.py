@@ -180,7 +180,10 @@ def _fingerprints(frame: pl.DataFrame, where: str) -> tuple[pl.Series | None, li
 
 def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
     nothing = np.empty(0, dtype=object)
-    series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
+    try:
+        series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
+    except (TypeError, ValueError) as error:  # not a sequence, or text that is not Unicode
+        return nothing, [f"{where}: expected ids [N] as text or whole numbers, found: {error}."]
     if not len(series):
         return nothing, [f"{where}: expected at least one record, found none. Predict again."]
     try:
@@ -200,7 +203,9 @@ def _ensemble_problems(ensemble: Any) -> list[str]:
     return []
 
 
-def _metadata_problems(metadata: Mapping[str, Any]) -> list[str]:
+def _metadata_problems(metadata: Any) -> list[str]:
+    if not isinstance(metadata, Mapping):
+        return [f"metadata: expected a mapping of names to values, found {type(metadata).__name__}."]
     problems = []
     if taken := sorted(set(metadata) & set(LAYOUT)):
         problems.append(f"metadata: expected keys other than the file's own, found {', '.join(taken)}. Rename these.")

@@ -11,7 +11,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.options import listed
-from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, tell_records, write
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, screen, show, tell_records, write
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.io.output import adding, writing
 
@@ -324,9 +324,6 @@ def tables(
 
 
 def _print(frame: object) -> None:
-    import shutil
-
-    from rich.console import Console
     from rich.table import Table
 
     rows = frame.iter_rows()  # type: ignore[attr-defined]
@@ -334,4 +331,4 @@ def _print(frame: object) -> None:
     for row in rows:
         # "method=deep;K=1" cannot be wrapped, and would be truncated.
         table.add_row(*("" if value is None else str(value).replace(";", "; ").replace("=", " ") for value in row))
-    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(table)
+    screen(usual=140, least=100).print(table)

@@ -16,7 +16,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
-from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
+from shiftbench.cli.terminal import note, progress_bar, say, screen, show, tell_records, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
 from shiftbench.io import aborts
 from shiftbench.io.output import adding, read_mark, writing
@@ -328,8 +328,6 @@ def _hash(data: Path) -> str:
 
 def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     """`shiftbench tables TRACK RUN…`: the paper's tables and figures, with runs beside the printed results."""
-    from rich.console import Console
-
     from shiftbench.report import finding
     from shiftbench.tracks import track
 
@@ -337,7 +335,7 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     if chosen.paper is None:
         raise SettingsError(f"{name} does not support tables of runs: it has no paper. Name no runs.")
     reports = finding.load(runs)
-    Console(width=max(shutil.get_terminal_size((140, 24)).columns, 100)).print(chosen.paper.shown(reports))
+    screen(usual=140, least=100).print(chosen.paper.shown(reports))
     folder = out or Path(f"shiftbench-{name}-tables")
     with adding(folder, "tables") as place:
         written = chosen.paper.write(reports, place)["html"].relative_to(place)

@@ -19,6 +19,8 @@ from shiftbench.io import aborts
 from shiftbench.progress import Progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from shiftbench.cli.options import Computing
     from shiftbench.report.content import Report
     from shiftbench.report.picture import Picture
@@ -147,13 +149,22 @@ def progress_bar() -> Iterator[Progress]:
         yield progress if live else log
 
 
-def show(*reports: Report, full: bool = False, below: int = 1) -> None:
-    """Print the first screen of one or more reports, or all of each; below: lines that follow, for paths."""
+def screen(*, usual: int = 80, least: int = 0) -> Console:
+    """Where results are printed: as wide as the terminal, or `usual` columns without one, but at least `least`."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end with 1; `_run` ends with what shells expect
+
+    return Screen(width=max(shutil.get_terminal_size((usual, 24)).columns, least))
+
+
+def show(*reports: Report, full: bool = False, below: int = 1) -> None:
+    """Print the first screen of one or more reports, or all of each; below: lines that follow, for paths."""
     from shiftbench.report import terminal
 
-    console = Console(width=shutil.get_terminal_size((80, 24)).columns)
+    console = screen()
     if full:
         for report in reports:
             console.print(terminal.render(report))

@@ -159,9 +159,14 @@ def inside(pit: Vector, *, levels: Any = LEVELS) -> dict[str, Vector]:
 def widths(ensemble: Gaussian, *, levels: Any = LEVELS) -> dict[str, Vector]:
     """Widths of the central intervals at each level [N], in the target's unit, by the name of the metric."""
     levels = _levels(levels)
-    ends = quantiles(ensemble, levels=np.concatenate([(1 - levels) / 2, (1 + levels) / 2]))
-    low, high = np.split(ends, 2)
-    return {f"width_{100 * level:.3g}": high[k] - low[k] for k, level in enumerate(levels)}
+    found = {f"width_{100 * level:.3g}": np.empty(ensemble.records) for level in levels}
+    for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
+        # Around 0, so that differences keep their digits where means are far larger than widths.
+        centred = Gaussian(block.mean - block.mean.mean(axis=0), block.variance)
+        for level, values in zip(levels, found.values(), strict=True):
+            low, high = (_quantile(float(end), centred) for end in ((1 - level) / 2, (1 + level) / 2))
+            values[rows] = high - low
+    return found
 
 
 def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -106,6 +106,20 @@ class Manifest:
             raise PartitionError(f"{where}: expected the hash {found}, found {value.get('hash')}: it was changed.")
         return manifest
 
+    def changed(self, paths: Iterable[Path]) -> list[str]:
+        """Problems of those files beside the manifest that cannot be read or have other contents than it names."""
+        problems = list[str]()
+        for path in paths:
+            expected = self.files.get(path.name)
+            try:
+                if expected and (found := _sha256(path)) != expected:
+                    problems.append(
+                        f"{path}: expected SHA-256 {expected}, found {found}: it was changed. Make the folder again."
+                    )
+            except TableError as error:
+                problems += error.problems
+        return problems
+
 
 def digest(ids: pl.Series) -> str:
     """SHA-256 of a set of ids, text or whole numbers; 64-bit numbers are hashed least significant byte first.
@@ -197,14 +211,7 @@ def verify(folder: str | os.PathLike[str]) -> tuple[str, ...]:
         manifest = read_manifest(folder)
     except PartitionError as error:
         return error.problems
-    problems = []
-    for name, expected in manifest.files.items():
-        path = Path(folder) / Path(name).name
-        try:
-            if (found := _sha256(path)) != expected:
-                problems.append(f"{path}: expected SHA-256 {expected}, found {found}: it was changed.")
-        except TableError as error:
-            problems += error.problems
+    problems = manifest.changed(Path(folder) / Path(name).name for name in manifest.files)
     return (*problems, *_mismatches(Path(folder), manifest))
 
 

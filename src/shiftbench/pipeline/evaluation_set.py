@@ -176,7 +176,9 @@ def test_sets(
             problems += [f"test set {name}: {problem}" for problem in error.problems]
             continue
         found.append(records)
-        notes += [f"test set {name}: {note}" for note in (*opened.table(Path(path))[1], *told)]
+        frame, read = opened.table(Path(path))
+        numbered = filter(None, [tables.unusable_id(frame, None)])
+        notes += [f"test set {name}: {note}" for note in (*read, *told, *numbered)]
         if seen := _seen(records.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
             notes.append(
                 f"test set {name}: {seen:,} of {records.frame.height:,} records are also in train, with the same "

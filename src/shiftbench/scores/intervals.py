@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
+from numbers import Integral, Real
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -70,16 +71,16 @@ class Settings:
 
     def __post_init__(self) -> None:
         problems = []
-        if not 1 <= self.replicates <= 1_000_000:
-            problems.append(f"replicates: expected 1 to 1,000,000, found {self.replicates!r}.")
-        if not 0.0 < self.level < 1.0:
+        for name, least, most in (("replicates", 1, 1_000_000), ("cores", 1, math.inf), ("seed", 0, math.inf)):
+            value: Any = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not whole or not least <= value <= most:
+                wanted = f"{least:,} to {most:,}" if most < math.inf else f"{least} or more"
+                problems.append(f"{name}: expected {wanted}, found {value!r}.")
+        if not isinstance(self.level, Real) or not 0.0 < self.level < 1.0:
             problems.append(f"level: expected a share between 0 and 1 such as 0.95, found {self.level!r}.")
         if self.kind not in KINDS:
             problems.append(f"kind: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
-        if self.cores < 1:
-            problems.append(f"cores: expected 1 or more, found {self.cores!r}.")
-        if self.seed < 0:
-            problems.append(f"seed: expected 0 or more, found {self.seed!r}.")
         if problems:
             raise SettingsError(*problems)
 

@@ -20,6 +20,7 @@ from shiftbench.scores.retention import error_area, error_curve, settled
 
 _SHARES = (0.0, 1.0)
 HALF = 0.5  # of the records: what the script of LM-Polygraph rejects at most
+NOISE = 1e-12  # relative rounding error of an area, at most
 
 METRICS = (
     Metric(
@@ -74,7 +75,7 @@ def scores(errors: Vector, ranking: Ranking, best: Best) -> dict[str, float]:
     aurc = float(risks.mean())
     found = {
         "aurc": aurc,
-        "e_aurc": settled(aurc - best.aurc),
+        "e_aurc": aurc - best.aurc if aurc - best.aurc > NOISE * aurc else 0.0,
         "augrc": error_area(curve, "exact"),
         "prr": gain(mean, aurc, best.aurc),
         "prr_50": gain(mean, _last(risks, HALF), best.half),

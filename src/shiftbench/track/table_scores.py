@@ -22,7 +22,7 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
-from shiftbench.partition import keys, read_manifest
+from shiftbench.partition import Manifest, keys, read_manifest
 from shiftbench.partition.features import Features
 from shiftbench.partition.settings import SPLITS
 from shiftbench.progress import Progress
@@ -113,7 +113,7 @@ class TableTruth:
     def _of_folder(self, read: Mapping[str, Predictions], paths: Mapping[str, Path], truth: Path, task: Task) -> _Found:
         """Predictions on the evaluated parts of a prepared folder that they cover, scored as in a run."""
         prepared, manifest = self.open_prepared(truth), read_manifest(truth)
-        frame = self._records(truth, prepared, task)
+        frame = self._records(truth, prepared, manifest, task)
         rows = {name: _rows(frame["id"], each) for name, each in read.items()}
         about = {
             part: any((order[(frame["part"] == part).to_numpy()] >= 0).any() for order in rows.values())
@@ -160,14 +160,17 @@ class TableTruth:
         }
         return _Found(prepared.origin, parts, recipe, tuple(notes))
 
-    def _records(self, folder: Path, prepared: Prepared, task: Task) -> pl.DataFrame:
+    def _records(self, folder: Path, prepared: Prepared, manifest: Manifest, task: Task) -> pl.DataFrame:
         """The columns needed for scoring of evaluated records with a target: id, part, target, clusters and slices."""
         columns = list(dict.fromkeys(("id", task.target, *self.clusters, *self.slices)))
+        held = {
+            part: folder / f"{part}.parquet" for parts in SPLITS.values() for part in parts if prepared.counts.get(part)
+        }
+        if problems := manifest.changed(held.values()):
+            raise TableError(*problems)
         frames = [
-            tables.read_table(folder / f"{part}.parquet", columns=columns, retype=False).with_columns(part=pl.lit(part))
-            for parts in SPLITS.values()
-            for part in parts
-            if prepared.counts.get(part)
+            tables.read_table(path, columns=columns, retype=False).with_columns(part=pl.lit(part))
+            for part, path in held.items()
         ]
         if not frames:
             raise TableError(f"{folder}: expected records to score, found none in dev and eval.")

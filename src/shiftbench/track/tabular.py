@@ -43,10 +43,13 @@ def run_of(settings: RunSettings, check: CheckTestSet | None = None) -> Run:
     ) -> list[Result]:  # fmt: skip
         results, opened = [], pipeline.Opened()
         notes = checked(options.test_sets, check, opened) if check else []
-        for task in tasks:
-            chosen = with_options(settings(prepared, task, preset=options.preset, seed=options.seed), options)
+        chosen = {  # of all tasks, before any is fitted
+            task: with_options(settings(prepared, task, preset=options.preset, seed=options.seed), options)
+            for task in tasks
+        }
+        for task, own in chosen.items():
             place = folder / task.name
-            report = pipeline.run(chosen, place, cores=cores, progress=progress, opened=opened).report
+            report = pipeline.run(own, place, cores=cores, progress=progress, opened=opened).report
             results.append(Result(task.name, replace(report, warnings=(*report.warnings, *notes))))
         return results
 
