@@ -225,6 +225,20 @@ def test_quantile_forecasts_are_compared_by_their_pinball_loss(shiftbench: Shift
     assert "in pinball loss" in text
 
 
+def test_pinball_losses_at_other_levels_are_not_compared(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(**QUANTILES).write_csv(tmp_path / "a.csv")
+    table(**INTERVALS).write_csv(tmp_path / "b.csv")
+    assert shiftbench("compare", "a.csv", "b.csv", *QUICK).code == 0
+    report = Report.load(tmp_path / "r/report.json")
+    assert {"pinball"} <= values(report, "a").keys() & values(report, "b").keys()
+    assert not any(each.metric == "pinball" for each in (*report.comparisons, *report.ranks))
+    assert any(
+        note.startswith("Pinball loss: not compared, since systems have it at other") for note in report.warnings
+    )
+    assert "pinball" not in " ".join(finding.text for finding in front.findings(report))
+    assert front.table(report).columns[3].group == "in 80 % interval"  # as in the sentence on the leading system
+
+
 # --- the first screen -------------------------------------------------------------------------------------------------
 
 

@@ -249,7 +249,7 @@ def _replicates(
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
-    shared = set.intersection(*({*_finite_means(system), *system.sets} for system in systems))
+    shared = _shared(systems)
     labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
     units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():
@@ -257,6 +257,20 @@ def _replicates(
         return labels, intervals.bootstrap(
             statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
         )
+
+
+def _shared(systems: Sequence[Scored]) -> set[str]:
+    """The names of means and scores of sets by which all systems can be compared.
+
+    A mean over parts that are scores, too (the pinball loss over levels), is none if the systems have other parts.
+    """
+    names = [{*_finite_means(system), *system.sets} for system in systems]
+    every = set.intersection(*names)
+    parts = {name: {frozenset(own for own in each if own.startswith(f"{name}_")) for each in names} for name in every}
+    if other := sorted(name for name in every if len(parts[name]) > 1):
+        titles = ", ".join(METRICS[name].title for name in other)
+        _tell(f"{titles}: not compared, since systems have it at other levels; forecast the same quantiles with each")
+    return every - {*other}
 
 
 def _finite_means(system: Scored) -> set[str]:

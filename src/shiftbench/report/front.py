@@ -333,7 +333,9 @@ def _pair(case: Case) -> Iterator[Finding]:
     first, second = (system.name for system in case.report.systems if system.role != "single")
     won: dict[str, list[str]] = {first: [], second: []}
     alike = []
-    for metric in (METRICS["r_auc"], case.metric, METRICS["pinball"]):
+    compared = {entry.metric for entry in case.report.comparisons}
+    further = [METRICS[name] for name in ("pinball",) if name in compared]
+    for metric in (METRICS["r_auc"], case.metric, *further):
         ours, theirs = (case.score(name, "full", metric.name) for name in (first, second))
         if ours is None or theirs is None:
             continue
@@ -462,7 +464,9 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
     names = [system.name for system in systems]
     sides = [side for side in ("in", "shifted") if any(key[1:3] == (split, side) for key in chosen)] or ["full"]
     found = {key[3] for key in chosen if key[1] == split}
-    calibration = _coverage_of(found) or ("ece" if "ece" in found else "")
+    front = lead(report)
+    first = {key[3] for key in chosen if front is not None and key[:2] == (front.name, split)}
+    calibration = _coverage_of(first) or _coverage_of(found) or ("ece" if "ece" in found else "")
     wanted = [(metric.name if metric else "", side) for side in sides]
     wanted += [("r_auc", "full"), *((calibration, side) for side in sides), ("roc_auc", "full")]
     for name, side in wanted:
