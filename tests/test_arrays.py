@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,9 @@ def test_numbers_are_scored_as_by_the_public_functions(table):
     mean = table[["m0", "m1", "m2"]].to_numpy().T
     ensemble = Gaussian(mean, np.full(mean.shape, 0.1))
     report = quietly(table["y"], ensemble, shifted=table["shifted"], threshold=0.25, unit="m")
-    assert (report.task, report.target_unit, report.error_unit, report.threshold) == ("regression", "m", "m²", 0.25)
+    assert (report.title, report.task, report.threshold) == ("y", "regression", 0.25)
+    assert (report.target_unit, report.error_unit) == ("m", "m²")
+    assert quietly(table["y"], ensemble, options=replace(FEW, title="Mine")).title == "Mine"
     errors, uncertainty = (table["y"] - mean.mean(axis=0)) ** 2, shiftbench.uncertainty(ensemble, "total_variance")
     found = scores(report)
     assert found["model", "full", "r_auc", "total_variance"] == pytest.approx(shiftbench.r_auc(errors, uncertainty))
@@ -185,6 +188,11 @@ def test_a_report_shows_and_gives_itself_in_a_notebook(table):
     report = quietly(table["y"], Gaussian.from_members(table[["m0", "m1"]]), shifted=table["shifted"])
     assert "RMSE" in report._repr_html_()
     assert len(repr(report)) < 120
+    lines = str(report).splitlines()
+    assert 5 < len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert any("RMSE" in line for line in lines)
+    assert "\x1b" not in str(report)
     assert report.to_pandas().shape == report.to_polars().shape
 
 

@@ -193,6 +193,12 @@ REFUSED = {
         r"mean: expected \[M, N\], found shape \(2, 2, 1, 1\)",
     ),
     "models and arrays": ([FOREST, [1.0]], X, "expected models only, or arrays only, found both"),
+    "no members": (None, None, "members: expected fitted models or what they predict, found None"),
+    "models by name": (
+        {"ridge": Ridge()},
+        X,
+        "members: expected fitted models .* found a mapping. Give a list or an array",
+    ),
     "one array": ([1.0, 2.0], None, r"mean: expected \[M, N\], found shape \(2,\)"),
     "text": ([["a", "b"]], None, "mean: expected numbers, found dtype <U1"),
 }

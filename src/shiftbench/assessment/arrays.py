@@ -95,7 +95,7 @@ def assess_predictions(
         threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
         shifted, clusters, slices, progress: as in `assess`.
         table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
-        unit: of the targets.
+        unit: of the targets. The name of their Series, if they have one, is the title unless `options` name another.
         options: everything else, as in `assess`. The arguments `threshold` and `unit` override its own.
 
     Values with a pandas index are lined up by it, those of ensembles that were made for such a table too; if that is
@@ -130,7 +130,10 @@ def assess_predictions(
         unit = unit or chosen.target_unit
         own = {"task": "regression", "error_name": "squared error", "target_unit": unit, "error_unit": squared(unit)}
     systems = [_scored(name, each, truth, is_baseline=name in baselines) for name, each in found.items()]
-    records, notes = _records(n, lined, target=str(getattr(targets, "name", None) or "target"))
+    target = str(getattr(targets, "name", None) or "target")
+    if target != "target" and chosen.title == Options.title:
+        own["title"] = target
+    records, notes = _records(n, lined, target=target)
     return _report(records, systems, replace(chosen, **own), notes, progress)
 
 

@@ -86,6 +86,11 @@ def of_classes(members: Any, records: Any) -> Outputs:
 
 def _models(members: Any, records: Any) -> list[tuple[Any, Any]]:
     """Models, each with the records as it sees them; [] if the members are arrays."""
+    if members is None or isinstance(members, (str, dict)):
+        found = "a mapping" if isinstance(members, dict) else repr(members)
+        raise ArrayError(
+            f"members: expected fitted models or what they predict, found {found}. Give a list or an array."
+        )
     several = members if isinstance(members, (list, tuple)) else [members]
     kinds = {_is_model(each) for each in several}
     if True not in kinds:

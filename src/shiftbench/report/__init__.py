@@ -69,6 +69,12 @@ def _kept(report: Report, folder: Path) -> list[Picture]:
 # Imported when first used: a report can be read without a template engine and without matplotlib.
 
 
+def _text(report: Report) -> str:
+    from shiftbench.report import terminal
+
+    return terminal.as_text(report)
+
+
 def _first_screen(report: Report) -> str:
     from shiftbench.report import page
 
@@ -87,4 +93,4 @@ def _rows(report: Report) -> list[dict[str, Any]]:
     return text.rows(report)
 
 
-content.RENDERERS.update(first_screen=_first_screen, html=_html, rows=_rows)
+content.RENDERERS.update(text=_text, first_screen=_first_screen, html=_html, rows=_rows)

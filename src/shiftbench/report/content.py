@@ -41,7 +41,7 @@ from shiftbench.scores.score import (
 if TYPE_CHECKING:
     import polars as pl
 
-# How a report shows itself: `first_screen`, `html` and `rows`, set by the package, since renderers read what is here.
+# How a report shows itself, `text`, `first_screen`, `html`, `rows`: set by the package, since renderers read this.
 RENDERERS: dict[str, Callable[[Report], Any]] = {}
 FORMAT = "shiftbench report 1"
 LONGEST_TEXT = 1_000  # characters of a title, a unit or a name; warnings may be longer
@@ -80,6 +80,11 @@ class Report:
         found = (("system", self.systems), ("split", self.splits), ("score", self.scores), ("warning", self.warnings))
         told = ", ".join(f"{len(rows):,} {name}{'s' * (len(rows) != 1)}" for name, rows in found)
         return f"<shiftbench report {self.title!r}: {told}>"
+
+    def __str__(self) -> str:
+        """The first screen as plain text of 80 columns: what `print(report)` shows."""
+        text: str = RENDERERS["text"](self)
+        return text
 
     def _repr_html_(self) -> str:
         """The first screen, for notebooks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -40,6 +41,14 @@ def render(report: Report) -> RenderableType:
 def first_screen(reports: Sequence[Report], *, lines: int = LINES) -> RenderableType:
     """The answers of reports, see `front`: of one or two in at most so many lines, of more in a few lines each."""
     return _FirstScreen(reports, lines)
+
+
+def as_text(report: Report, *, width: int = 80) -> str:
+    """The first screen as plain text."""
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    with console.capture() as captured:
+        console.print(first_screen([report]))
+    return captured.get().rstrip("\n")
 
 
 class _Whole:
