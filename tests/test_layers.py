@@ -27,8 +27,9 @@ DOORS = {"cli", "__main__"}
 # Pure numbers may know numpy, the checks and errors, each other, and these parts of the standard library.
 NUMBERS = {"scores", "ensembles", "metrics", "measures"}
 PURE = {
-    "__future__", "typing", "collections", "collections.abc", "dataclasses", "functools", "itertools", "math", "numbers",
-    "operator", "types", "warnings", "enum", "abc", "contextlib", "copy", "statistics", "concurrent.futures", "inspect",
+    "__future__", "typing", "collections", "collections.abc", "dataclasses", "functools", "itertools", "math",
+    "numbers", "operator", "types", "warnings", "enum", "abc", "contextlib", "copy", "statistics", "concurrent.futures",
+    "inspect",
 }  # fmt: skip
 MAKERS = {"Method", "boosted", "of_networks", "batched", "_plain"}  # what makes a method
 TRACKS = {"weather", "power", "motion", "translation", "lesion", "lesions"}
