@@ -321,6 +321,13 @@ def test_panels_flow_in_a_grid_and_share_their_left_edge():
     assert len(lefts) == 1
 
 
+def test_panels_of_a_page_fill_a_row_but_stay_near_their_own_size():
+    small = replace(simple().panels[0], width=200.0)
+    text = markup(Drawing((small, small)), "s")
+    assert 'style="--least:166px"' in text
+    assert text.count('style="max-width:250px"') == 2
+
+
 def test_every_marker_is_drawn_and_centred():
     for marker in ("o", *MARKERS):
         line = Line((1,), (5,), Look("#0072B2", "", marker), marks=None)

@@ -26,6 +26,7 @@ from shiftbench.report.drawing import (
 from shiftbench.report.style import INK, dashes
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+SHRUNK, GROWN = 0.83, 1.25  # how far a panel on a page may leave its size to fill a row
 DIAGONAL = math.sqrt(0.5)
 
 
@@ -38,10 +39,15 @@ def svg(drawing: Drawing, name: str) -> str:
 
 def markup(drawing: Drawing, name: str) -> str:
     """A drawing as markup for a page: panels that flow, and the legend as text."""
-    shown = [_svg(panel, f"{name}-{place}") for place, panel in enumerate(panels(drawing), 1)]
+    drawn = panels(drawing)
+    shown = [
+        _svg(panel, f"{name}-{place}", space=f' style="max-width:{GROWN * panel.width:.0f}px"')
+        for place, panel in enumerate(drawn, 1)
+    ]
+    least = SHRUNK * min((panel.width for panel in drawn), default=0.0)
     keys = [f"<span>{_svg(sample(entry))} {escape(entry.text)}</span>" for entry in drawing.legend]
     legend = f'\n<div class="legend">{"".join(keys)}</div>' if keys else ""
-    return f'<div class="panels">{"".join(shown)}</div>{legend}'
+    return f'<div class="panels" style="--least:{least:.0f}px">{"".join(shown)}</div>{legend}'
 
 
 def _svg(drawn: Drawn, name: str = "", paper: str = "", space: str = "") -> str:
