@@ -170,7 +170,7 @@ def told(*systems: Scored, **records: np.ndarray) -> list[str]:
 def test_few_clusters_are_told_once(rng, clusters, caution):
     lines = told(model(rng, "m"), model(rng, "b", role="baseline"), clusters=np.arange(N) * clusters // N)
     assert caution in lines
-    assert sum("chance" in line.replace("50 % is chance", "") for line in lines if line != caution) <= 1
+    assert sum("chance" in line.replace("chance: 50 %", "") for line in lines if line != caution) <= 1
 
 
 def test_enough_clusters_need_no_caution(rng):
@@ -212,6 +212,7 @@ def test_two_reports_on_the_same_records_keep_their_comparison_and_tell_a_cautio
     assert text.count("Careful: there are no intervals or tests") == 1
     assert text.count("Something simpler is better: the baseline b") == 2
     assert text.count("Under shift the error") == 2
+    assert text.count("finds shifted records at") == 2
 
 
 def test_where_there_is_no_room_the_comparison_is_kept(rng):

@@ -188,10 +188,10 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("rejection_ratio", (0.1, 0.05, 0.15), "follows the errors hardly: it does 10.0 %"),
         ("rejection_ratio", (0.1, -0.1, 0.3), "cannot be told from a random order of the errors (it does 10 %"),
         ("rejection_ratio", (-0.3, -0.4, -0.2), "points the wrong way: it ranks errors worse than at random"),
-        ("roc_auc", (0.71, 0.65, 0.77), "tells shifted records apart at 71.0 %"),
+        ("roc_auc", (0.71, 0.65, 0.77), "finds shifted records at 71.0 % (ROC-AUC; chance: 50 %)"),
         ("roc_auc", (0.52, 0.45, 0.6), "cannot tell shifted records from others (ROC-AUC 52.0 %"),
         ("roc_auc", (0.31, 0.25, 0.37), "is lower on shifted records"),
-        ("roc_auc", (0.71,), "tells shifted records apart at 71.0 %"),
+        ("roc_auc", (0.71,), "finds shifted records at 71.0 % (ROC-AUC; chance: 50 %)"),
         ("roc_auc", (0.5,), "cannot tell shifted records from others"),
     ],
 )

@@ -182,11 +182,11 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
     if area is not None:
         share = case.digits("roc_auc").text(area.value)
         if holds(area, 0.5) or area.value == 0.5:
-            parts.append(f"cannot tell shifted records from others (ROC-AUC {share} %; 50 % is chance)")
+            parts.append(f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)")
         elif area.value < 0.5:
-            parts.append(f"is lower on shifted records (ROC-AUC {share} %; 50 % is chance)")
+            parts.append(f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)")
         else:
-            parts.append(f"tells shifted records apart at {share} % (ROC-AUC; 50 % is chance)")
+            parts.append(f"finds shifted records at {share} % (ROC-AUC; chance: 50 %)")
     if parts:
         yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
 

@@ -90,10 +90,11 @@ class _FirstScreen:
                 yield Text()
             found = [each for each in front.findings(report) if not (each.careful and each.line in told)]
             told.update(each.line for each in found)
-            yield from _fitted(report, found, min(options.max_width, WIDEST), room - (number > 0))
+            least = 3 if len(self.reports) == 1 else 2  # a model and a baseline
+            yield from _fitted(report, found, min(options.max_width, WIDEST), room - (number > 0), least)
 
 
-def _fitted(report: Report, found: list[Finding], width: int, room: int) -> list[RenderableType]:
+def _fitted(report: Report, found: list[Finding], width: int, room: int, least: int) -> list[RenderableType]:
     title = wrapped(front.headline(report), width)
     if len(title) > MOST_TITLE:
         title = [*title[: MOST_TITLE - 1], _cut(title[MOST_TITLE - 1], width - 1) + "…"]
@@ -106,7 +107,7 @@ def _fitted(report: Report, found: list[Finding], width: int, room: int) -> list
         head = 4 if any(column.group for column in grid.columns) else 3  # with the empty line above
         return len(title) + sum(map(len, sentences)) + head + len(grid.rows) + bool(grid.note) + bool(worst)
 
-    while height() > room and len(grid.rows) > 3:
+    while height() > room and len(grid.rows) > least:
         rows = len(grid.rows) - 1
         grid = front.table(report, most=rows)
     if height() > room:
