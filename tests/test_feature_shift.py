@@ -105,10 +105,12 @@ def test_without_features_or_a_shift_nothing_is_told(rng):
 def test_odd_columns_do_no_harm(rng):
     names = [f"<b>{'long' * 50}{k}" for k in range(N)]
     columns = {"empty": np.full(N, np.nan), "huge": 1e300 * rng.normal(size=N), "many": names, "flag": SHIFTED}
-    features = Features(("empty", "huge"), ("many", "flag"))
+    columns["cold"] = np.full(N, -3)
+    features = Features(("empty", "huge", "cold"), ("many", "flag"))
     found = {each.feature: each for each in feature_shift.moved(records(columns, features), seed=0)}
     assert found["empty"].distance == 0.0
     assert found["empty"].inside == "no values"
+    assert found["cold"].inside == "median −3"
     assert found["flag"].distance == 1.0
     assert found["many"].distance == pytest.approx(1.0)
     assert found["many"].labels[-1] == "2,992 others"

@@ -156,6 +156,19 @@ def test_a_part_that_no_prediction_is_for_is_told_and_not_scored(tmp_path: Path)
     assert (records.split, records.n, float(scored.errors.max())) == ("all", frame.height, 0.0)
 
 
+def test_predictions_that_hold_dev_in_have_conformal_scores_without_weights(tmp_path: Path) -> None:
+    chosen = track("power")
+    data = prepared("power", tmp_path)
+    whole = of_tables(data, chosen.tasks[0], tmp_path / "whole", 0)
+    (result,) = assessing.assess(
+        chosen, {"mine": whole}, data, chosen.tasks, RunOptions(next(iter(chosen.presets)), replicates=20), cores=1
+    )
+    found = {score.metric for score in result.report.scores if score.split == "eval"}
+    assert "conformal_split_coverage_90" in found
+    assert not any("weighted" in metric for metric in found)
+    assert any("weighted for the shift are left out" in text for text in result.report.warnings)
+
+
 # --- the contract itself ----------------------------------------------------------------------------------------------
 
 

@@ -79,7 +79,7 @@ def _middle(values: Vector, kind: str) -> str:
     median = float(np.median(values))
     if kind == "date":
         return f"median {datetime.fromtimestamp(median * DAY / 1e6, tz=UTC):%Y-%m-%d}"
-    return f"median {median:.4g}"
+    return f"median {median:.4g}".replace(" -", " −")
 
 
 def _histogram(known: Sequence[Vector]) -> dict[str, tuple[float, ...]]:
