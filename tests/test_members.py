@@ -123,6 +123,22 @@ def test_arrays_are_members(rng):
     assert list(Gaussian.from_members(table).index) == list(table.index)
 
 
+def test_series_and_tables_of_several_members_are_lined_up(rng):
+    rows = pd.Index([f"r{k}" for k in range(20)])
+    means = [pd.Series(rng.normal(size=20), rows) for _ in range(2)]
+    found = Gaussian.from_members([means[0], means[1][::-1]])
+    assert np.array_equal(found.mean, means)
+    assert found.index.equals(rows)
+    tables = [pd.DataFrame(rng.dirichlet(np.ones(3), 20), rows, list("cab")) for _ in range(2)]
+    classes = Categorical.from_members([tables[0], tables[1][["a", "b", "c"]][::-1]])
+    assert classes.classes == ("c", "a", "b")
+    assert np.array_equal(classes.probabilities, tables)
+    with pytest.raises(ArrayError, match="member 2: expected the index of member 1, found another: 20 of 20 labels"):
+        Gaussian.from_members([means[0], means[1].reset_index(drop=True)])
+    with pytest.raises(ArrayError, match=r"member 2: .* in another order, which member 3 does not have"):
+        Gaussian.from_members([means[0], means[1][::-1], means[0].to_numpy()])
+
+
 LEARNT = torch.ones(1, 1, requires_grad=True)
 REFUSED = {
     "not fitted": (RandomForestRegressor(), X, "RandomForestRegressor instance is not fitted yet.* Fit it first"),

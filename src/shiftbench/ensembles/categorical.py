@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
 from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
 from shiftbench.errors import ArrayError
@@ -61,12 +60,13 @@ class Categorical(Ensemble):
             ArrayError: for models that are not fitted, or to other columns or other classes; for a classifier without
                 `predict_proba`, a module in training mode, and as the constructor does: logits need a softmax first.
         """
+        members, index = fitted.lined_up(members, records)
         found = fitted.of_classes(members, records)
         if classes is not None and found.classes is not None and list(classes) != list(found.classes):
             known = ", ".join(map(str, found.classes))
             raise ArrayError(f"classes: expected those of the models in their order, {known}. Leave them out.")
         names = found.classes if classes is None else tuple(classes)
-        return Categorical(found.values, names).labelled(check.row_labels(members if records is None else records))
+        return Categorical(found.values, names).labelled(index)
 
     @classmethod
     def example(cls, rng: np.random.Generator, *, members: int, records: int) -> Self:

@@ -69,14 +69,13 @@ class Gaussian(Ensemble):
                 variances, or one whose `estimators_` are stages of one model (boosting, stacking); for a module in
                 training mode; and as the constructors do.
         """
-        lined = check.aligned({"members": members, "variance": variance})
-        found, variance = (
-            fitted.of_numbers(lined["members"], records),
-            fitted.members_first("variance", lined["variance"]),
+        members, index = fitted.lined_up(members, records)
+        variance = fitted.members_first(
+            "variance", check.aligned({"members": members, "variance": variance})["variance"]
         )
+        found = fitted.of_numbers(members, records)
         if found.variances is not None and variance is not None:
             raise ArrayError("variance: expected none, since the models predict their own. Leave it out.")
-        index = check.row_labels(members if records is None else records)
         if (known := found.variances if variance is None else variance) is None:
             return Means(found.values).labelled(index)
         return Gaussian(found.values, known).labelled(index)

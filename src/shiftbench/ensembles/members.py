@@ -58,8 +58,9 @@ def of_numbers(members: Any, records: Any) -> Outputs:
 def of_classes(members: Any, records: Any) -> Outputs:
     """The class probabilities of members: see `Categorical.from_members`."""
     if not (models := _models(members, records)):
-        if hasattr(members, "columns") and hasattr(members, "to_numpy"):  # a table: a column for each class
-            return Outputs(members.to_numpy()[None], classes=tuple(members.columns))
+        tables = members if isinstance(members, (list, tuple)) else [members]
+        if tables and all(_is_table(each) for each in tables):  # a column for each class
+            return _with_all_classes(tables, [(each.to_numpy(), tuple(each.columns)) for each in tables])
         if isinstance(members, (list, tuple)) and any(_is_labelled(each) for each in members):
             return _of_labels(members)
         values = check.as_array("members", members)
@@ -70,13 +71,13 @@ def of_classes(members: Any, records: Any) -> Outputs:
         return Outputs(values[None] if values.ndim == 2 else values)
     found = [_probabilities(model, seen) for model, seen in models]
     if isinstance(members, (list, tuple)):
-        return _with_all_classes(models, found)
+        return _with_all_classes([model for model, _ in models], found)
     (model, seen), (whole, classes) = models[0], found[0]
     if classes is not None:
-        for align in (_by_code, _by_name):
-            aligned = [align(part, own, classes) for part, own in _parts(model, seen)]
-            inner = [each for each in aligned if each is not None]
-            if inner and len(inner) == len(aligned) and _agree(np.mean(inner, axis=0), whole):
+        for names in (range(len(classes)), classes):  # a forest fits its trees to the positions of the classes
+            parts = [_of_part(part, own, names) for part, own in _parts(model, seen)]
+            inner = [each for each in parts if each is not None]
+            if inner and len(inner) == len(parts) and _agree(np.mean(inner, axis=0), whole):
                 return Outputs(np.stack(inner), classes=classes)
     return Outputs(whole[None], classes=classes)
 
@@ -100,6 +101,18 @@ def _models(members: Any, records: Any) -> list[tuple[Any, Any]]:
     if records is None:
         raise ArrayError("records: expected what the models are to predict, found none. Use from_members(model, X).")
     return [_unwrapped(each, records) for each in several]
+
+
+def lined_up(members: Any, records: Any) -> tuple[Any, Any]:
+    """Members that are Series or tables in the order of the first of them, and the pandas index of the records."""
+    if isinstance(members, (list, tuple)) and any(check.row_labels(each) is not None for each in members):
+        members = [*check.aligned({f"member {k + 1}": each for k, each in enumerate(members)}).values()]
+        return members, next(index for each in members if (index := check.row_labels(each)) is not None)
+    return members, check.row_labels(members if records is None else records)
+
+
+def _is_table(value: Any) -> bool:
+    return hasattr(value, "columns") and hasattr(value, "to_numpy")
 
 
 def _is_model(value: Any) -> bool:
@@ -194,7 +207,7 @@ def members_first(name: str, values: Any) -> Any:
     """Numbers [M, N] from an array, a list of [N] or [N, 1], or a table with a column for each member; None stays."""
     if values is None:
         return None
-    if hasattr(values, "columns") and hasattr(values, "to_numpy"):
+    if _is_table(values):
         return values.to_numpy().T
     array = check.as_array(name, values)
     return array[..., 0] if array.ndim == 3 and array.shape[-1] == 1 else array
@@ -227,9 +240,9 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
     return array, None if classes is None else tuple(np.asarray(classes).tolist())
 
 
-def _with_all_classes(models: Sequence[tuple[Any, Any]], found: Sequence[tuple[Array, Any]]) -> Outputs:
+def _with_all_classes(models: Sequence[Any], found: Sequence[tuple[Array, Any]]) -> Outputs:
     """Members with the classes that any of them knows; one that has never met a class gives it probability 0."""
-    names = [_name(model) for model, _ in models]
+    names = [_name(model) for model in models]
     known = [classes for _, classes in found if classes is not None]
     if not known:
         return Outputs(_stacked(names, [array for array, _ in found]))
@@ -238,7 +251,9 @@ def _with_all_classes(models: Sequence[tuple[Any, Any]], found: Sequence[tuple[A
             "members: expected models of the same classes, found "
             f"{' and '.join(str(list(classes or ['no names'])) for _, classes in found)}. Fit all to the same labels."
         )
-    every = tuple(sorted(set().union(*known), key=lambda label: (str(type(label)), label)))
+    every = known[0]
+    if any(set(classes) != set(every) for classes in known):
+        every = tuple(sorted(set().union(*known), key=lambda label: (str(type(label)), label)))
     return Outputs(_stacked(names, [_spread(array, classes, every) for array, classes in found]), classes=every)
 
 
@@ -269,17 +284,8 @@ def _of_labels(found: Sequence[Any]) -> Outputs:
     return Outputs(np.array([[[each[label] for label in classes] for each in scores]]), classes=classes)
 
 
-def _by_code(part: Any, records: Any, classes: tuple[Any, ...]) -> Array | None:
-    """The probabilities of a member that was fitted to the positions of the classes, as in a forest."""
-    return _of_part(part, records, range(len(classes)))
-
-
-def _by_name(part: Any, records: Any, classes: tuple[Any, ...]) -> Array | None:
-    """The probabilities of a member that was fitted to the classes themselves."""
-    return _of_part(part, records, classes)
-
-
 def _of_part(part: Any, records: Any, every: Sequence[Any]) -> Array | None:
+    """The probabilities of a member, if it was fitted to these labels or some of them."""
     if not hasattr(part, "predict_proba"):
         return None
     array, classes = _probabilities(part, records)
