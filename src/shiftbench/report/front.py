@@ -293,19 +293,21 @@ def _simpler(case: Case, front: System) -> Iterator[Finding]:
         other.system: f"Something simpler is better: {against}",
         None: f"Something simpler is as good, as far as one can tell: {against}",
     }[outcome.winner]
-    disagreeing = "".join(_otherwise(case, front, other.system, outcome.winner))
-    yield Finding(f"{text}{disagreeing}.", "comparisons")
+    yield Finding(f"{text}{_otherwise(case, front, other.system, outcome.winner)}.", "comparisons")
 
 
-def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> Iterator[str]:
+def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> str:
     """What R-AUC says of the same two systems, and the headline metric in-domain, where they name another winner."""
+    others: dict[str, list[str]] = {}
     for metric, subset in ((METRICS["r_auc"], "full"), (case.metric, "in")):
         ours, theirs = (case.score(name, subset, metric.name) for name in (front.name, rival))
         if ours is None or theirs is None or not testable(case.report, case.split):
             continue
         found = duel(case.report, ours, theirs).winner
         if found not in (winner, None):
-            yield f"; by {in_sentence(metric_title(metric, case.report))} {WHERE[subset]} {named(found)} is better"
+            title = in_sentence(metric_title(metric, case.report))
+            others.setdefault(str(found), []).append(f"by {title} {WHERE[subset]}")
+    return "".join(f"; {listed(scores)} {named(name)} is better" for name, scores in others.items())
 
 
 def _models(case: Case) -> Iterator[Finding]:
