@@ -133,6 +133,13 @@ def test_series_and_tables_of_several_members_are_lined_up(rng):
     classes = Categorical.from_members([tables[0], tables[1][["a", "b", "c"]][::-1]])
     assert classes.classes == ("c", "a", "b")
     assert np.array_equal(classes.probabilities, tables)
+    noise = [pd.Series(rng.gamma(2.0, size=20), rows) for _ in range(2)]
+    for shuffled in ([noise[0][::-1], noise[1]], pd.DataFrame(noise).T[::-1]):
+        assert np.array_equal(Gaussian.from_members(means, variance=shuffled).variance, noise)
+    with pytest.raises(
+        ArrayError, match="variance of member 1: expected the index of members, found another: 20 of 20"
+    ):
+        Gaussian.from_members(means, variance=[each.reset_index(drop=True) for each in noise])
     with pytest.raises(ArrayError, match="member 2: expected the index of member 1, found another: 20 of 20 labels"):
         Gaussian.from_members([means[0], means[1].reset_index(drop=True)])
     with pytest.raises(ArrayError, match=r"member 2: .* in another order, which member 3 does not have"):

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
@@ -70,10 +69,7 @@ class Gaussian(Ensemble):
                 training mode; and as the constructors do.
         """
         members, index = fitted.lined_up(members, records)
-        variance = fitted.members_first(
-            "variance", check.aligned({"members": members, "variance": variance})["variance"]
-        )
-        found = fitted.of_numbers(members, records)
+        found, variance = fitted.of_numbers(members, records), fitted.variances(variance, index)
         if found.variances is not None and variance is not None:
             raise ArrayError("variance: expected none, since the models predict their own. Leave it out.")
         if (known := found.variances if variance is None else variance) is None:

@@ -55,6 +55,15 @@ def of_numbers(members: Any, records: Any) -> Outputs:
     return _with_deviations([_name(model)] * len(inner), inner)
 
 
+def variances(values: Any, index: Any) -> Any:
+    """The variances [M, N] of members, lined up with the index of their records; None stays."""
+    several = values if isinstance(values, (list, tuple)) else [values]
+    named = {f"variance of member {k + 1}" if len(several) > 1 else "variance": each for k, each in enumerate(several)}
+    lined = check.aligned(named if index is None else {"members": index.to_series(), **named})
+    arrays = [lined[name] for name in named]
+    return members_first("variance", arrays if isinstance(values, (list, tuple)) else arrays[0])
+
+
 def of_classes(members: Any, records: Any) -> Outputs:
     """The class probabilities of members: see `Categorical.from_members`."""
     if not (models := _models(members, records)):
