@@ -193,6 +193,14 @@ def test_a_report_shows_and_gives_itself_in_a_notebook(table):
     assert max(map(len, lines)) <= 80
     assert any("RMSE" in line for line in lines)
     assert "\x1b" not in str(report)
+
+
+def test_the_text_of_a_report_displays_nothing_else_in_a_notebook(table, monkeypatch):
+    report, displayed = quietly(table["y"], Gaussian.from_members(table[["m0", "m1"]])), []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *arguments: displayed.append(arguments))
+    assert "RMSE" in str(report)
+    assert not displayed
     assert report.to_pandas().shape == report.to_polars().shape
 
 

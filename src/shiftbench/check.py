@@ -83,7 +83,7 @@ def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
         if len(index) > len(reference) and reference.isin(index).all():
             problems.append(
                 f"{name}: expected the {len(reference):,} records of {first}, found {len(index):,}, with these among "
-                f"them. Select them by label: {name}.loc[{first}.index]."
+                "them. Select them by label (.loc)."
             )
         if len(index) != len(reference) or index.equals(reference):
             continue

@@ -45,7 +45,8 @@ def first_screen(reports: Sequence[Report], *, lines: int = LINES) -> Renderable
 
 def as_text(report: Report, *, width: int = 80) -> str:
     """The first screen as plain text."""
-    console = Console(width=width, file=io.StringIO(), color_system=None)
+    # Not for Jupyter, where rich displays what it prints: a notebook's print shows this text.
+    console = Console(width=width, file=io.StringIO(), color_system=None, force_jupyter=False)
     with console.capture() as captured:
         console.print(first_screen([report]))
     return captured.get().rstrip("\n")
