@@ -161,11 +161,11 @@ def test_means_by_group_and_in_all_are_those_of_the_repeated_rows(rng, clusters)
     means = Means(("error", "other"), np.array([errors, other]), unit, units)
     root = Root(("rmse",), Means(("mse",), errors[None], unit, units))
     groups = GroupMeans(("a", "b", "c", "d"), errors, group, unit, units)
-    joined = Joined([means, root, groups])
-    assert joined.names == ("error", "other", "rmse", "a", "b", "c", "d")
+    joined = Joined([means, root, groups, groups.of(other)])
+    assert joined.names == ("error", "other", "rmse", *"abcd", *"abcd")
     for counts in draws:
         rows = repeated(resampler, counts)
-        by_group = [errors[rows][group[rows] == code] for code in range(4)]
+        by_group = [values[rows][group[rows] == code] for values in (errors, other) for code in range(4)]
         expected = [errors[rows].mean(), other[rows].mean(), math.sqrt(errors[rows].mean())]
         expected += [values.mean() if len(values) else math.nan for values in by_group]
         np.testing.assert_allclose(joined.values(counts), expected, rtol=1e-12)

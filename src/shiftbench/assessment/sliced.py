@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shiftbench.assessment.assessed import effective_units, groups_of, in_canonical_order
+from shiftbench.assessment.assessed import groups_of, in_canonical_order
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import FewClustersWarning
@@ -34,9 +34,9 @@ def slice_scores(records: Records, system: Scored, settings: intervals.Settings)
     found: list[SliceScore] = []
     for column, groups, codes, member in groups_of(records):
         own = {**system.means, **system.by_group.get(column, {})}
-        unit = resampler.unit[member]
+        means = GroupMeans(groups, system.errors[member], codes, resampler.unit[member], resampler.units)
         for name in (name for name in own if METRICS[name].sliced):
-            scores = _scores(METRICS[name], own[name][member], codes, groups, unit, resampler, settings)
+            scores = _scores(METRICS[name], own[name][member], codes, means, resampler, settings)
             place = (system.system.name, records.split, column)
             found += [
                 SliceScore(*place, group, name, value, n, low, high, why) for group, value, n, low, high, why in scores
@@ -58,16 +58,16 @@ def _calibration_errors(
 
 
 def _scores(
-    metric: Metric, values: Vector, codes: Index, groups: list[str], unit: Index, resampler: Resampler,
-    settings: intervals.Settings,
-) -> Iterator[tuple[str, float, int, float | None, float | None, str]]:  # fmt: skip
+    metric: Metric, values: Vector, codes: Index, means: GroupMeans, resampler: Resampler, settings: intervals.Settings
+) -> Iterator[tuple[str, float, int, float | None, float | None, str]]:
     """Group, value, number of records and interval; a group with an infinite value has no interval."""
+    groups = means.names
     endless = np.bincount(codes, weights=np.isinf(values), minlength=len(groups)) > 0
     sizes = np.bincount(codes, minlength=len(groups))
-    pairs = np.unique(codes * resampler.units + unit)
-    units = np.bincount(pairs // resampler.units, minlength=len(groups))
-    effective = [effective_units(unit[codes == code]) if metric.share else math.nan for code in range(len(groups))]
-    statistic = GroupMeans(groups, np.where(np.isinf(values), 0.0, values), codes, unit, resampler.units)
+    units = np.bincount(means.group, minlength=len(groups))
+    squares = np.bincount(means.group, weights=means.sizes**2, minlength=len(groups))
+    effective = (sizes**2 / squares).tolist() if metric.share else [math.nan] * len(groups)  # see `effective_units`
+    statistic = means.of(np.where(np.isinf(values), 0.0, values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
         result = intervals.bootstrap(

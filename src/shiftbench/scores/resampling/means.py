@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -51,8 +52,15 @@ class GroupMeans:
         # Only pairs of group and unit that occur are kept: few if units are clusters, N if they are records.
         cells, cell = np.unique(group * units + unit, return_inverse=True)
         self.group, self.unit = np.divmod(cells, units)
-        self.sizes = np.bincount(cell.reshape(-1)).astype(np.float64)
-        self.sums = summed(cell.reshape(-1), values, len(cells))
+        self.cell = cell.reshape(-1)
+        self.sizes = np.bincount(self.cell).astype(np.float64)
+        self.sums = summed(self.cell, values, len(cells))
+
+    def of(self, values: Vector) -> GroupMeans:
+        """The means of other values [n] in the same groups, without sorting these again."""
+        other = copy(self)
+        other.sums = summed(self.cell, values, len(self.sums))
+        return other
 
     def values(self, counts: Vector) -> Vector:
         """The means [S]; NaN for a group without copies."""
