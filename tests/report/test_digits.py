@@ -86,3 +86,7 @@ def test_a_half_width_needs_both_ends():
 @pytest.mark.parametrize(("p", "text"), [(0.0, "< 0.001"), (0.0123, "0.012"), (1.0, "1.000"), (math.nan, "–")])
 def test_p_values_are_never_shown_as_zero(p, text):
     assert p_text(p) == text
+
+
+def test_two_of_the_largest_numbers_have_a_format():
+    assert digits_of([1.5e308, 1.7e308]).text(1.5e308)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -97,7 +98,7 @@ def digits_of(
 def _middle(values: Iterable[float]) -> float | None:
     """The median absolute value of the nonzero numbers, if any."""
     sizes = [abs(value) for value in values if finite(value) and value != 0]
-    return statistics.median(sizes) if sizes else None
+    return min(statistics.median(sizes), sys.float_info.max) if sizes else None  # the mean of two may be infinite
 
 
 def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
