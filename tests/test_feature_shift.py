@@ -120,6 +120,13 @@ def test_odd_columns_do_no_harm(rng):
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("first", "typical"), [(-800_000, "-0221"), (4_000_000, "+12921"), (18_262, "2020")])
+def test_days_of_any_year_have_a_median(first, typical):
+    days = pl.Series(first + np.arange(N) % 100).cast(pl.Int32).cast(pl.Date)
+    (found,) = feature_shift.moved(records({"day": days}, Features((), (), ("day",))), seed=0)
+    assert found.inside.startswith(f"median {typical}-")
+
+
 def test_every_feature_with_bins_has_a_picture():
     drawing = shift_figures.moved(regression(40), "eval")
     assert drawing is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,8 @@ def _middle(values: Vector, kind: str) -> str:
         return "no values"
     median = float(np.median(values))
     if kind == "date":
-        return f"median {datetime.fromtimestamp(median * DAY / 1e6, tz=UTC):%Y-%m-%d}"
+        day = pl.Series([math.floor(median)]).cast(pl.Int32).cast(pl.Date)  # has years that Python's dates lack
+        return f"median {day.dt.strftime('%Y-%m-%d').item()}"
     return f"median {median:.4g}".replace(" -", " −")
 
 
