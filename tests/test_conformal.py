@@ -385,6 +385,16 @@ def test_the_first_screen_tells_of_conformal_intervals_where_these_are_better(rn
     assert told.endswith(wanted)
 
 
+def test_the_first_screen_says_nothing_of_endless_intervals(rng):
+    report = run(rng)
+    endless = [
+        replace(score, value=math.inf) if score.metric == "conformal_weighted_size_90" else score
+        for score in report.scores
+    ]
+    assert "weighted" in intervals_sentence(report)
+    assert "Conformal" not in intervals_sentence(replace(report, scores=tuple(endless)))
+
+
 def test_the_first_screen_says_nothing_of_them_where_they_change_nothing(rng):
     assert "Conformal" not in intervals_sentence(run(rng, features=False))  # split alone is no better here
     assert "Conformal" not in intervals_sentence(run(rng, moved=6.0))  # hardly any overlap

@@ -238,6 +238,13 @@ def test_variances_are_given_once(rng):
         Gaussian.from_members(BayesianRidge().fit(X, Y), X, variance=np.ones((1, len(X))))
 
 
+@pytest.mark.parametrize("kind", [Gaussian, Categorical])
+def test_what_stands_beside_predictions_is_never_ignored(rng, kind):
+    predicted = rng.dirichlet(np.ones(3), size=(4, 20)) if kind is Categorical else rng.normal(size=(4, 20))
+    with pytest.raises(ArrayError, match="records: expected none beside predictions, found some"):
+        kind.from_members(predicted, np.ones((4, 20)))
+
+
 CLASSIFIERS = {
     "forest": (RandomForestClassifier(5, random_state=0), 5),
     # So few records that members miss classes: their columns are lined up.

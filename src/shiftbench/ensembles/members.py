@@ -104,6 +104,10 @@ def _models(members: Any, records: Any) -> list[tuple[Any, Any]]:
     several = members if isinstance(members, (list, tuple)) else [members]
     kinds = {_is_model(each) for each in several}
     if True not in kinds:
+        if records is not None and check.row_labels(records) is None:
+            raise ArrayError(
+                "records: expected none beside predictions, found some. Leave them out; variances are variance=…"
+            )
         return []
     if False in kinds:
         raise ArrayError("members: expected models only, or arrays only, found both. Give the outputs of all.")

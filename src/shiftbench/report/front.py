@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shiftbench.errors import CAREFUL, MARKED_ALIKE
-from shiftbench.metrics.conformal import RULES, coverage_name
+from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.report.case import (
     Case,
     extreme,
@@ -239,8 +239,10 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     off = abs(own.value - nominal)
     found = {}
     for rule in RULES.values():
-        score = case.score(system.name, side, coverage_name(rule.name, nominal))
-        if score is not None and not (rule.needs == "weights" and _hardly_overlap(case, side)):
+        score, size = (case.score(system.name, side, name(rule.name, nominal)) for name in (coverage_name, size_name))
+        if score is None or size is None or not finite(size.value):  # infinite ones contain everything
+            continue
+        if not (rule.needs == "weights" and _hardly_overlap(case, side)):
             found[rule.title.removeprefix("conformal").lstrip(", ")] = score
     best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
     if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
