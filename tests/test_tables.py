@@ -200,6 +200,15 @@ def test_columns_come_alone_and_in_the_order_asked_for(tmp_path: Path) -> None:
 # -- what is refused
 
 
+def test_text_with_a_lone_carriage_return_stays_in_its_row(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": [1, 2], "note": ["a\rb", "plain"], "x": [1.5, None]})
+    for name in ("t.csv", "t.csv.gz"):
+        path = tables.write_table(frame, tmp_path / name)
+        again = pd.read_csv(path)
+        assert (again.shape, again["note"].tolist()) == ((2, 3), ["a\rb", "plain"])
+        assert tables.read_table(path).equals(frame)
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

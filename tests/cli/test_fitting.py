@@ -149,6 +149,7 @@ def test_a_column_that_gives_the_target_away_is_refused_by_name(shiftbench: Shif
         (("--target", "y", "--baseline", "fourcast"), "Did you mean 'forecast'?"),
         (("--target", "y", "--drop", "nothing_*"), "nothing_*"),
         (("--target", "kind", "--task", "regression"), "number"),
+        (("--target", "kind", "--baseline", "forecast"), "t.parquet, forecast: expected a class among"),
         (("--target", "y", "--threshold", "-1"), "threshold"),
         (("--target", "y", "--rule", "publishd"), "Did you mean 'published'?"),
     ],
@@ -161,6 +162,7 @@ def test_what_is_wrong_is_named_before_anything_is_trained(
     assert message in said.err
     assert "Traceback" not in said.err
     assert not list(tmp_path.glob("run/model/*"))
+    assert not (tmp_path / ".run.making").exists()
 
 
 def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, ran: Path, tmp_path: Path) -> None:

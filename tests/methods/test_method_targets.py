@@ -71,7 +71,7 @@ def test_every_class_that_train_lacks_is_named_with_its_count():
         targets.classes(frame(["b", "a"] * 5), frame(["c", "d", "c", "a"]), target="y")
     assert [problem[:75] for problem in caught.value.problems] == [
         "dev_in, y: expected a class among a, b, found 'c' in 2 records. It never oc",
-        "dev_in, y: expected a class among a, b, found 'd' in 1 records. It never oc",
+        "dev_in, y: expected a class among a, b, found 'd' in 1 record. It never occ",
     ]
 
 
@@ -89,3 +89,9 @@ def test_fewer_than_two_classes_are_an_error(values, found):
 def test_a_misspelt_target_names_the_nearest():
     with pytest.raises(TableError, match="'why'"):
         targets.classes(GOOD, GOOD, target="why")
+
+
+def test_of_many_odd_labels_a_few_are_named():
+    problems = targets.absent(pl.Series("y", [f"k{i:02}" for i in range(30)]), ["a", "b"], where="eval_in")
+    assert len(problems) == 6
+    assert problems[-1] == "eval_in, y: expected a class among a, b, found 25 more labels."

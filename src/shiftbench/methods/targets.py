@@ -17,6 +17,7 @@ Codes = npt.NDArray[np.int64]
 FEWEST_TRAIN = 10  # with fewer, neither a spread nor a class frequency means anything
 FEWEST_DEV = 1
 LARGEST_LABEL = 2.0**63  # whole numbers below it are written without a point
+MOST_LABELS = 5  # named in messages
 ADVICE = "It never occurs in train: list all in `classes` to give it probability 0, or drop these records."
 
 
@@ -123,14 +124,20 @@ def classes(
 
 
 def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str = ADVICE) -> list[str]:
-    """A problem for every label in `column` that is not among the classes `names`, with its count.
+    """A problem for every label in `column` that is not among the classes `names`, with its count; a few of many.
 
     For any partition that is to be scored.
     """
     present = column.drop_nulls()
     counts = present.filter(~present.is_in(list(names))).value_counts(name="count").sort(column.name)
     wanted = f"{where}, {column.name}: expected a class among {', '.join(names)}"
-    return [f"{wanted}, found {name!r} in {count:,} records. {advice}" for name, count in counts.rows()]
+    found = [
+        f"{wanted}, found {name!r} in {count:,} record{'s' * (count != 1)}. {advice}"
+        for name, count in counts.head(MOST_LABELS).rows()
+    ]
+    if (more := counts.height - MOST_LABELS) > 0:
+        found.append(f"{wanted}, found {more:,} more labels.")
+    return found
 
 
 def _too_few(train: pl.DataFrame, dev: pl.DataFrame) -> list[str]:

@@ -74,7 +74,15 @@ def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, st
         elif suffix == ".jsonl":
             frame.write_ndjson(file)
         elif suffix == ".csv":
-            frame.write_csv(file)
+            _write_csv(frame, file)
         else:
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                frame.write_csv(cast(IO[bytes], packed))
+                _write_csv(frame, cast(IO[bytes], packed))
+
+
+def _write_csv(frame: pl.DataFrame, file: IO[bytes]) -> None:
+    # Polars quotes "\n", but not a lone "\r", at which readers end a line, too.
+    ends = any("\r" in name for name in frame.columns) or any(
+        column.str.contains("\r", literal=True).any() for column in frame.iter_columns() if column.dtype == pl.String
+    )
+    frame.write_csv(file, quote_style="non_numeric" if ends else "necessary")
