@@ -318,6 +318,17 @@ def test_a_report_is_written_again_from_its_json(shiftbench: Shiftbench, tmp_pat
         assert (tmp_path / "r" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
+def test_the_command_at_the_foot_of_a_first_screen_prints_every_score(shiftbench: Shiftbench) -> None:
+    errors_table().write_csv("a.csv")
+    assessed = shiftbench("assess", "a.csv", "--out", "r", *QUICK)
+    assert "every score: --full, or `shiftbench report FOLDER --full`" in assessed.out
+    short, full = shiftbench("report", "r"), shiftbench("report", "r", "--full")
+    assert (short.code, full.code) == (0, 0), short.err + full.err
+    assert short.out == assessed.out
+    assert full.out == shiftbench("assess", "a.csv", "--out", "r", "--overwrite", "--full", *QUICK).out
+    assert len(full.out.splitlines()) > len(short.out.splitlines())
+
+
 def test_something_else_is_no_report(shiftbench: Shiftbench, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"format": "other"}))
     said = shiftbench("report", "x.json")

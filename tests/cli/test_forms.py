@@ -51,6 +51,7 @@ def values(report: Report, system: str = "f") -> dict[str, float]:
 QUANTILES = {"q0.1": at(0.1), "q0.5": at(0.5), "q0.9": at(0.9)}
 INTERVALS = {"lower_90": at(0.05), "upper_90": at(0.95), "lower_50": at(0.25), "upper_50": at(0.75)}
 PROBABLE = {f"probability_{name}": PROBABILITIES[:, k] for k, name in enumerate(CLASSES)}
+NAMELESS = {"a": MIDDLE, "b": SD}
 SPREAD = {f"mean_{m}": MEMBERS[m - 1] for m in range(1, 21)}
 
 
@@ -98,6 +99,14 @@ def test_columns_of_any_name_are_named_by_options(shiftbench: Shiftbench, tmp_pa
     assert report.score("rmse", system="f", split="all", subset="full").value == pytest.approx(
         math.sqrt(((MEMBERS[:2].mean(axis=0) - TARGET) ** 2).mean())
     )
+    table(forecast=MIDDLE, sigma=SD).write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", *QUICK, "--overwrite", "--mean", "forecast", "--std", "sigma")
+    assert said.code == 0, said.err
+    named = values(Report.load(tmp_path / "r/report.json"))
+    table(mean=MIDDLE, std=SD).write_csv(tmp_path / "f.csv")
+    assert shiftbench("assess", "f.csv", *QUICK, "--overwrite").code == 0
+    assert named == values(Report.load(tmp_path / "r/report.json"))
+    assert "nll" in named
     classes(a=PROBABILITIES[:, 0], b=PROBABILITIES[:, 1], c=PROBABILITIES[:, 2]).write_csv(tmp_path / "c.csv")
     said = shiftbench("assess", "c.csv", *QUICK, "--overwrite", "--probability", "dry=a,rain=b,snow=c")
     assert said.code == 0, said.err
@@ -156,6 +165,15 @@ def test_what_a_table_was_scored_by_before_it_still_is(shiftbench: Shiftbench, t
         ({"mean": MIDDLE, "std": SD * (np.arange(N) != 8)}, (), "column 'std': expected values > 0 with a finite "
          "variance, found 0 in 1 of 120 records (row 9)"),
         ({"mean": MIDDLE, "std": SD, "variance": SD}, (), "found 'std' and 'variance'"),
+        ({"mean": MIDDLE, "std": SD, **QUANTILES}, (), "normal distributions (mean, std). Name one with --quantile "
+         "LEVEL=COLUMN or --mean COLUMN --std COLUMN."),
+        (NAMELESS, ("--mean", "a"), "--std: expected a column beside --mean a, found none. Name it with --std."),
+        (NAMELESS, ("--std", "b"), "--mean: expected a column beside --std b, found none. Name it with --mean."),
+        (NAMELESS, ("--mean", "a", "--std", "a"), "--mean, --std: expected different columns, found 'a' for both"),
+        (NAMELESS, ("--mean", "a", "--std", "bb"), "--std: expected a column 'bb', found none. Did you mean 'b'?"),
+        (NAMELESS, ("--target", "target"), "expected answers beside the target 'target', found id, target, shifted, a, "
+         "b. Name their column with --answer and --uncertainty, or predictions of another form: quantiles: q0.05"),
+        (NAMELESS, ("--target", "aim"), "expected a column 'aim', found none."),
     ],
 )  # fmt: skip
 def test_forecasts_of_numbers_that_make_no_sense_are_refused(

@@ -77,8 +77,8 @@ def found_in(
 
 
 def hint() -> str:
-    """What the columns of all forms are called, for a message."""
-    return "; ".join(f"{form.name}: {form.columns}" for form in FORMS.values())
+    """What the columns of all forms are called, and the options that name others, for a message."""
+    return "; ".join(f"{form.name}: {form.columns} (or {form.option})" for form in FORMS.values())
 
 
 def _pairs(columns: Sequence[str], values: Sequence[str], *, option: str, example: str) -> dict[str, str]:
@@ -187,13 +187,22 @@ def _levels(parts: Parts, where: str) -> tuple[dict[str, float], list[str]]:
     return levels, problems
 
 
-# --- members ----------------------------------------------------------------------------------------------------------
+# --- members and normal distributions ---------------------------------------------------------------------------------
 
 _MEMBER = re.compile(r"(mean|member|variance|var|std|sd)(?:_?(\d+))?", re.IGNORECASE)
 _KINDS = {"mean": "mean", "member": "mean", "variance": "variance", "var": "variance", "std": "std", "sd": "std"}
 
 
 def _member_columns(columns: Sequence[str]) -> dict[str, str]:
+    return {name: part for name, part in _moments(columns).items() if " " in part}
+
+
+def _normal_columns(columns: Sequence[str]) -> dict[str, str]:
+    return {name: part for name, part in _moments(columns).items() if " " not in part}
+
+
+def _moments(columns: Sequence[str]) -> dict[str, str]:
+    """Means, variances and standard deviations by their columns: `mean 1` … of members, or else `mean` and `std`."""
     found = {}
     for name in columns:
         if match := _MEMBER.fullmatch(name):
@@ -209,6 +218,20 @@ def _member_columns(columns: Sequence[str]) -> dict[str, str]:
 def _named_members(columns: Sequence[str], values: Sequence[str]) -> dict[str, str]:
     chosen = tables.expand(values, columns, what="column of --member")
     return {name: f"mean {place}" for place, name in enumerate(chosen, start=1)}
+
+
+def _named_normal(columns: Sequence[str], values: Sequence[str]) -> dict[str, str]:
+    """The columns of --mean and --std; values: `mean=COLUMN` and `std=COLUMN`."""
+    found = dict(value.split("=", 1) for value in values)
+    for part, other in (("mean", "std"), ("std", "mean")):
+        if part not in found:
+            raise TableError(
+                f"--{part}: expected a column beside --{other} {found[other]}, found none. Name it with --{part}."
+            )
+        tables.require_names(columns, [found[part]], where=f"--{part}")
+    if found["mean"] == found["std"]:
+        raise TableError(f"--mean, --std: expected different columns, found {found['std']!r} for both. Change one.")
+    return {column: part for part, column in found.items()}
 
 
 def _read_members(frame: pl.DataFrame, parts: Parts, where: str) -> Gaussian | Means:
@@ -319,8 +342,12 @@ OURS = (
         "regression", _quantile_columns, _named_quantiles, _read_quantiles, answers=True,
     ),
     Form(
-        "members", "mean_1, mean_2 …, with or without variance_1, variance_2 …; mean and std (or variance)",
-        "--member COLUMN", "regression", _member_columns, _named_members, _read_members,
+        "members", "mean_1, mean_2 …, with or without variance_1, variance_2 …", "--member COLUMN", "regression",
+        _member_columns, _named_members, _read_members,
+    ),
+    Form(
+        "normal distributions", "mean and std, or mean and variance", "--mean COLUMN --std COLUMN", "regression",
+        _normal_columns, _named_normal, _read_members,
     ),
     Form(
         "probabilities", "probability_CLASS for each class", "--probability CLASS=COLUMN", "classification",

@@ -100,6 +100,13 @@ class Columns:
             if found := forms.found_in(names, self.forms, answered=answered, where=where):
                 return taken._of_form(*found, self, names, where=where)
         problems = []
+        if self.target and not (taken.error or taken.answer):
+            tables.require_names(names, [self.target], where=where)
+            missing = "Name their column with --answer" + " and --uncertainty" * (not taken.uncertainty)
+            raise TableError(
+                f"{where}: expected answers beside the target {self.target!r}, found {', '.join(names)}. "
+                f"{missing}, or predictions of another form: {forms.hint()}."
+            )
         if not taken.error and not (taken.target and taken.answer):
             problems.append(
                 f"{where}: expected a column `error`, or `target` and `answer`, found {', '.join(names)}. "

@@ -41,6 +41,8 @@ class Given:
     uncertainty: o.Uncertainty = None
     quantile: o.Quantile = None
     member: o.Member = None
+    mean: o.Mean = None
+    std: o.Std = None
     probability: o.Probability = None
     shifted: o.ShiftedColumn = None
     cluster: o.Cluster = None
@@ -75,7 +77,10 @@ class Given:
     def forms(self) -> dict[str, tuple[str, ...]]:
         """The options that name columns of predictions, by form."""
         named = {"quantiles": self.quantile, "members": self.member, "probabilities": self.probability}
-        return {form: found for form, values in named.items() if (found := listed(values))}
+        given = {form: listed(values) for form, values in named.items()}
+        normal = {"mean": self.mean, "std": self.std}
+        given["normal distributions"] = tuple(f"{part}={column}" for part, column in normal.items() if column)
+        return {form: values for form, values in given.items() if values}
 
 
 def assess(
@@ -83,7 +88,7 @@ def assess(
     given: Given,
 ) -> None:
     """The full report of one model: from a file with id, error (or target and answer) and uncertainty columns, or with
-    target and quantiles, intervals, predictions of members or class probabilities.
+    target and quantiles, intervals, predictions of members, normal distributions or class probabilities.
 
     With --track and --data: from predictions for a track, in its own format.
     """
@@ -128,7 +133,8 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
     own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
            "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
-           "--probability": given.probability, "--truth": given.truth, "--unit": given.unit}  # fmt: skip
+           "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
+           "--unit": given.unit}  # fmt: skip
     if foreign := [word for word, value in own.items() if value]:
         raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
     if given.data is None:
@@ -263,8 +269,12 @@ def _command(files: list[Path]) -> str:
     return "assess" if len(files) == 1 else "compare"
 
 
-def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_default=False)], out: o.Out = None) -> None:
-    """Print all tables of a report, and write it again in every format (after an upgrade, or elsewhere)."""
+def report(
+    file: Annotated[Path, typer.Argument(help="A report.json, or its folder.", show_default=False)],
+    out: o.Out = None,
+    full: o.Full = False,
+) -> None:
+    """Print the first screen of a report, or every score, and write it again (after an upgrade, or elsewhere)."""
     from shiftbench.report import finding, picture
 
     here = file if file.is_dir() else file.parent
@@ -272,7 +282,7 @@ def report(file: Annotated[Path, typer.Argument(help="A report.json.", show_defa
     folder = out or here
     with adding(folder, "report") as place:
         page = folder / write(found, place, picture.beside(here)).relative_to(place)
-    show(found, full=True)
+    show(found, full=full)
     tell_records(found)
     say(f"report: {page}")
 

@@ -183,6 +183,8 @@ Quantile = Annotated[
     Many, named("--quantile", help="LEVEL=COLUMN of a quantile, or lower_90=COLUMN of an interval [q0.05, lower_90 …].")
 ]
 Member = Annotated[Many, named("--member", help="Columns of members' predictions: names or globs [mean_1, mean_2 …].")]
+Mean = Annotated[str | None, named("--mean", help="Column of means of normal distributions [mean].")]
+Std = Annotated[str | None, named("--std", help="Column of their standard deviations [std, or variance].")]
 Probability = Annotated[Many, named("--probability", help="CLASS=COLUMN of a class's probability [probability_CLASS].")]
 ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
