@@ -39,7 +39,21 @@ def test_csv_holds_every_score_to_the_last_digit(report: Report):
         assert int(row["n"]) == score.n
 
 
-@pytest.mark.parametrize("sign", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
+@pytest.mark.parametrize("number", ["-10", "+3", "-1.5e-7", "12"])
+def test_numbers_are_no_formulas(number: str):
+    assert text.harmless(number) == number
+    assert text.harmless(f"{number}+A1") == (f"'{number}+A1" if number[0] in "+-" else f"{number}+A1")
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+def test_a_field_keeps_any_end_of_a_line(end: str):
+    lines = [["a", "b"], [f"x{end}y", 1.5], [f"{end}", "plain"]]
+    written = text.csv_text(lines)
+    assert list(csv_format.reader(io.StringIO(written, newline=""))) == [[str(cell) for cell in line] for line in lines]
+    assert written.startswith("a,b\n")
+
+
+@pytest.mark.parametrize("sign", ["=1+1", "+A1", "-1+A1", "@sum", "\tx", "\rx"])
 def test_no_name_is_a_formula_in_a_spreadsheet(sign: str):
     assert text.harmless(sign) == f"'{sign}"
     assert text.harmless(f"a{sign}") == f"a{sign}"

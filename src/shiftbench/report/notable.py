@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv as csv_format
-import io
 from collections.abc import Sequence
 from typing import Any
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, digits_of
 from shiftbench.report.grid import Cell, Column, Grid, Row
-from shiftbench.report.text import harmless
+from shiftbench.report.text import csv_text, harmless
 from shiftbench.report.view import clean, measure_title
 from shiftbench.scores.score import Notable
 
@@ -47,14 +45,14 @@ def grids(report: Report, system: str, *, most: int = MOST_COLUMNS) -> list[Grid
 def csv(report: Report) -> str:
     """All records with all of their columns; those named like one of ours get the prefix `table.`."""
     columns = _columns(report.notable)
-    buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
-    writer.writerow([*FIELDS, *(harmless(f"table.{name}" if name in FIELDS else name) for name in columns)])
+    lines: list[Sequence[Any]] = [
+        [*FIELDS, *(harmless(f"table.{name}" if name in FIELDS else name) for name in columns)]
+    ]
     for entry in report.notable:
         own = [entry.system, entry.split, entry.kind, entry.place, entry.id, _domain(entry.shifted)]
         numbers = [entry.target, entry.answer, entry.error, entry.uncertainty]
-        writer.writerow([_field(value) for value in (*own, *numbers, *map(entry.columns.get, columns))])
-    return buffer.getvalue()
+        lines.append([_field(value) for value in (*own, *numbers, *map(entry.columns.get, columns))])
+    return csv_text(lines)
 
 
 def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shiftbench.report import picture
@@ -28,6 +28,7 @@ FIELDS = (
 NUMBERS = ("value", "std", "low", "high")
 WORDS = ("system", "role", "split", "subset", "metric", "measure", "unit", "recipe")  # a user's, or made of them
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of what a spreadsheet takes for a formula
+NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")  # of plain digits
 LATEX_COLUMNS = 6  # columns of numbers that fit on a page
 
 
@@ -36,16 +37,23 @@ def csv(report: Report) -> str:
 
     Percentages are fractions of one, as everywhere except in the tables for reading.
     """
-    buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
-    writer.writerow(FIELDS)
-    recipe = signature(report)
+    recipe, lines = signature(report), list[Sequence[Any]]([FIELDS])
     for row in rows(report):
         cells = {
             name: _field(value) if name in NUMBERS else value for name, value in (row | {"recipe": recipe}).items()
         }
-        writer.writerow([harmless(cell) if name in WORDS else cell for name, cell in cells.items()])
-    return buffer.getvalue()
+        lines.append([harmless(cell) if name in WORDS else cell for name, cell in cells.items()])
+    return csv_text(lines)
+
+
+def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+    """Lines of fields as CSV. A field with any end of a line in it is quoted; `csv` looks only for its own."""
+    found = []
+    for line in lines:
+        buffer = io.StringIO(newline="")
+        csv_format.writer(buffer, lineterminator="\r\n").writerow(line)
+        found.append(f"{buffer.getvalue().removesuffix(chr(13) + chr(10))}\n")
+    return "".join(found)
 
 
 def rows(report: Report) -> list[dict[str, Any]]:
@@ -69,9 +77,7 @@ def rows(report: Report) -> list[dict[str, Any]]:
 
 def slices_csv(report: Report) -> str:
     """All scores by slice, one per row, unrounded; percentages are fractions of one, an undefined number is empty."""
-    buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
-    writer.writerow([field.name for field in dataclasses.fields(SliceScore)])
+    lines: list[Sequence[Any]] = [[field.name for field in dataclasses.fields(SliceScore)]]
     further: dict[tuple[str, ...], list[SliceScore]] = {}
     for score in report.slice_scores:
         further.setdefault((score.system, score.split, score.column, score.group), []).append(score)
@@ -82,29 +88,25 @@ def slices_csv(report: Report) -> str:
         scores += [SliceScore(*place, name, value, n) for name, value in others.items() if value is not None]
         for score in (*scores, *further.get(place, ())):
             ends = map(_field, (score.low, score.high))
-            writer.writerow(
-                [*map(harmless, place), score.metric, _field(score.value), score.n, *ends, score.no_interval]
-            )
-    return buffer.getvalue()
+            lines.append([*map(harmless, place), score.metric, _field(score.value), score.n, *ends, score.no_interval])
+    return csv_text(lines)
 
 
 def costs_csv(report: Report) -> str:
     """All costs, one system per row, unrounded; what was not measured is an empty field."""
-    buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
-    writer.writerow([field.name for field in dataclasses.fields(Cost)])
+    lines: list[Sequence[Any]] = [[field.name for field in dataclasses.fields(Cost)]]
     for cost in report.costs:
         system, *numbers = dataclasses.astuple(cost)
-        writer.writerow([harmless(system), *("" if number is None else number for number in numbers)])
-    return buffer.getvalue()
+        lines.append([harmless(system), *("" if number is None else number for number in numbers)])
+    return csv_text(lines)
 
 
 def harmless(text: str) -> str:
     """Text that no spreadsheet takes for a formula: an apostrophe is put before the first character of one.
 
-    This is OWASP's recommendation against CSV injection. Numbers are not written this way, so -1.5 is unchanged.
+    This is OWASP's recommendation against CSV injection. A number stays as it is, also as an id or a group.
     """
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 
 def _field(number: float | None) -> str:
