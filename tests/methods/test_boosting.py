@@ -186,7 +186,10 @@ def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_four_at
         ([21, 26, 23, 400], r"Training ended suspiciously early: 3 of 4 models have 21 to 26 trees of 1,000, .* 26%"),
         ([400, 26, 23, 400], "^$"),
         ([28, 28, 28, 28], "^$"),
-        ([990, 1000, 951, 400], r"Training ended at the limit of 1,000 trees in 3 of 4 models.*more iterations"),
+        (
+            [990, 1000, 951, 400],
+            r"Training ended at the limit of 1,000 trees in 3 of 4 models.*set `iterations = 3000` in `\[method\]`\.$",
+        ),
     ],
 )
 def test_training_that_ended_early_or_at_the_limit_is_told(undisturbed, copied, monkeypatch, trees, told):

@@ -117,7 +117,14 @@ def test_windows_that_contradict_are_refused(given: dict[str, tuple[object, obje
 
 
 @pytest.mark.parametrize(
-    ("edge", "message"), [(3, "an ISO date like"), ("soon", "an ISO date such"), ("2020-01-01T12:00", "without a time")]
+    ("edge", "message"),
+    [
+        (3, "an ISO date like"),
+        ("soon", "an ISO date such"),
+        ("5/6/2021", "an ISO date such"),
+        ("2020-01-01T12:00", "without a time"),
+        ("20200101T12", "without a time"),
+    ],
 )
 def test_an_edge_that_is_no_date_is_refused_for_dates(edge: object, message: str) -> None:
     rules = Rules(time="t", windows={"in_domain": (None, edge)})  # type: ignore[dict-item]
@@ -139,6 +146,21 @@ def test_a_cut_off_divides_time_in_two_and_its_own_moment_is_shifted() -> None:
     assert windows.inside(numbers, edges, 0.0).tolist() == [1, 1, 6]
     with pytest.raises(PartitionError, match="shifted_from: expected an ISO date like the time column, found 2\\.5"):
         windows.edges(windows.physical(days), Rules(time="day", shifted_from=2.5), days.dtype)
+
+
+@pytest.mark.parametrize("cut", ["2021-6-30", "2021/6/30", "June 30, 2021", "30 June 2021", "20210630"])
+def test_a_cut_off_may_be_written_as_dates_of_tables_are(cut: str) -> None:
+    days = pl.Series(["2021-06-29", "2021-06-30", "2021-07-01"]).str.to_date()
+    for times in (days, days.cast(pl.Datetime), days.cast(pl.Datetime).dt.replace_time_zone("Asia/Tokyo")):
+        found = windows.edges(windows.physical(times), Rules(time="day", shifted_from=cut), times.dtype)
+        assert windows.inside(windows.physical(times), found, 0.0).tolist() == [1, 6, 6]
+
+
+def test_a_time_with_an_offset_is_that_moment_in_any_notation() -> None:
+    times = pl.Series(["2021-06-30T00:00", "2021-06-30T09:00"]).str.to_datetime().dt.replace_time_zone("Asia/Tokyo")
+    for cut in ("2021-06-30T00:00:00Z", "2021-6-30 00:00:00Z", "2021-6-30 09:00", "2021-6-30 02:00+02:00"):
+        found = windows.edges(windows.physical(times), Rules(time="day", shifted_from=cut), times.dtype)
+        assert found["dev_out"][0] == windows.physical(times)[1], cut
 
 
 def test_a_gap_removes_shifted_records_on_both_sides() -> None:

@@ -134,13 +134,14 @@ def conditions(frame: pl.DataFrame, keys: Mapping[str, Sequence[str]], rules: Ru
         PartitionError: listing the problems of all of them.
     """
     found: dict[str, pl.Expr] = {}
-    problems: list[str] = []
+    problems: dict[str, None] = {}  # each once, although dev_out and eval_out share conditions
     for name, own in keys.items():
-        try:
-            parts = [open_condition(text, frame.schema) for text in _texts(rules, own)]
-        except ShiftbenchError as error:
-            problems += [f"{name}: {problem}" for problem in error.problems]
-            continue
+        parts = []
+        for rule, text in _texts(rules, own):
+            try:
+                parts.append(open_condition(text, frame.schema))
+            except ShiftbenchError as error:
+                problems |= dict.fromkeys(f"{rule}: {problem}" for problem in error.problems)
         if parts:
             found[name] = pl.all_horizontal(parts)
     if problems:
@@ -148,10 +149,12 @@ def conditions(frame: pl.DataFrame, keys: Mapping[str, Sequence[str]], rules: Ru
     return found
 
 
-def _texts(rules: Rules, keys: Sequence[str]) -> list[str]:
-    texts = [rules.where[key] for key in keys if key in rules.where]
+def _texts(rules: Rules, keys: Sequence[str]) -> list[tuple[str, str]]:
+    """Conditions under these keys, each after the rule that it comes from."""
+    option = {"shifted": "--shifted-if (where.shifted)"}
+    texts = [(option.get(key, f"where.{key}"), rules.where[key]) for key in keys if key in rules.where]
     for key in keys:
-        texts += [_range(column, pair) for column, pair in rules.ranges.get(key, {}).items()]
+        texts += [(f"ranges.{key}", _range(column, pair)) for column, pair in rules.ranges.get(key, {}).items()]
     return texts
 
 

@@ -24,6 +24,7 @@ import polars as pl
 from polars.datatypes import DataType
 
 from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.io.tables import dates
 
 MOST_CHARACTERS = 10_000
 MOST_NODES = 5_000
@@ -35,6 +36,9 @@ DATE = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|"""
     r"""(?<![\w.])(\d{4})([-/])(\d{1,2})\2(\d{1,2})([T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?(?![\w.:/-])"""
 )
+
+ONE_EQUALS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[<>=!]=|=""")  # or text, or another comparison
+TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -57,27 +61,30 @@ def condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
 
     Raises:
         UnknownNameError: for a column that is not in `schema`.
-        PartitionError: naming every invalid part, and every comparison of different kinds.
+        PartitionError: naming every invalid part, every comparison of different kinds, and text without quotes.
     """
     return open_condition(text, schema).fill_null(value=False)
 
 
 def open_condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
     """Like `condition`, but null if a missing value makes the result unknown, so that it can be negated with ~."""
-    return _Reader(_parsed(text), text.strip(), schema).condition()
+    tree, stripped = _parsed(text, schema), text.strip()
+    try:
+        return _Reader(tree, stripped, schema).condition()
+    except UnknownNameError as error:
+        if (quoted := _quoted(tree, stripped, schema)) == stripped:
+            raise
+        raise PartitionError(f"condition {_short(text)}: {error} If it is text, put it in quotes: {quoted}") from None
 
 
 def moment(text: str, dtype: DataType) -> pl.Expr:
-    """An ISO date or time as a value for comparison with a column of type `dtype` (Date or Datetime), in its time zone.
+    """A date or time as a value for comparison with a column of type `dtype` (Date or Datetime), in its time zone.
 
     Raises:
-        PartitionError: if `text` is not an ISO date or time, or does not exist in the time zone.
+        PartitionError: if `text` is not a date or time that tables may hold, or does not exist in the time zone.
     """
     zone = _zone(dtype)
-    try:
-        value = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise PartitionError(f"expected an ISO date such as '2021-01-31', found {text!r}.") from None
+    value = _time(text)
     if zone is None:
         if value.tzinfo is not None:
             raise PartitionError(f"expected a time without a zone, like the column's, found {text!r}.")
@@ -89,6 +96,17 @@ def moment(text: str, dtype: DataType) -> pl.Expr:
     if pl.select(local).item() is None:
         raise PartitionError(f"expected a time that exists in {zone}, found {text!r}.")
     return local
+
+
+def _time(text: str) -> datetime.datetime:
+    """An ISO date or time, or one in another notation that is read from tables if it is unambiguous: 2021-1-31."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        found: datetime.datetime | None = dates.moments(pl.Series([text], dtype=pl.String)).item()
+    if found is None:
+        raise PartitionError(f"expected an ISO date such as '2021-01-31', found {text!r}.")
+    return found.replace(tzinfo=datetime.UTC) if re.search(dates.OFFSET, text) else found
 
 
 @dataclass(frozen=True)
@@ -107,7 +125,7 @@ class _Term:
         return self.dtype is not None or self.literal is not None
 
 
-def _parsed(text: str) -> ast.expr:
+def _parsed(text: str, schema: Mapping[str, DataType]) -> ast.expr:
     if not isinstance(text, str) or not text.strip():
         raise PartitionError(f"expected a condition such as 'wind >= 19', found {text!r}.")
     if len(text) > MOST_CHARACTERS:
@@ -117,17 +135,48 @@ def _parsed(text: str) -> ast.expr:
             f"condition {_short(text)}: expected dates in quotes, found one without. Quote the date: {quoted.strip()}"
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text.strip(), mode="eval").body
+        tree = _tree(text)
     except (SyntaxError, ValueError) as error:
         raise PartitionError(
             f"condition {_short(text)}: expected Python's syntax, found: {getattr(error, 'msg', error)}."
+            f"{_equal(text.strip(), schema)}"
         ) from None
     except (RecursionError, MemoryError):
         raise PartitionError(f"condition {_short(text)}: nested too deeply; use simpler conditions.") from None
     _measure(tree, text)
     return tree
+
+
+def _tree(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text.strip(), mode="eval").body
+
+
+def _equal(text: str, schema: Mapping[str, DataType]) -> str:
+    """The advice to compare with == and not with =, if that makes it a condition, or ""."""
+    doubled = ONE_EQUALS.sub(lambda found: "==" if found[0] == "=" else found[0], text)
+    try:
+        return f" Compare with ==: {_quoted(_tree(doubled), doubled, schema)}" if doubled != text else ""
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+
+
+def _quoted(tree: ast.expr, text: str, schema: Mapping[str, DataType]) -> str:
+    """A condition with quotes around unknown names that are compared with columns of text."""
+    if "\n" in text:  # its parts are located by line
+        return text
+    names: dict[int, ast.Name] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [part for side in (node.left, *node.comparators) for part in getattr(side, "elts", [side])]
+            beside = [side for side in sides if isinstance(side, ast.Name)]
+            if any(isinstance(schema.get(side.id), TEXTS) for side in beside):
+                names |= {side.col_offset: side for side in beside if side.id not in schema}
+    raw = text.encode()  # its parts are located by byte
+    for start, name in sorted(names.items(), reverse=True):
+        raw = raw[:start] + b'"' + raw[start : name.end_col_offset] + b'"' + raw[name.end_col_offset :]
+    return raw.decode()
 
 
 def _dated(found: re.Match[str]) -> str:
@@ -330,7 +379,7 @@ class _Reader:
             return _Term(expr, "number", node, dtype)
         if isinstance(dtype, (pl.Date, pl.Datetime)):
             return _Term(expr, "date", node, dtype)
-        if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
+        if isinstance(dtype, TEXTS):
             return _Term(expr.cast(pl.String), "text", node, dtype)
         if isinstance(dtype, pl.Boolean):
             return _Term(expr, "boolean", node, dtype)

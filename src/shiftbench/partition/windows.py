@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -122,9 +123,10 @@ def _number(edge: Moment, dtype: DataType, when_open: float) -> float:
     if isinstance(edge, str) != dated:
         raise PartitionError(f"expected {'an ISO date' if dated else 'a number'} like the time column, found {edge!r}.")
     if isinstance(edge, str):
-        if isinstance(dtype, pl.Date) and len(edge) > len("2021-01-31"):
+        found = pl.select(moment(edge, dtype)).to_series()
+        if isinstance(dtype, pl.Date) and found.dt.time().item() != datetime.time():
             raise PartitionError(f"expected a date without a time, like the time column, found {edge!r}.")
-        return int(pl.select(moment(edge, dtype).cast(dtype).to_physical()).item())
+        return int(found.cast(dtype).to_physical().item())
     return edge
 
 

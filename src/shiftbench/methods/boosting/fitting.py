@@ -25,6 +25,7 @@ from shiftbench.partition import features as columns
 from shiftbench.partition.features import Inputs
 
 BLOCK_ROWS = 1 << 19  # rows predicted at a time; smaller blocks cost time for calls
+MOST_TREES = 100_000  # that settings may ask for
 MOST_LEFT = 0.25  # unlearnt share above which the number of trees is suspicious
 
 Outputs = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ class BoostingSettings(MethodSettings):
     """
 
     members: int = whole_number(10, 1, 1000)
-    iterations: int = whole_number(1000, 1, 100_000)
+    iterations: int = whole_number(1000, 1, MOST_TREES)
     depth: int = whole_number(6, 1, 16)
     learning_rate: float = positive(0.05, 1)
     early_stopping: int = whole_number(50, 1, 100_000)
@@ -189,9 +190,11 @@ def caution(fitted: Fitted) -> str:
     limit, rate = settings["iterations"], settings["learning_rate"]
     unstopped = [count for count in trees if count > limit - settings["early_stopping"]]
     if 2 * len(unstopped) > len(trees):
+        wanted = 3 * limit
+        more = f"set `iterations = {wanted}` in `[method]`" if wanted <= MOST_TREES else "raise `learning_rate`"
         return (
             f"Training ended at the limit of {limit:,} trees in {len(unstopped)} of {len(trees)} models, which may "
-            "still have been gaining: more iterations may make them better."
+            f"still have been gaining: {more}."
         )
     early = [count for count in trees if (1 - rate) ** count > MOST_LEFT]
     if 2 * len(early) > len(trees):
