@@ -145,6 +145,8 @@ def test_what_a_table_was_scored_by_before_it_still_is(shiftbench: Shiftbench, t
         ({"quantile_5": at(0.05), "quantile_95": at(0.95)}, (), "found 5, 95. Percentages? Divide by 100."),
         ({"q0.1": at(0.1), "q1.5": at(0.9)}, (), "both excluded, found 1.5"),
         ({"lower_150": at(0.1), "upper_90": at(0.9)}, (), "of intervals between 0 and 100 %, found 'lower_150'"),
+        ({"q0.5": MIDDLE, "lower_90": at(0.05), "upper_80": at(0.9)}, (),
+         "found column 'upper_80' alone. Add its other end, or name it as a quantile: q0.9."),
         ({"q0.05": at(0.05), "lower_90": at(0.05), "upper_90": at(0.95)}, (),
          "expected each level once, found 0.05 in columns 'q0.05' and 'lower_90'"),
         ({"q0.1": np.where(np.arange(N) == 3, np.nan, at(0.1)), "q0.9": at(0.9)}, (),

@@ -182,6 +182,12 @@ def _levels(parts: Parts, where: str) -> tuple[dict[str, float], list[str]]:
         if levels[high] - levels[low] <= TOLERANCE:
             twice = f"{levels[low]:g} in columns {low!r} and {high!r}"
             problems.append(f"{where}: expected each level once, found {twice}. Choose with --quantile.")
+    problems += [
+        f"{where}: expected both ends of an interval, found column {column!r} alone. Add its other end, or name it as "
+        f"a quantile: q{level:g}."
+        for column, level in levels.items()
+        if _END.fullmatch(parts[column]) and all(abs(1 - level - other) > TOLERANCE for other in levels.values())
+    ]
     if len(levels) == len(found):
         problems += [f"{where}: {each}" for each in level_problems(tuple(dict.fromkeys(levels.values())))]
     return levels, problems
