@@ -172,9 +172,7 @@ def show(*reports: Report, full: bool = False, below: int = 1) -> None:
         console.print(terminal.first_screen(reports, lines=LINES - below))
         warned = sum(len(report.warnings) for report in reports)
         noted = f"; {warned} warning{'s' * (warned > 1)} in the report" if warned else ""
-        console.print(
-            f"\nevery score: --full, or `shiftbench report FOLDER --full`{noted}", style="dim", highlight=False
-        )
+        console.print(f"\nevery score: `shiftbench report FOLDER --full`{noted}", style="dim", highlight=False)
 
 
 def tell_records(*reports: Report) -> None:
