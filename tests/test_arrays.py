@@ -210,3 +210,36 @@ def test_one_of_several_targets_is_chosen():
     with pytest.raises(ArrayError, match=r"targets: expected one dimension .* found shape \(20, 3\)"):
         quietly(exercise, Gaussian.from_members(forest, physical))
     assert quietly(exercise["Weight"], Gaussian.from_members(forest, physical)).task == "regression"
+
+
+# --- systems with scores that others lack -----------------------------------------------------------------------------
+
+
+def ends(report, system: str) -> dict[tuple[str, str, str], tuple[float | None, float | None]]:
+    return {(s.subset, s.metric, s.measure): (s.low, s.high) for s in report.scores if s.system == system}
+
+
+def test_a_forecast_of_plain_numbers_takes_no_interval_from_the_system_beside_it(table):
+    named = {"shifted": table["shifted"], "clusters": np.arange(N) // 4}  # clusters: the same draws in any order
+    gaussian = Gaussian(table[["m0"]].to_numpy().T, np.full((1, N), 0.1))
+    alone = quietly(table["y"], {"model": gaussian}, **named)
+    beside = quietly(table["y"], {"model": gaussian, "numbers": table["m1"].to_numpy()}, **named)
+    expected, found = ends(alone, "model"), ends(beside, "model")
+    assert expected["in", "coverage_90", ""][0] is not None
+    assert found.keys() == expected.keys()
+    for label, (low, high) in expected.items():
+        assert found[label] == ((None, None) if low is None else pytest.approx((low, high), rel=1e-9)), label
+    assert {row.metric for row in beside.comparisons}.isdisjoint({"nll", "crps", "coverage_90", "width_90"})
+
+
+def test_targets_of_probability_0_are_told(rng):
+    targets = rng.integers(3, size=N)
+    probabilities = np.full((N, 3), 0.25)
+    probabilities[np.arange(N), targets] = 0.5
+    probabilities[:7] = 0.5
+    probabilities[np.arange(7), targets[:7]] = 0.0
+    with pytest.warns(ShiftbenchWarning, match=r"model gives probability 0 to 7 of 240 targets: .* 23\.03 nats each"):
+        assess_predictions(targets, Categorical(probabilities[None]), options=FEW)
+    probabilities[np.arange(7), targets[:7]] = 1e-30
+    probabilities[:7] /= probabilities[:7].sum(axis=1, keepdims=True)
+    assert not any("probability 0" in told for told in quietly(targets, Categorical(probabilities[None])).warnings)

@@ -364,6 +364,44 @@ def test_ticks_are_few_round_and_inside(low, high):
     assert len({text for _, text in found}) == len(found)
 
 
+RANGES = [
+    (start * scale, (start + length) * scale)
+    for scale in (1e-12, 1e-5, 0.01, 1.0, 30.0, 1e4, 1e9)
+    for start in (-7.3, 0.0, 1.0, 12.0, 99.9)
+    for length in (0.02, 0.7, 1.2, 6.0, 13.0, 14.9, 25.0, 90.0)
+]
+
+
+def number_in(label: str) -> float:
+    """The number that a label says, with a minus sign, digits in groups or a power of ten."""
+    factor, _, power = label.replace("−", "-").replace(",", "").rpartition("×")
+    written = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    if written == power:
+        return float(power)
+    sign = "-" if power.startswith("-") else ""
+    return float(f"{factor or f'{sign}1'}e{written.lstrip('-').removeprefix('10') if not sign else written[3:]}")
+
+
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_a_tick_stands_at_the_number_that_its_label_says(low, high):
+    found = ticks(low, high)
+    assert len(found) > 1
+    step = found[1][0] - found[0][0]
+    for value, text in found:
+        assert number_in(text) == pytest.approx(value, rel=1e-15, abs=1e-9 * step)
+
+
+@pytest.mark.parametrize(("low", "high"), [pair for pair in RANGES if pair[0] > 0] + [(1e-8, 1e9), (3.0, 4e5)])
+def test_a_tick_of_a_logarithmic_axis_stands_at_the_number_that_its_label_says(low, high):
+    for value, text in log_ticks(low, high):
+        assert number_in(text) == pytest.approx(value, rel=1e-14)
+
+
+def test_labels_of_ticks_have_the_digits_of_their_step():
+    assert [text for _, text in ticks(0.0, 13.0)] == ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]
+    assert [text for _, text in ticks(100_000, 100_010)][:2] == ["10⁵", "1.00002×10⁵"]
+
+
 @pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4), (0.02, 900), (1e-8, 1e9), (6, 70_000), (2e5, 9e6)])
 def test_ticks_of_a_logarithmic_axis_are_few_and_inside(low, high):
     found = log_ticks(low, high)

@@ -105,7 +105,22 @@ def test_without_intervals_nothing_is_certain():
 def test_accuracy_is_told_by_the_share_of_wrong_answers():
     moves = {"inside": (0.9, 0.89, 0.91), "shifted": (0.8, 0.78, 0.82), "factor": (2.0, 1.8, 2.3)}
     told = verdict(made(**moves, task="classification", metric="accuracy"))[0]
-    assert told.startswith("Under shift the share of wrong answers is 2 times as large: accuracy 90.0 → 80.0 % (wrong ")
+    assert told.startswith("Under shift the share of wrong answers is 2 times as large: accuracy 90.0 → 80.0 % (95 % ")
+
+
+@pytest.mark.parametrize(
+    ("factor", "words", "bracket"),
+    [
+        ((3.29, 3.02, 3.57), "is 3.3 times as large", " (95 % interval of the factor 3.02 to 3.57)"),
+        ((150.0, 120.0, 190.0), "is 150 times as large", " (95 % interval of the factor 120 to 190)"),
+        ((3.29,), "is 3.3 times as large", ""),
+    ],
+)
+def test_a_factor_told_in_words_is_not_repeated(factor, words, bracket):
+    told = verdict(made(inside=(2.0, 1.9, 2.1), shifted=(6.58, 6.1, 7.1), factor=factor))[0]
+    assert told.startswith(f"Under shift the error {words}: ")
+    assert told.endswith(f" °C{bracket}.")
+    assert "×" not in told
 
 
 def test_a_perfect_in_domain_score_has_no_factor_but_a_reading():

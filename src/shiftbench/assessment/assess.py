@@ -14,21 +14,23 @@ import numpy as np
 
 from shiftbench import check
 from shiftbench.assessment import curves
-from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Ends, Label, ends_of, in_canonical_order
+from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Basis, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
 from shiftbench.assessment.conformal import calibrated
 from shiftbench.assessment.feature_shift import moved
 from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.sliced import slice_scores
+from shiftbench.ensembles import LOG_EPSILON
 from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, SettingsError, ShiftbenchWarning
+from shiftbench.metrics.conformal import Sets
 from shiftbench.report import view
 from shiftbench.report.content import Report
 from shiftbench.scores import intervals, retention
 from shiftbench.scores.intervals import Bootstrap, Progress
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.pairing import shared_records
-from shiftbench.scores.resampling import Resampler
+from shiftbench.scores.resampling import Resampler, Statistic
 from shiftbench.scores.retention import Rule
 from shiftbench.scores.score import SUBSETS, Count, Notable, System
 
@@ -82,6 +84,8 @@ def build(
         total = len(splits)
         for place, (records, systems) in enumerate(conformal.splits):
             parts.append(_split(records, systems, options, _share(progress, place, total)))
+        for note in _impossible(splits):
+            _tell(note)
         for note in _vanished([records for records, _ in splits]):
             _tell(note)
     first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
@@ -122,6 +126,22 @@ def _tell(message: str) -> None:
 def _of(records: Records) -> str:
     """The prefix of a message about a split; "" if there is only one split."""
     return "" if records.split == "all" else f"{records.split}: "
+
+
+def _impossible(splits: Sequence[tuple[Records, Sequence[Scored]]]) -> list[str]:
+    """A note for each system of classes that rules out targets, whose likelihood is bounded in the mean."""
+    notes = []
+    for records, systems in splits:
+        for system in systems:
+            if not isinstance(system.regions, Sets):
+                continue
+            of_target = system.regions.of_target
+            if count := int(np.count_nonzero(of_target == 0.0)):
+                notes.append(
+                    f"{_of(records)}{system.system.name} gives probability 0 to {count:,} of {len(of_target):,} "
+                    f"targets: their −log p is infinite; NLL counts them as {-np.log(LOG_EPSILON):.2f} nats each"
+                )
+    return notes
 
 
 def _vanished(splits: Sequence[Records]) -> list[str]:
@@ -230,33 +250,56 @@ def _resampled(
         lined = {k: systems[k] if shared.member.all() else systems[k].select(shared.member) for k in shared.systems}
         if not few:
             _warn_of_few(here, [each.system.name for each in lined.values()])
-        labels, result = _replicates(here, [*lined.values()], options, _share(progress, step, len(every)))
-        for place, ends in zip(lined, ends_of(result, labels), strict=True):
+        told = [place in shared.scored for place in lined]
+        labels, result, found = _replicates(here, [*lined.values()], told, options, _share(progress, step, len(every)))
+        for place, ends in zip(lined, found, strict=True):
             if place in shared.scored:
                 part = Assessed(here, lined[place], threshold=options.threshold, rule=options.rule)
                 scored[place] = (part, ends)
         pairs = {number: (shared.systems[a], shared.systems[b]) for number, (a, b) in enumerate(result.pairs)}
         counts = {subset: int(np.count_nonzero(member)) for subset, member in here.subsets().items()}
         own = {number: pair for number, pair in pairs.items() if pair in shared.pairs}
-        tested.append(Tested(result, labels[0], own, counts))
+        tested.append(Tested(result, labels, own, counts))
     return scored, tested
 
 
 def _replicates(
-    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
-) -> tuple[Sequence[list[Label]], Bootstrap]:
-    """The resampled scores of each system, and their replicates; not even rounding depends on the order of the rows."""
+    records: Records, systems: Sequence[Scored], told: Sequence[bool], options: Options, progress: Progress | None
+) -> tuple[list[Label], Bootstrap, list[dict[Label, Ends]]]:
+    """The scores that all systems share, their replicates, and the intervals of each system's scores.
+
+    Those that a system does not share have intervals from the same draws if the system is `told`. Not even rounding
+    depends on the order of the rows.
+    """
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
     shared = _shared(systems)
+    beyond = {k: _with_intervals(system) - shared for k, system in enumerate(systems) if told[k]}
+    own = {k: names for k, names in beyond.items() if names}
     labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
-    units, scales, effective = zip(*bases[0], strict=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
-        return labels, intervals.bootstrap(
-            statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
-        )
+        result = _bootstrap(statistics, bases[0], resampler, options, _share(progress, 0, 1 + len(own)))
+        ends = ends_of(result, labels)
+        for step, (k, names) in enumerate(own.items(), start=1):
+            alone, basis, statistic = parts[k].own_statistic(resampler, names)
+            drawn = _bootstrap([statistic], basis, resampler, options, _share(progress, step, 1 + len(own)))
+            ends[k] |= ends_of(drawn, [alone])[0]
+    return labels[0], result, ends
+
+
+def _bootstrap(
+    statistics: Sequence[Statistic],
+    bases: Sequence[Basis],
+    resampler: Resampler,
+    options: Options,
+    progress: Progress | None,
+) -> Bootstrap:
+    units, scales, effective = zip(*bases, strict=True)
+    return intervals.bootstrap(
+        statistics, resampler, options.intervals, units=units, scales=scales, effective=effective, progress=progress
+    )
 
 
 def _shared(systems: Sequence[Scored]) -> set[str]:
@@ -264,7 +307,7 @@ def _shared(systems: Sequence[Scored]) -> set[str]:
 
     A mean over parts that are scores, too (the pinball loss over levels), is none if the systems have other parts.
     """
-    names = [{*_finite_means(system), *system.sets} for system in systems]
+    names = [_with_intervals(system) for system in systems]
     every = set.intersection(*names)
     parts = {name: {frozenset(own for own in each if own.startswith(f"{name}_")) for each in names} for name in every}
     if other := sorted(name for name in every if len(parts[name]) > 1):
@@ -273,9 +316,10 @@ def _shared(systems: Sequence[Scored]) -> set[str]:
     return every - {*other}
 
 
-def _finite_means(system: Scored) -> set[str]:
-    """The names of means without infinite values: with one, a replicate without it would be of another kind."""
-    return {name for name, values in system.means.items() if np.isfinite(values).all()}
+def _with_intervals(system: Scored) -> set[str]:
+    """The names of scores of sets, and of means without infinite values: with one, a replicate without it would be of
+    another kind."""
+    return {*system.sets, *(name for name, values in system.means.items() if np.isfinite(values).all())}
 
 
 def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:

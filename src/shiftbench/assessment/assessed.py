@@ -110,6 +110,12 @@ def groups_of(records: Records) -> list[tuple[str, list[str], Index, Flags]]:
     return found
 
 
+def _joined(found: Sequence[tuple[Label, list[Basis], Statistic]]) -> tuple[list[Label], list[Basis], Statistic]:
+    """Statistics with the beginning of their labels, and a basis for each score, as one."""
+    labels = [(*place, name) for place, _, part in found for name in part.names]
+    return labels, [basis for _, bases, _ in found for basis in bases], Joined([part for *_, part in found])
+
+
 class Assessed:
     """A system on a split: ranked once per subset, then the source of all its entries in the report."""
 
@@ -144,9 +150,7 @@ class Assessed:
 
         The basis of a score over all records is the side of the shift that has fewer units.
         """
-        units = {subset: resampler.units_of(member) for subset, member in self.subsets.items()}
-        units["full"] = min(units.values())
-        effective = {subset: effective_units(resampler.unit[member]) for subset, member in self.subsets.items()}
+        units, effective = self._units(resampler)
         found: list[tuple[Label, list[Basis], Statistic]] = []
         for subset, member in self.subsets.items():
             for part in self._subset_statistics(subset, member, resampler, shared):
@@ -158,9 +162,28 @@ class Assessed:
             for part in (Ratio("shift_ratio", above, below), detection):
                 basis = self._basis(part.names[0], units["full"], min(effective.values()))
                 found.append((("score", "full"), [basis], part))
-        found += self._slice_statistics(resampler)
-        labels = [(*place, name) for place, _, part in found for name in part.names]
-        return labels, [basis for _, bases, _ in found for basis in bases], Joined([part for *_, part in found])
+        return _joined([*found, *self._slice_statistics(resampler)])
+
+    def own_statistic(self, resampler: Resampler, names: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
+        """The same for scores `names` alone: those by which this system cannot be compared with every other."""
+        units, effective = self._units(resampler)
+        found: list[tuple[Label, list[Basis], Statistic]] = []
+        for subset, member in self.subsets.items():
+            rows = {name: self.system.means[name][member] for name in sorted(self.system.means.keys() & names)}
+            parts = [part for each in self._of_sets(subset, member, resampler, names) for part in each]
+            if rows:
+                values, unit = np.array(list(rows.values())), resampler.unit[member]
+                parts.append(Means(tuple(rows), values, unit, resampler.units))
+            for part in parts:
+                bases = [self._basis(name, units[subset], effective[subset]) for name in part.names]
+                found.append((("score", subset), bases, part))
+        return _joined(found)
+
+    def _units(self, resampler: Resampler) -> tuple[dict[str, int], dict[str, float]]:
+        """The units behind the scores of each subset, and their effective number."""
+        units = {subset: resampler.units_of(member) for subset, member in self.subsets.items()}
+        units["full"] = min(units.values())
+        return units, {subset: effective_units(resampler.unit[member]) for subset, member in self.subsets.items()}
 
     def _basis(self, metric: str, units: int, effective: float = math.nan) -> Basis:
         own, classes = METRICS[metric], self._of_classes
@@ -195,7 +218,7 @@ class Assessed:
     def _subset_statistics(self, subset: str, member: Flags, resampler: Resampler, shared: set[str]) -> list[Statistic]:
         unit, units, system = resampler.unit[member], resampler.units, self.system
         errors = system.errors[member]
-        means, sets = (sorted(known.keys() & shared) for known in (system.means, system.sets))
+        means = sorted(system.means.keys() & shared)
         rows = {"mean_error": errors} | {name: system.means[name][member] for name in means}
         good = None
         if self.threshold is not None:
@@ -204,15 +227,24 @@ class Assessed:
         found: list[Statistic] = [Means(tuple(rows), np.array(list(rows.values())), unit, units)]
         if system.root:
             found.append(self._level(member, resampler))
-        terms_of = {name: system.sets[name].select(member) for name in sets}
-        found += [SetScore(METRICS[name], terms.found, unit, units) for name, terms in terms_of.items()]
+        scores, areas = self._of_sets(subset, member, resampler, shared)
         ranking = self.rankings[subset]
-        found.append(Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True, selective=True))
-        return found + [
+        curve = Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True, selective=True)
+        return [*found, *scores, curve, *areas]
+
+    def _of_sets(
+        self, subset: str, member: Flags, resampler: Resampler, names: set[str]
+    ) -> tuple[list[Statistic], list[Statistic]]:
+        """Scores of sets among `names`, and the areas under their retention curves."""
+        unit, units, ranking = resampler.unit[member], resampler.units, self.rankings[subset]
+        terms_of = {name: self.system.sets[name].select(member) for name in sorted(self.system.sets.keys() & names)}
+        scores: list[Statistic] = [SetScore(METRICS[name], each.found, unit, units) for name, each in terms_of.items()]
+        areas: list[Statistic] = [
             SetRetention(metric, terms_of[metric.name], ranking, unit, units, rule=self.rule, points=REPLICATE_POINTS)
-            for metric, _ in system.with_retention()
-            if metric.name in shared
+            for metric, _ in self.system.with_retention()
+            if metric.name in terms_of
         ]
+        return scores, areas
 
     # Reported values.
 

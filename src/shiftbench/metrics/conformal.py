@@ -85,9 +85,14 @@ class Sets:
     targets: Indices
 
     @property
+    def of_target(self) -> Vector:
+        """The probability of the target [N]."""
+        return np.asarray(self.probabilities[np.arange(len(self.targets)), self.targets])
+
+    @property
     def scores(self) -> Vector:
         """1 - the probability of the target [N]."""
-        return np.asarray(1.0 - self.probabilities[np.arange(len(self.targets)), self.targets])
+        return np.asarray(1.0 - self.of_target)
 
     def size(self, thresholds: Vector) -> Vector:
         """The number of classes in each set [N]."""

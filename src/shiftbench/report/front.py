@@ -14,6 +14,7 @@ from shiftbench.errors import CAREFUL, MARKED_ALIKE
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.report.case import (
     Case,
+    Interval,
     extreme,
     few_clusters,
     holds,
@@ -135,6 +136,8 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
     if shift.told_apart is False:
         yield Finding(f"No change under shift{_of(case, system)} can be told from chance: {values}{factor}.", "answers")
         return
+    if shift.factor and _says_factor(shift.factor[0]):
+        factor = _reach(case, shift.factor)
     what = f"{'the share of wrong answers' if wrong else 'the error'}{_of(case, system)}"
     yield Finding(f"{_grows(shift.factor, shift.grows, what)}: {values}{factor}.", "answers")
 
@@ -145,23 +148,47 @@ def _of(case: Case, system: System) -> str:
     return f" of {named(system.name)}" if models > 1 else ""
 
 
-def _grows(factor: tuple[float, float, float] | None, grows: bool, what: str) -> str:
+def _grows(factor: Interval | None, grows: bool, what: str) -> str:
     if factor is None or not finite(factor[0]):
         return f"Under shift {what} {'grows' if grows else 'falls'}"
     times = factor[0]
     if times >= 2:
-        return f"Under shift {what} is {times:.2g} times as large" if times < 1000 else f"Under shift {what} explodes"
+        if not _says_factor(times):
+            return f"Under shift {what} explodes"
+        return f"Under shift {what} is {f'{times:.2g}' if times < 99.5 else f'{times:.0f}'} times as large"
     by = f"by {100 * abs(times - 1):.0f} %" if abs(times - 1) >= 0.005 else "slightly"
     return f"Under shift {what} {'grows' if grows else 'falls'} {by}"
 
 
-def _times(case: Case, factor: tuple[float, float, float], wrong: bool) -> str:
+def _says_factor(times: float) -> bool:
+    """Whether the words of `_grows` give the factor; a growth by a share is given as such."""
+    return 2 <= times < 1000
+
+
+def _times(case: Case, factor: Interval, wrong: bool) -> str:
+    """The factor with its interval, in brackets."""
+    told = _interval_text(case, factor)
+    value = _factor_digits(factor).text(factor[0])
+    return f" ({'wrong answers ' if wrong else ''}×{value}{f', {told}' if told else ''})"
+
+
+def _reach(case: Case, factor: Interval) -> str:
+    """The interval of a factor that stands in the sentence already, in brackets; "" without one."""
+    told = _interval_text(case, factor, " of the factor")
+    return f" ({told})" if told else ""
+
+
+def _interval_text(case: Case, factor: Interval, of: str = "") -> str:
+    _, low, high = factor
+    if not (finite(low) and finite(high)):
+        return ""
+    digits = _factor_digits(factor)
+    return f"{100 * level(case.report):g} % interval{of} {digits.text(low)} to {digits.text(high)}"
+
+
+def _factor_digits(factor: Interval) -> Digits:
     value, low, high = factor
-    known = finite(low) and finite(high)
-    digits = digits_of([value], [(high - low) / 2 if known else None])
-    of = "wrong answers " if wrong else ""
-    interval = f", {100 * level(case.report):g} % interval {digits.text(low)} to {digits.text(high)}" if known else ""
-    return f" ({of}×{digits.text(value)}{interval})"
+    return digits_of([value], [(high - low) / 2 if finite(low) and finite(high) else None])
 
 
 # --- does the uncertainty know --------------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
     step = _step((high - low) / MOST)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     values = [place * step for place in range(first, last + 1)]
-    decimals = max(-math.floor(math.log10(step) + 1e-9), 0)
-    if decimals and round(step * 10**decimals, 9) % 1:  # 2.5, 0.25
-        decimals += 1
+    finest = math.floor(math.log10(step) + 1e-9)  # the power of ten of the last digit that differs between ticks
+    if round(step / 10.0**finest, 9) % 1:  # 2.5, 0.25
+        finest -= 1
     largest = max(map(abs, values), default=0.0)
     if largest >= LONG or largest < SHORT:
-        return [(value, tick_text(value)) for value in values]
-    return [(value, f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
+        return [(value, tick_text(value, finest)) for value in values]
+    return [(value, _plain(value, finest)) for value in values]
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
@@ -38,15 +38,24 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [(value, tick_text(value)) for value in inside] if len(inside) > 1 else ticks(low, high)
 
 
-def tick_text(value: float) -> str:
-    """A tick label: a plain number, or from 100,000 on (and below 0.0001) a form such as 3×10⁶."""
+def tick_text(value: float, finest: int | None = None) -> str:
+    """A tick label: a plain number, or from 100,000 on (and below 0.0001) a form such as 3×10⁶.
+
+    finest: the power of ten of the last digit that is needed; by default there are few digits.
+    """
     size = abs(value)
     if size == 0 or SHORT <= size < LONG:
-        return f"{value:,g}".replace("-", "−")
+        return f"{value:,g}".replace("-", "−") if finest is None or size == 0 else _plain(value, finest)
     power = math.floor(math.log10(size) + 1e-9)
-    factor = f"{size / 10**power:.3g}"
+    factor = f"{size / 10.0**power:.{2 if finest is None else max(power - finest, 0)}f}"
+    factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
     sign = "−" if value < 0 else ""
     return f"{sign}{'' if factor == '1' else f'{factor}×'}10{str(power).translate(SUPERSCRIPTS)}"
+
+
+def _plain(value: float, finest: int) -> str:
+    """A number without an exponent, to the digit of 10 ** finest."""
+    return f"{value:,.{max(-finest, 0)}f}".replace("-", "−")
 
 
 def _step(rough: float) -> float:
