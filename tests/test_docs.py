@@ -30,10 +30,12 @@ import torch
 import typer
 
 import shiftbench
+from shiftbench.assessment.forms import FORMS
 from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
 from shiftbench.metrics import classification, motion, quantiles, regression
+from shiftbench.metrics.conformal import RULES
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
 from shiftbench.tracks import track as track_of
@@ -160,7 +162,7 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monkeypatch):
-    for registry in (METRICS, MEASURES):  # what a page registers is gone afterwards
+    for registry in (METRICS, MEASURES, RULES, FORMS):  # what a page registers is gone afterwards
         monkeypatch.setattr(registry, "_held", dict(registry))
     shutil.copytree(table, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

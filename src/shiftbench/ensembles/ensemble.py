@@ -124,7 +124,9 @@ class Ensemble:
     def labelled(self, index: Any) -> Self:
         """The same with the pandas index of its records, by which targets are then lined up; None: without one."""
         found = copy.copy(self)
-        object.__setattr__(found, "index", index)
+        vars(found).pop("index", None)
+        if index is not None:
+            object.__setattr__(found, "index", index)
         return found
 
     def _at(self, places: Mapping[str, Key]) -> Self:
