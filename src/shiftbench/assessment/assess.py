@@ -305,7 +305,7 @@ def _bootstrap(
 def _shared(systems: Sequence[Scored]) -> set[str]:
     """The names of means and scores of sets by which all systems can be compared.
 
-    A mean over parts that are scores, too (the pinball loss over levels), is none if the systems have other parts.
+    A mean of other scores (the pinball loss over levels) is left out if the systems have it at different levels.
     """
     names = [_with_intervals(system) for system in systems]
     every = set.intersection(*names)
