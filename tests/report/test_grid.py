@@ -7,7 +7,7 @@ import pytest
 from shiftbench.report.digits import MISSING, metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
-from shiftbench.scores.metric import METRICS
+from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Rank, Score
 
 from .factory import classification, many, nothing_defined, one_record, regression, with_test_set
@@ -241,3 +241,29 @@ def test_single_models_are_named_after_their_ensemble():
     )
     rows = [row for grid in grids(replace(report, systems=systems)) if grid.kind == "systems" for row in grid.rows]
     assert [(row.label, row.hint) for row in rows][:2] == [("boosting", "ensemble"), ("boosting", "single models")]
+
+
+def test_metrics_of_one_title_are_a_column_with_a_row_for_each_measure_or_rule(monkeypatch):
+    row = {"better": "max", "scale": "percent", "formula": "a test", "source": "a test", "most": 1.0, "table": "within"}
+    made = [
+        Metric(f"{title}_{k}", title, row=measure, **row)
+        for title in ("Voxels", "Lesions")
+        for k, measure in enumerate(("entropy", "random order"))
+    ]
+    monkeypatch.setattr(METRICS, "_held", {**METRICS, **{metric.name: metric for metric in made}})
+    report = regression()
+    values = [
+        Score("boosting", "eval", "full", metric.name, 0.1 * place, 50, low=0.0, high=0.5)
+        for place, metric in enumerate(made[:3], start=1)
+    ]
+    grid = grid_of(replace(report, scores=(*report.scores, *values)), "within")
+    assert [(column.group, column.title) for column in grid.columns] == [
+        ("Voxels ↑ (%)", "Full"),
+        ("Lesions ↑ (%)", "Full"),
+    ]
+    told = [(row.hint, row.label, [cell.line for cell in row.cells]) for row in grid.rows]
+    assert told == [
+        ("boosting", "entropy", ["10 [0, 50]", "30 [0, 50]"]),
+        ("boosting", "random order", ["20 [0, 50]", MISSING]),
+    ]
+    assert not any(other.kind == "within" for other in grids(report))

@@ -23,6 +23,7 @@ from shiftbench.report.view import (
     lead,
     measure_title,
     metric_title,
+    metric_unit,
     scored_metrics,
     separated,
     split_title,
@@ -40,6 +41,15 @@ SCORES = {  # tables of scores, in reading order
     "calibration": "Do intervals and probabilities hold what they promise?",
     "joint": "Answers and uncertainty jointly",
     "selective": "Other areas of selective prediction",
+}
+ROWS = {  # tables with several metrics of one title below each other, with their labels and notes
+    "within": (
+        "Uncertainty within records",
+        "Measure",
+        "Each record has an area of its own, from the order of its parts (such as voxels) by a measure; shown are "
+        "means over records.",
+    ),
+    "variants": ("The same scores under other rules", "Rule", "Rules differ between papers and programs."),
 }
 REGIONS = {  # tables of conformal regions beside a system's own intervals, with the names of their metrics
     "conformal": ("share of targets inside", "coverage", coverage_name),
@@ -135,6 +145,7 @@ def grids(report: Report) -> list[Grid]:
             _regions(report, split, "conformal_size"),
             _moved(report, split),
             *scores.values(),
+            *(_rows(report, split, kind) for kind in ROWS),
             _ranks(report, split),
             _measures(report, split),
             _parts(report, split),
@@ -245,6 +256,38 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
+
+
+def _rows(report: Report, split: str, kind: str) -> Grid:
+    """Metrics of one title as a column: a row for each system and each `Metric.row`."""
+    metrics = [metric for metric in scored_metrics(report, split) if metric.table == kind]
+    chosen = {key: score for key, score in headline_scores(report).items() if key[1] == split}
+    named = {(metric.title, metric.row): metric.name for metric in metrics}
+    columns, cells = [], []  # one list of cells per column
+    places = [(s.name, row) for s in report.systems for row in dict.fromkeys(metric.row for metric in metrics)]
+    for title in dict.fromkeys(metric.title for metric in metrics):
+        own = [metric for metric in metrics if metric.title == title]
+        mine = [score for key, score in chosen.items() if any(key[3] == metric.name for metric in own)]
+        digits = _shared_digits(own[0], mine, report)
+        for subset in subsets_of(mine):
+            found = [chosen.get((system, split, subset, named.get((title, row), ""))) for system, row in places]
+            columns.append(Column(SUBSETS[subset], heading(own[0], digits, report)))
+            cells.append([score_cell(digits, score) for score in found])
+    rows = [
+        Row(clean(row), tuple(column[place] for column in cells), clean(system))
+        for place, (system, row) in enumerate(places)
+        if any(column[place] != NONE for column in cells)
+    ]
+    title, label, note = ROWS[kind]
+    note = " ".join([note, *_signs(report, rows)])
+    return Grid(kind, split, f"{title} ({split_title(split)})", label, tuple(columns), tuple(rows), note)
+
+
+def _shared_digits(metric: Metric, scores: Sequence[Score], report: Report) -> Digits:
+    """The format of scores of several metrics of one scale."""
+    widths = [half_width(score.low, score.high, score.std) for score in scores]
+    factor = 100.0 if metric.scale == "percent" else 1.0
+    return digits_of([score.value for score in scores], widths, unit=metric_unit(metric, report), factor=factor)
 
 
 def _regions(report: Report, split: str, kind: str) -> Grid:

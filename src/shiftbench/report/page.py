@@ -33,6 +33,7 @@ FOLDED = (
     "comparisons",
     "ranks",
     "measures",
+    "variants",
 )  # tables that are collapsed at first
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.

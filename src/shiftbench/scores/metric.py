@@ -34,8 +34,10 @@ class Metric:
         `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
     slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
     nominal: the best value, if `better` is "nominal".
-    table: of reports that shows it: "answers", "calibration", "conformal", "joint" or "selective"; "" for answers, or
-        joint if it depends on the uncertainty.
+    table: of reports that shows it: "answers", "calibration", "conformal", "joint", "selective", "within" or
+        "variants"; "" for answers, or joint if it depends on the uncertainty.
+    row: its row in a table of "within" (measures of the parts of a record, such as voxels) or "variants" (rules for the
+        same score); metrics of one title are a column there.
     sliced: whether reports show it by slice, too.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
@@ -58,6 +60,7 @@ class Metric:
     slopes: Callable[[Vector, Vector], Vector] | None = None
     nominal: float = math.nan
     table: str = ""
+    row: str = ""
     sliced: bool = False
     area: str = ""
 
