@@ -1,0 +1,118 @@
+"""From scans to a prepared folder: find, check, compare, resample where wanted, and list all in a manifest.
+
+Volumes stay where they are; only what is made here (resampled, corrected) is written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.io import files
+from shiftbench.progress import Progress, silent
+from shiftbench.track import MANIFEST, Prepared
+from shiftbench.tracks.lesions import checks, layout, manifest
+from shiftbench.tracks.lesions.checks import Checked
+from shiftbench.tracks.lesions.patient import CALLED, Patient
+from shiftbench.tracks.lesions.schema import PARTS
+
+MOST_LISTED = 20
+MOST_NAMED = 4
+STAGE = "check scans"
+
+
+def prepare(source: Path, folder: Path, *, progress: Progress | None = None) -> Prepared:
+    """Check all scans of a source, and write the manifest of a prepared folder.
+
+    Args:
+        source: a folder in the published layout, or a table of paths; see `layout`.
+        folder: a new or empty folder.
+        progress: called with the number of finished patients.
+
+    Raises:
+        TableError: if the source is no such data, or is a prepared folder.
+        ShiftbenchError: listing the problems of all patients.
+        MissingExtraError: if nibabel is not installed.
+    """
+    say = progress or silent
+    if (source / MANIFEST).is_file():
+        raise TableError(f"{source}: expected data to prepare, found a folder that is already prepared.")
+    found = layout.found(source)
+    entries, notes, problems = [], list[tuple[str, str]](), list[str]()
+    for done, patient in enumerate(found.patients):
+        say(STAGE, done, len(found.patients))
+        known = checks.checked(patient)
+        problems += known.problems
+        notes += [(patient.id, note) for note in known.notes]
+        if not known.problems:
+            entries.append(_entry(known, folder, source))
+    say(STAGE, len(found.patients), len(found.patients))
+    problems += _copies(entries)
+    if problems:
+        more = [f"… and {len(problems) - MOST_LISTED:,} more."] if len(problems) > MOST_LISTED else []
+        raise ShiftbenchError(*problems[:MOST_LISTED], *more)
+    _write(folder, source, entries, [*found.notes, *_gathered(notes, len(entries))])
+    return open_prepared(folder)
+
+
+def open_prepared(folder: Path) -> Prepared:
+    """What a prepared folder holds.
+
+    Raises:
+        TableError: if it is not one, or its manifest is damaged.
+    """
+    held = manifest.held_in(Path(folder))
+    counts = {name: held["counts"][name] for name in PARTS}
+    return Prepared(Path(folder), held["origin"], counts, tuple(held["notes"]))
+
+
+def _entry(known: Checked, folder: Path, source: Path) -> dict[str, Any]:
+    patient: Patient = known.patient
+    hashes = {kind: files.sha256(path) for kind, path in patient.files.items()}
+    return manifest.entry_of(patient, hashes, checks.facts(known), (folder, _root(source)))
+
+
+def _root(source: Path) -> Path:
+    return source if source.is_dir() else source.parent
+
+
+def _copies(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Files of two patients with the same content; empty lesion masks are alike without being copies."""
+    seen: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for entry in entries:
+        for kind, file in entry["files"].items():
+            if kind != "brain" and not (kind == "gt" and not entry["lesions_ml"]):
+                seen[kind, file["sha256"]].append(entry["id"])
+    for (kind, _), ids in seen.items():
+        if len(ids) > 1:
+            yield (
+                f"{', '.join(map(repr, ids[:4]))}: expected a {CALLED[kind]} of each, found the same content. Is a "
+                "patient listed twice, or was a file copied to the wrong place?"
+            )
+
+
+def _write(folder: Path, source: Path, entries: list[dict[str, Any]], notes: list[str]) -> None:
+    files.write_json(
+        folder / MANIFEST,
+        {
+            "format": manifest.FORMAT,
+            "source": _root(source).absolute().as_posix(),
+            "origin": layout.origin(source),
+            "counts": manifest.counts(entries),
+            "notes": notes,
+            "patients": entries,
+        },
+    )
+
+
+def _gathered(notes: Iterable[tuple[str, str]], patients: int) -> Iterator[str]:
+    """Remarks on patients, those that several have in common as one."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for patient, text in notes:
+        ids[text].append(patient)
+    for text, own in ids.items():
+        shown = ", ".join(own) if len(own) <= MOST_NAMED else f"{len(own):,} patients"
+        yield f"{'all patients' if len(own) == patients > 1 else shown}: {text}"
