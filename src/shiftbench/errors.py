@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 MOST_CHARACTERS = 2_000  # of one problem
 MOST_QUOTED = 200  # of one word or quoted value in it
@@ -69,6 +70,20 @@ class ShiftbenchError(Exception):
     def __init__(self, *problems: str) -> None:
         self.problems = tuple(shortened(str(problem)) for problem in problems)
         super().__init__("\n".join(self.problems))
+
+
+def every(readers: Mapping[str, Callable[[], Any]], kind: type[ShiftbenchError]) -> dict[str, Any]:
+    """What each reader returns, by name; the problems of all are raised together, as an error of this kind."""
+    problems: list[str] = []
+    found = {}
+    for part, read in readers.items():
+        try:
+            found[part] = read()
+        except ShiftbenchError as error:
+            problems += error.problems
+    if problems:
+        raise kind(*dict.fromkeys(problems))
+    return found
 
 
 class ArrayError(ShiftbenchError, ValueError):

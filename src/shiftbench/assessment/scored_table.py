@@ -22,7 +22,7 @@ from shiftbench.assessment.slicing import own_slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian
-from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError
+from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError, every
 from shiftbench.io import tables
 from shiftbench.io.tables import exact, problem
 from shiftbench.methods.settings import TASKS
@@ -390,7 +390,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: own_slicing(frame, columns.slices, labels=columns.clusters),
     }
-    parts = _every(readers)
+    parts = every(readers, TableError)
     system, task = parts["system"]
     slicing, shifted = parts["slices"], parts["shifted"] if columns.shifted else None
     labels = slicing.labels(frame)
@@ -407,27 +407,14 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     )  # fmt: skip
 
 
-def _every(readers: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """What each reader returns; the problems of all are raised together."""
-    problems: list[str] = []
-    found = {}
-    for part, read_part in readers.items():
-        try:
-            found[part] = read_part()
-        except ShiftbenchError as error:
-            problems += error.problems
-    if problems:
-        raise TableError(*problems)
-    return found
-
-
 def _given(name: str, frame: pl.DataFrame, columns: Columns, where: str) -> tuple[Scored, str]:
     """The system of errors (or targets and answers) and uncertainties, and its task."""
-    found = _every(
+    found = every(
         {
             "errors": lambda: _errors(frame, columns, where),
             "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
-        }
+        },
+        TableError,
     )
     errors, task = found["errors"]
     try:
@@ -441,13 +428,14 @@ def _forecast(name: str, frame: pl.DataFrame, columns: Columns, where: str) -> t
     form, target = columns.form, str(columns.target)
     assert form is not None
     numeric = form.task == "regression"
-    found = _every(
+    found = every(
         {
             "ensemble": lambda: form.read(frame, columns.parts, where),
             "targets": lambda: _finite(frame, [target], where=where) if numeric else _classes(frame, target, where),
             "uncertainty": lambda: _uncertainty(frame, columns.uncertainty, where=where),
             "point": lambda: columns.answer and _finite(frame, [columns.answer], where=where)[columns.answer],
-        }
+        },
+        TableError,
     )
     ensemble = found["ensemble"]
     if columns.answer:

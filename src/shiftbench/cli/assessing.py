@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +13,14 @@ import typer
 from shiftbench.cli import options as o
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, screen, show, tell_records, write
-from shiftbench.errors import SettingsError, UnknownNameError
-from shiftbench.io.output import adding, writing
+from shiftbench.errors import SettingsError, TableError, UnknownNameError, every
+from shiftbench.io.output import adding, together, writing
 
 if TYPE_CHECKING:
-    from shiftbench.assessment.scored_table import Columns, ScoredTable
+    from shiftbench.assessment.scored_table import Columns, Joined, ScoredTable
+    from shiftbench.pipeline.settings import Assessment
     from shiftbench.progress import Progress
+    from shiftbench.track import RunOptions, Task, Track
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[
@@ -110,12 +113,10 @@ def compare(
 
     With --track and --data: of predictions for a track, in its own format.
     """
-    if len(files) < 2:
-        raise SettingsError(f"expected two or more files to compare, found {len(files)}. For one, use assess.")
-    resolved = [file.resolve() for file in files]
-    if twice := [str(file) for file in dict.fromkeys(files) if resolved.count(file.resolve()) > 1]:
-        raise SettingsError(f"expected different files to compare, found one more than once ({', '.join(twice)}).")
     folder = given.out or Path("shiftbench-comparison")
+    if problem := _not_several(files):
+        with together(folder, "compare", overwrite=given.overwrite):
+            raise SettingsError(problem)
     if given.track is not None:
         _track_reports(files, _all_names(name), given, folder)
     else:
@@ -123,31 +124,32 @@ def compare(
         _report(files, _all_names(name), given, title, folder)
 
 
+def _not_several(files: Sequence[Path]) -> str:
+    """Why files cannot be compared; "" if they are two or more different ones."""
+    if len(files) < 2:
+        return f"expected two or more files to compare, found {len(files)}. For one, use assess."
+    resolved = [file.resolve() for file in files]
+    twice = [str(file) for file in dict.fromkeys(files) if resolved.count(file.resolve()) > 1]
+    return f"expected different files to compare, found one more than once ({', '.join(twice)})." if twice else ""
+
+
 def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, folder: Path) -> None:
     """The reports of predictions for a track, one for each task, in folders of their names."""
-    from shiftbench.track import RunOptions, assessing
-    from shiftbench.tracks import track as track_of
+    from shiftbench.track import assessing
 
-    assert given.track is not None
-    chosen = track_of(given.track)
-    own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
-           "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
-           "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
-           "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
-           "--unit": given.unit}  # fmt: skip
-    if foreign := [word for word, value in own.items() if value]:
-        raise SettingsError(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
-    if given.data is None:
-        raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
-    tasks = [entry for entry in chosen.tasks if given.task in (None, entry.name)]
-    if not tasks:
-        raise UnknownNameError("task", str(given.task), [entry.name for entry in chosen.tasks])
-    named, inputs = dict(zip(_names(files, names), files, strict=True)), [given.data, *files]
+    inputs = [*([given.data] if given.data else []), *files]
+    with together(folder, _command(files), overwrite=given.overwrite, inputs=inputs):
+        found = every(
+            {
+                "track": lambda: _track_tasks(given),
+                "named": lambda: dict(zip(_names(files, names), files, strict=True)),
+                "data": lambda: _require_data(given),
+                "options": lambda: _track_options(given),
+            },
+            SettingsError,
+        )
+    (chosen, tasks), options = found["track"], found["options"]
     changes = {"title": given.title, "threshold": given.threshold}
-    options = RunOptions(
-        next(iter(chosen.presets)), seed=given.seed or 0, rule=given.rule, replicates=given.replicates,
-        kind=given.intervals,
-    )  # fmt: skip
     settings = (names, given.track, [entry.name for entry in tasks], options, changes)
     with (
         writing(
@@ -156,7 +158,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         progress_bar() as progress,
     ):
         results = assessing.assess(
-            chosen, named, given.data, tasks, options, cores=cores_or_all(given.cores), progress=progress,
+            chosen, found["named"], found["data"], tasks, options, cores=cores_or_all(given.cores), progress=progress,
             **{name: value for name, value in changes.items() if value is not None},
         )  # fmt: skip
         written = [write(result.report, place / result.name, result.pictures) for result in results]
@@ -167,14 +169,54 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         say(f"report: {page}")
 
 
+def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
+    """The track of --track, and its tasks of --task.
+
+    Raises:
+        SettingsError, UnknownNameError: for unknown ones, and for options that the track sets itself.
+    """
+    from shiftbench.tracks import track as track_of
+
+    assert given.track is not None
+    chosen = track_of(given.track)
+    own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
+           "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
+           "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
+           "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
+           "--unit": given.unit}  # fmt: skip
+    problems = []
+    if foreign := [word for word, value in own.items() if value]:
+        problems.append(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
+    tasks = [entry for entry in chosen.tasks if given.task in (None, entry.name)]
+    if not tasks:
+        problems += UnknownNameError("task", str(given.task), [entry.name for entry in chosen.tasks]).problems
+    if problems:
+        raise SettingsError(*problems)
+    return chosen, tasks
+
+
+def _track_options(given: Given) -> RunOptions:
+    """Seed and assessment of a report for a track."""
+    from shiftbench.track import RunOptions
+    from shiftbench.tracks import track as track_of
+
+    preset = next(iter(track_of(str(given.track)).presets))
+    return RunOptions(preset, seed=given.seed or 0, rule=given.rule, replicates=given.replicates, kind=given.intervals)
+
+
+def _require_data(given: Given) -> Path:
+    if given.data is None:
+        raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
+    return given.data
+
+
 def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
     """A name for each file: the given one, or else the file's name.
 
     Raises:
         SettingsError: if the number of names is not that of the files, or two are equal.
     """
-    if names and len(names) != len(files):
-        raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+    _require_names(files, names)
     found = list(names) or [_short(file, files) for file in files]
     if len(set(found)) < len(found):
         raise SettingsError(f"expected different names, found {', '.join(found)}. Name them with --name.")
@@ -187,31 +229,34 @@ def _all_names(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str, folder: Path) -> None:
-    from shiftbench.assessment import scored_table
+    from shiftbench import check
     from shiftbench.assessment.assess import Options, build, squared
     from shiftbench.io import tables
     from shiftbench.io.files import sha256
-    from shiftbench.pipeline.settings import Assessment
 
-    columns, truth, unit = given.columns, given.truth, given.unit
-    if names and len(names) != len(files):
-        raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+    truth, unit, command = given.truth, given.unit, _command(files)
     inputs = [*files, *([truth] if truth else [])]
-    settled = {"rule": given.rule, "replicates": given.replicates, "kind": given.intervals}
-    how = Assessment(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[arg-type]
-    settings = (names, columns, truth, title, given.threshold, given.unit, how, given.seed)
-    with writing(
-        folder, _command(files), overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note
-    ) as place:
+    with together(folder, command, overwrite=given.overwrite, inputs=inputs) as refused:
+        parts = {
+            "how": lambda: _assessment(given),
+            "names": lambda: _require_names(files, names),
+            "threshold": lambda: given.threshold is None or check.threshold(given.threshold),
+        }
+        if refused:
+            with progress_bar() as progress:
+                every(parts | {"files": lambda: _joined(files, names, given, progress)}, SettingsError)
+    settings = (names, title, replace(given, out=None, cores=0, overwrite=False, full=False))
+    with writing(folder, command, overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note) as place:
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
-                joined = scored_table.line_up(_systems(files, names, columns, truth, progress))
+                found = every(parts | {"files": lambda: _joined(files, names, given, progress)}, SettingsError)
+            joined, how = found["files"], found["how"]
             regression = joined.task == "regression"
             options = Options(
                 title=title,
                 task=joined.task,
                 threshold=0.5 if joined.task == "classification" and given.threshold is None else given.threshold,
-                rule=how.rule,  # type: ignore[arg-type]
+                rule=how.rule,
                 intervals=how.intervals(given.seed or 0, cores_or_all(given.cores)),
                 target_unit=unit or "",
                 error_unit=squared(unit or "") if regression else unit or "",
@@ -221,7 +266,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
                 recipe={
                     "files": {_told(file, inputs): sha256(file) for file in inputs},
                     "manifests": joined.manifests,
-                    "clusters": list(columns.clusters),
+                    "clusters": list(given.columns.clusters),
                 },
             )
             report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
@@ -232,24 +277,40 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
     say(f"report: {page}")
 
 
-def _systems(
-    files: list[Path], names: tuple[str, ...], columns: Columns, truth: Path | None, progress: Progress
-) -> list[ScoredTable]:
-    """The systems in the files, by name."""
+def _assessment(given: Given) -> Assessment:
+    """The options of the assessment."""
+    from shiftbench.pipeline.settings import Assessment
+
+    settled = {"rule": given.rule, "replicates": given.replicates, "kind": given.intervals}
+    return Assessment(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _require_names(files: Sequence[Path], names: Sequence[str]) -> None:
+    if names and len(names) != len(files):
+        raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+
+
+def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: Progress) -> Joined:
+    """The systems in the files, by name, on the same records; the problems of all files are raised together."""
     from shiftbench.assessment import scored_table
 
+    columns, truth = given.columns, given.truth
+    names = names if len(names) == len(files) else tuple(_short(file, files) for file in files)
     systems: list[ScoredTable] = []
-    for place, file in enumerate(files):
+
+    def read(place: int) -> None:
+        nonlocal columns
         progress("read", place, len(files))
-        name = names[place] if names else _short(file, files)
-        system = scored_table.load(file, columns, name=name, truth=truth)
+        system = scored_table.load(files[place], columns, name=names[place], truth=truth)
         if not all(other.gaps for other in systems):  # an earlier file describes the records; one table is enough
             system = replace(system, records=replace(system.records, source=None))
         systems.append(system)
         if truth is None:  # the first file defines the groups of records; the others need not repeat them
             columns = replace(columns, follows=True)
+
+    every({str(place): partial(read, place) for place in range(len(files))}, TableError)
     progress("read", len(files), len(files))
-    return systems
+    return scored_table.line_up(systems)
 
 
 def _short(file: Path, files: list[Path]) -> str:

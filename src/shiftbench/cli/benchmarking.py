@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,14 +17,14 @@ from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, screen, show, tell_records, write
-from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError, every
 from shiftbench.io import aborts
-from shiftbench.io.output import adding, read_mark, writing
+from shiftbench.io.output import adding, read_mark, together, writing
 
 if TYPE_CHECKING:
     from shiftbench.pipeline.study import Result
     from shiftbench.progress import Progress
-    from shiftbench.track import Option, Prepared, Track
+    from shiftbench.track import Option, Prepared, RunOptions, Track
 
 MARKER = "track.toml"  # of a run's folder
 NOTED = ("run.toml", "run.json", "settings.json")  # records of the settings of a run, and of a method
@@ -164,36 +164,29 @@ def run_of(
     **own: Any,
 ) -> None:
     """From a track's data to a report: prepare the data if necessary, run every task, fill the paper's tables."""
-    from shiftbench.track import MANIFEST, RunOptions
-
     task, experiment = own.pop("task", None), own.pop("experiment", None)
     tasks = [entry for entry in track.tasks if task in (None, entry.name)]
-    methods = listed(own.pop("method", None))
-    for method in methods:
-        if method not in track.methods:
-            raise UnknownNameError("method", method, track.methods)
-    wanted = RunOptions(
-        preset=own.pop("preset", next(iter(track.presets))), seed=scoring.seed or 0, methods=methods, members=members,
-        test_sets=o.test_sets(own.pop("test_set", None)), **scoring.settings,
-    )  # fmt: skip
+    folder, command = out or Path(f"shiftbench-{track.name}"), f"run {track.name}"
     computing = o.Computing(cores, **{each.name: own.pop(each.name) for each in _computing(track) if each.name in own})
-    if data is None:
-        fetched = f", or get the official ones with `shiftbench fetch {track.name}`" if track.archives else ""
-        raise SettingsError(
-            f"{track.name}: expected --data with the track's data, found none. Make some with `shiftbench example "
-            f"{track.name}`{fetched}."
+    given = {name: own.pop(name, None) for name in ("method", "preset", "test_set")}
+    with together(folder, command, overwrite=overwrite, resumes=True, inputs=[data] if data else []):
+        found = every(
+            {
+                "options": lambda: _run_options(track, given, members, scoring),
+                "data": lambda: _data(track, data, folder),
+            },
+            SettingsError,
         )
-    _require_there({"the track's data": data, **{f"the test set {k}": Path(v) for k, v in wanted.test_sets.items()}})
-    folder = out or Path(f"shiftbench-{track.name}")
-    if not (data / MANIFEST).is_file():
-        _require_apart(folder, data)
+    wanted, data = found["options"], found["data"]
     inputs = [data, *map(Path, wanted.test_sets.values())]
     settings = (wanted, task, experiment, sorted(own.items()))
     shared = [data, *filter(Path.is_dir, inputs[1:])]  # tables are read here alone
     with (
-        working(
-            folder, f"run {track.name}", computing, overwrite=overwrite, inputs=inputs, settings=settings, shared=shared
-        ) as (place, used, progress),
+        working(folder, command, computing, overwrite=overwrite, inputs=inputs, settings=settings, shared=shared) as (
+            place,
+            used,
+            progress,
+        ),
         _nothing_if_refused(place),
     ):
         prepared = _prepared(track, data, place, experiment, progress)
@@ -205,6 +198,38 @@ def run_of(
         say(f"report: {folder / page.relative_to(place)}{'' if result.printed else '  (not shown here)'}")
     for page in pages[len(results) :]:
         say(f"tables: {folder / page.relative_to(place)}")
+
+
+def _run_options(track: Track, given: Mapping[str, Any], members: int | None, scoring: o.Scoring) -> RunOptions:
+    """The options of a run: methods that the track has, and test sets that are there."""
+    from shiftbench.track import RunOptions
+
+    methods = listed(given["method"])
+    for method in methods:
+        if method not in track.methods:
+            raise UnknownNameError("method", method, track.methods)
+    sets = o.test_sets(given["test_set"])
+    _require_there({f"the test set {name}": Path(path) for name, path in sets.items()})
+    return RunOptions(
+        preset=given["preset"] or next(iter(track.presets)), seed=scoring.seed or 0, methods=methods, members=members,
+        test_sets=sets, **scoring.settings,
+    )  # fmt: skip
+
+
+def _data(track: Track, data: Path | None, folder: Path) -> Path:
+    """The track's data, which are there, and outside the folder of the run unless they are prepared."""
+    from shiftbench.track import MANIFEST
+
+    if data is None:
+        fetched = f", or get the official ones with `shiftbench fetch {track.name}`" if track.archives else ""
+        raise SettingsError(
+            f"{track.name}: expected --data with the track's data, found none. Make some with `shiftbench example "
+            f"{track.name}`{fetched}."
+        )
+    _require_there({"the track's data": data})
+    if not (data / MANIFEST).is_file():
+        _require_apart(folder, data)
+    return data
 
 
 @contextmanager

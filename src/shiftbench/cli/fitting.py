@@ -14,7 +14,7 @@ from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, nearest
-from shiftbench.io.output import writing
+from shiftbench.io.output import together, writing
 
 if TYPE_CHECKING:
     from shiftbench.pipeline.settings import Settings
@@ -146,11 +146,16 @@ def run(
     """
     from shiftbench import pipeline
 
-    if table is not None and table.suffix == ".toml":
-        raise SettingsError(f"{table}: expected a track or a table, found settings. Name them with --config {table}.")
-    if table is not None:
-        _require_known(table)
-    chosen = given.settings(table)
+    inputs = [path for path in (table, given.config) if path is not None]
+    with together(work.out, "run", overwrite=work.overwrite, resumes=True, inputs=inputs) as refused:
+        if table is not None and table.suffix == ".toml":
+            found = f"{table}: expected a track or a table, found settings"
+            raise SettingsError(f"{found}. Name them with --config {table}.")
+        if table is not None:
+            _require_known(table)
+        chosen = given.settings(table)
+        if refused:
+            pipeline.require_valid(chosen)
     folder = work.out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([given.config] if given.config else [])]
     with working(folder, "run", work.computing, overwrite=work.overwrite, inputs=inputs, settings=chosen) as (
@@ -178,9 +183,12 @@ def partition(
     from shiftbench.io import tables
     from shiftbench.pipeline import settings
 
-    base = settings.read_checked(config) if config else {}
-    given = {**division.rules, "seed": seed}
-    rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
+    with together(out, "partition", overwrite=overwrite, inputs=[table]) as refused:
+        base = settings.read_checked(config) if config else {}
+        given = {**division.rules, "seed": seed}
+        rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
+        if refused:
+            tables.read_table(table)
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
     chosen = (rules, target, division.clusters, division.cut_clusters)  # combined with the settings file below
@@ -224,7 +232,8 @@ def fit(
     from shiftbench import pipeline
     from shiftbench.pipeline import settings
 
-    chosen = given.settings(folder)
+    with together(work.out, "fit", overwrite=work.overwrite, resumes=True, inputs=[folder]):
+        chosen = given.settings(folder)
     name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
     model = work.out or folder.parent / f"{folder.name}-{name}"
     inputs = [folder, *([given.config] if given.config else [])]

@@ -7,6 +7,17 @@ own (`divide`, `fit_parts`, `predict_table`).
 from shiftbench.pipeline.partitioning import divide, kept_apart, own_ids, rules_of
 from shiftbench.pipeline.steps import fit_parts, predict_table
 from shiftbench.pipeline.table_data import Opened
-from shiftbench.pipeline.table_study import Outcome, run
+from shiftbench.pipeline.table_study import Outcome, require_valid, run
 
-__all__ = ["Opened", "Outcome", "divide", "fit_parts", "kept_apart", "own_ids", "predict_table", "rules_of", "run"]
+__all__ = [
+    "Opened",
+    "Outcome",
+    "divide",
+    "fit_parts",
+    "kept_apart",
+    "own_ids",
+    "predict_table",
+    "require_valid",
+    "rules_of",
+    "run",
+]

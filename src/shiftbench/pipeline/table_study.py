@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 
 from shiftbench import methods
 from shiftbench.assessment.assess import Options, squared
@@ -58,6 +59,16 @@ def run(
     return Outcome(Path(folder), result.report, found.settings)
 
 
+def require_valid(settings: Settings) -> None:
+    """Run all checks that come before anything is fitted, without an output folder.
+
+    Raises:
+        ShiftbenchError: whatever is wrong with the table, the rules or the settings, all problems at once.
+    """
+    with TemporaryDirectory() as folder:
+        TableStudy.open(settings, Path(folder) / "run", Opened(), say=silent)
+
+
 @dataclass(frozen=True)
 class TableStudy(Study[TableSystem, TableRecords]):
     """A table that is read and partitioned, with the methods that learn from it (see `study.Study`)."""
@@ -83,7 +94,10 @@ class TableStudy(Study[TableSystem, TableRecords]):
         data = prepare(settings, opened)
         settings = replace(written_out(data.settings), test_sets_sha256=hashes(data.settings, opened))
         new = not folder.exists()
-        claim(settings, folder)
+        try:
+            claim(settings, folder)
+        except SettingsError as error:
+            cls._tell_with(error, settings, data, opened)
         say("partition", 0, 1)
         try:
             return cls._divided(settings, data, folder, opened)
@@ -91,6 +105,16 @@ class TableStudy(Study[TableSystem, TableRecords]):
             if new:  # a refused run leaves no files
                 shutil.rmtree(folder)
             raise
+
+    @classmethod
+    def _tell_with(cls, refused: SettingsError, settings: Settings, data: Data, opened: Opened) -> NoReturn:
+        """Raise why a folder is refused, with what else is wrong."""
+        try:
+            with TemporaryDirectory() as aside:
+                cls._divided(settings, data, Path(aside), opened)
+        except ShiftbenchError as error:
+            raise SettingsError(*refused.problems, *error.problems) from None
+        raise refused
 
     @classmethod
     def _divided(cls, settings: Settings, data: Data, folder: Path, opened: Opened) -> TableStudy:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +19,7 @@ from pathlib import Path
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.io import aborts
 from shiftbench.io.output import journal as steps
+from shiftbench.io.output.journal import Journal
 from shiftbench.io.output.mark import read_mark
 from shiftbench.io.output.place import Place, at_work, parents
 from shiftbench.io.output.transaction import Tell, Transaction
@@ -68,6 +71,44 @@ def writing(
         except BaseException as error:
             output.give_up(error, resumes=resumes, costless=costless)
             raise
+
+
+@contextmanager
+def together(
+    folder: Path | None, made_by: str, *, overwrite: bool = False, resumes: bool = False, inputs: Sequence[Path] = ()
+) -> Iterator[bool]:
+    """Raise the problems of the block and those for which `writing` would refuse the folder, all at once.
+
+    Yields whether there are such problems, so that the block can look for others that would be found later; nothing is
+    written. See `writing` for the arguments; without a folder nothing is added.
+
+    Raises:
+        ShiftbenchError: that of the block if the folder is not refused, else a SettingsError with all problems.
+    """
+    refused = () if folder is None else _refusal(folder, made_by, overwrite, resumes, inputs)
+    try:
+        yield bool(refused)
+    except ShiftbenchError as error:
+        if not refused:
+            raise
+        raise SettingsError(*error.problems, *refused) from None
+    if refused:
+        raise SettingsError(*refused)
+
+
+def _refusal(folder: Path, made_by: str, overwrite: bool, resumes: bool, inputs: Sequence[Path]) -> tuple[str, ...]:
+    """Why `writing` would refuse a folder as it is; what a killed command left beside it is for `writing` to judge."""
+    try:
+        place = Place.of(folder)
+        for path in inputs if overwrite else ():
+            require_outside(path, folder)
+        if not os.path.lexists(place.journal):
+            Transaction(place, made_by, Journal(place.journal, io.BytesIO()), lambda _: None).require_replaceable(
+                overwrite=overwrite, resumes=resumes
+            )
+    except SettingsError as error:
+        return error.problems
+    return ()
 
 
 @aborts.left

@@ -98,8 +98,7 @@ class Transaction:
                 f"`shiftbench {state.made_by}` has left in {self.place.told(self.place.making)}. Go on with that, "
                 "choose another --out, or --overwrite."
             )
-        if there:
-            self._require_replaceable(overwrite=overwrite, resumes=resumes, goes_on=goes_on)
+        self.require_replaceable(overwrite=overwrite, resumes=resumes, goes_on=goes_on)
         if not self.place.merges:
             self.place.require_free(self.place.earlier)
         if state.step == steps.IDLE:
@@ -120,8 +119,10 @@ class Transaction:
             earlier = steps.REPLACED if there else steps.NOTHING
             self.journal.write(step=steps.MAKING, made_by=self.made_by, inputs=inputs, earlier=earlier)
 
-    def _require_replaceable(self, *, overwrite: bool, resumes: bool, goes_on: bool) -> None:
-        """Refuse if the folder is not an earlier result, or holds files of others that cannot stay."""
+    def require_replaceable(self, *, overwrite: bool, resumes: bool, goes_on: bool = False) -> None:
+        """Refuse a folder that is not an earlier result, or holds files of others that cannot stay."""
+        if not self._there():
+            return
         self.require_valid_mark()
         given, mark = self.place.given, read_mark(self.place.path)
         if mark is None:
