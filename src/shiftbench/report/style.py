@@ -18,7 +18,8 @@ GREY, GRID, INK = "#6b6b6b", "#e3e3e3", "#1b1f24"
 Dash = str | tuple[int, tuple[float, ...]]
 _PATTERNS: dict[Dash, tuple[float, ...]] = {"-": (), "": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6), ":": (1, 1.65)}
 
-LONGEST = 30
+LONGEST = 30  # characters in pictures
+LONGEST_SYSTEM = 40
 DPI = 150
 
 # Everything that a picture depends on, so that the user's own settings have no effect.
@@ -101,7 +102,7 @@ def sentence(text: str) -> str:
 
 def labels(report: Report) -> dict[str, str]:
     """A short name for every system, numbered where two would be equal."""
-    shorts = {system.name: fitted(system.name) for system in report.systems}
+    shorts = {system.name: fitted(system.name, LONGEST_SYSTEM) for system in report.systems}
     names: dict[str, str] = {}
     for name, text in shorts.items():
         twins = [other for other, same in shorts.items() if same == text]
