@@ -262,6 +262,58 @@ def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
     return array.astype(np.bool_, copy=False)
 
 
+def masks(*, volume: bool = False, **named: Any) -> tuple[Flags, ...]:
+    """Masks of one shape as booleans [...]: of booleans, or of numbers that are all 0 or 1; `volume`: [X, Y, Z] only.
+
+    Raises:
+        ArrayError: naming every problem: no voxel, other axes, NaN, other numbers, shapes that differ.
+    """
+    arrays, problems = [], []
+    for name, values in named.items():
+        array, wrong = _mask(name, values, volume=volume)
+        arrays.append(array)
+        problems += wrong
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1 and not problems:
+        found = ", ".join(f"{name} has {array.shape}" for name, array in zip(named, arrays, strict=True))
+        problems.append(f"expected masks of one shape, found: {found}. Are they of the same record and resolution?")
+    if problems:
+        raise ArrayError(*problems)
+    return tuple(arrays)
+
+
+def _mask(name: str, values: Any, *, volume: bool) -> tuple[Flags, list[str]]:
+    """Values as booleans, and why they are no mask."""
+    try:
+        array = _numeric(name, values)
+    except ArrayError as error:
+        return np.zeros(0, np.bool_), list(error.problems)
+    problems = []
+    if volume and array.ndim != 3:
+        advice = "An image becomes a volume by [:, :, None]; of 4D files, pick one volume."
+        problems.append(f"{name}: expected a volume [X, Y, Z], found shape {array.shape}. {advice}")
+    if not array.size:
+        problems.append(f"{name}: expected at least one voxel, found shape {array.shape}.")
+    flags = array.astype(np.bool_, copy=False)
+    if array.dtype.kind == "b" or np.array_equal(array, flags):
+        return flags, problems
+    odd = array != flags
+    return flags, [*problems, f"{name}: expected only 0 and 1, found {_odd_voxels(name, array, odd)}"]
+
+
+def _odd_voxels(name: str, array: npt.NDArray[Any], odd: Flags) -> str:
+    """What else than 0 and 1 stands in an array, where, and what to do."""
+    value = array[odd][0]
+    found = f"{value:g} ({_places(odd)})"
+    if np.isnan(array).any():
+        return f"NaN ({_places(np.isnan(array))}). Fill these voxels, or leave them out of the region."
+    if (array[array != 0] == value).all():
+        return f"{found} instead of 1. Compare it with 0: {name} > 0."
+    if array.min() >= 0 and array.max() <= 1:
+        return f"{found}. Probabilities? Compare them with a threshold: {name} >= 0.5."
+    return f"{found}. Labels of several classes? Select one of them: {name} == 1."
+
+
 def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[np.int64]:
     """Any labels [N] (text, integers, dates) as integers 0 … K-1 in sorted order of the labels."""
     array = as_array(name, values, "labels")
