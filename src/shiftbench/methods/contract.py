@@ -1,6 +1,7 @@
 """The contract of a method: one frozen value, and what all methods share of fitting and predicting.
 
-Its data are a table, or for the task "trajectories" a `trajectories.dataset.TrajectoryDataset`: N records either way.
+Its data are a table, for the task "trajectories" a `trajectories.dataset.TrajectoryDataset`, or for "volumes" a
+`volumes.dataset.VolumeDataset`: N records in any case.
 A method of your own is such a value in any module that can be imported, named `package.module:NAME` wherever a method's
 name is allowed, or registered by your package's entry points in the group `shiftbench.methods`.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from shiftbench.partition.features import Features
 
 Folder = str | os.PathLike[str]
-Data = Any  # a table or a TrajectoryDataset
+Data = Any  # a table, a TrajectoryDataset or a VolumeDataset
 DEEP = "deep"  # the ensemble of models that were trained apart
 
 

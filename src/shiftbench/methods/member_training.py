@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from shiftbench.errors import ShiftbenchError
 from shiftbench.io import executor, files
 from shiftbench.methods import checkpoint, member_files, training, workers
 from shiftbench.methods.checkpoint import Checkpoint
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from shiftbench.methods.progress import Progress
 
 Network = TypeVar("Network", bound=nn.Module)
+
+DATASETS = ".datasets.pickle.training.part"  # what members learn from, while they do
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,32 @@ def train_missing(folder: Path, how: MemberTraining, *, cores: int, progress: Pr
             )
     for left in folder.glob("member_*.ckpt"):  # of a process that was killed between its last two acts
         left.unlink()
+
+
+@contextmanager
+def sharing(folder: Path, parts: Sequence[Any]) -> Iterator[str]:
+    """A file that passes the folder and data sets to processes while the block lasts, for `shared`."""
+    path = folder.absolute() / DATASETS  # not elsewhere: workers of a cluster see this folder
+    try:
+        written = pickle.dumps((folder.absolute(), *parts))
+        path.write_bytes(written)
+        yield f"{hashlib.sha256(written).hexdigest()} {path}"
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def shared(argument: str) -> tuple[Path, tuple[Any, Any]]:
+    """The folder and the data sets (train, dev_in) that `sharing` wrote.
+
+    Raises:
+        ShiftbenchError: if the file has changed since it was written: only what `sharing` wrote is unpickled.
+    """
+    digest, _, path = argument.partition(" ")
+    written = Path(path).read_bytes()
+    if hashlib.sha256(written).hexdigest() != digest:
+        raise ShiftbenchError(f"{path}: expected the file as it was written, found another. Run again.")
+    folder, train, dev = pickle.loads(written)
+    return folder, (train, dev)
 
 
 def train_member(

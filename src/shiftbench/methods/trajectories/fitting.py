@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.errors import ArrayError, SettingsError
@@ -18,8 +13,6 @@ from shiftbench.methods.trajectories.dataset import digest, training_problems
 if TYPE_CHECKING:
     from shiftbench.ensembles import Mixture, Trajectories
     from shiftbench.methods.trajectories.dataset import TrajectoryDataset
-
-DATASETS = ".datasets.pickle.training.part"  # what members learn from, while they do
 
 
 def of_trajectories(name: str, title: str, settings: type[of.TrajectorySettings]) -> Method:
@@ -78,7 +71,7 @@ def train_missing(job: Job) -> None:
             member.schedule(job.settings.to_dict(), len(job.train), seed=0).steps,
             lambda number, report: member.train(folder, parts, number, report=report),
             member.__name__,
-            _given(folder, parts),
+            member_training.sharing(folder, parts),
         ),
         cores=job.cores,
         progress=job.progress,
@@ -108,18 +101,6 @@ def describe(_dataset: TrajectoryDataset, fitted: Fitted) -> str:
     """The number of networks, and the step at which each was best."""
     members = fitted.record["settings"]["members"]
     return f"{members} networks that differ by seed (best after {best_steps(fitted.folder, members)})"
-
-
-@contextmanager
-def _given(folder: Path, parts: tuple[TrajectoryDataset, TrajectoryDataset]) -> Iterator[str]:
-    """A temporary file that passes the folder and the data sets to processes, for the duration of the block."""
-    path = folder.absolute() / DATASETS  # not elsewhere: workers of a cluster see this folder
-    try:
-        written = pickle.dumps((folder.absolute(), *parts))
-        path.write_bytes(written)
-        yield f"{hashlib.sha256(written).hexdigest()} {path}"
-    finally:
-        path.unlink(missing_ok=True)
 
 
 CLONING = of_trajectories("cloning", "Behavioural cloning", of.CloningSettings)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -213,14 +211,6 @@ def tensors(inputs: Arrays, place: torch.device) -> dict[str, Tensor]:
 
 
 def trainer(argument: str, number: int) -> Train:
-    """The trainer of a fit's members, see `workers.train`; its argument is the file that `fitting` wrote.
-
-    Raises:
-        ShiftbenchError: if the file has changed since it was written: only what `fitting` wrote is unpickled.
-    """
-    digest, _, path = argument.partition(" ")
-    written = Path(path).read_bytes()
-    if hashlib.sha256(written).hexdigest() != digest:
-        raise ShiftbenchError(f"{path}: expected the file as it was written, found another. Run again.")
-    folder, *parts = pickle.loads(written)
-    return lambda member, report: train(folder, (parts[0], parts[1]), member, report=report, number=number)
+    """The trainer of a fit's members, see `workers.train`; its argument is that of `member_training.sharing`."""
+    folder, parts = member_training.shared(argument)
+    return lambda member, report: train(folder, parts, member, report=report, number=number)

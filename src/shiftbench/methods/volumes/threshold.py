@@ -1,0 +1,119 @@
+"""Thresholds of probabilities: searched on volumes whose foreground is known, and kept beside the members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shiftbench.errors import SettingsError
+from shiftbench.io import files
+from shiftbench.methods import fitted_folder, member_files
+from shiftbench.methods.volumes.dataset import Flags
+
+FILE = "calibration.json"
+GRID = np.round(np.arange(0.01, 1, 0.01), 2)
+REFERENCE = 0.001  # r, the load of foreground to which nDSC refers
+
+RULES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "in_domain_dev": ("trained", ("dev_in",)),
+    "out_domain_train+dev": ("tested", ("train", "dev_in")),
+    "out_domain_test": ("tested", ("eval_in",)),
+}
+"""What thresholds of models that are trained on one site and tested on another are tuned on: the site, and its parts.
+
+The last is an oracle: it has seen the answers. Source: Shifts 2.0 (Malinin et al. 2022), Table 4.
+"""
+
+
+class Search:
+    """Finds the threshold with the highest mean nDSC over volumes that are added one after another.
+
+    All thresholds of the grid 0.01, 0.02, …, 0.99 are tried; of equal ones that nearest to 0.5 counts. No components
+    are removed.
+    """
+
+    def __init__(self) -> None:
+        self.scores: list[npt.NDArray[np.float64]] = []
+
+    def add(self, probability: npt.NDArray[Any], truth: Flags) -> None:
+        """Add a volume: the probability of its foreground, and where that truly is, both [X, Y, Z]."""
+        self.scores.append(scores(probability, truth))
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """The threshold, and the mean nDSC with it.
+
+        Raises:
+            IndexError: if no volume was added.
+        """
+        mean = np.mean(self.scores, axis=0)
+        tied = np.flatnonzero(mean >= mean.max() - 1e-12)
+        chosen = tied[np.abs(GRID[tied] - 0.5).argmin()]
+        return float(GRID[chosen]), float(mean[chosen])
+
+
+def scores(probability: npt.NDArray[Any], truth: Flags) -> npt.NDArray[np.float64]:
+    """nDSC of a volume at each threshold of the grid [99]; a voxel is foreground above it."""
+    # Nearly all voxels are below the first threshold, and count at none.
+    there = probability > GRID[0]
+    level = np.searchsorted(GRID, probability[there].astype(np.float64), side="left")  # thresholds that are below it
+    hits = truth[there]
+    true, false = (
+        np.bincount(level[chosen], minlength=len(GRID) + 1)[::-1].cumsum()[::-1][1:] for chosen in (hits, ~hits)
+    )
+    return ndsc(true, false, foreground=int(truth.sum()), voxels=truth.size)
+
+
+def ndsc(
+    true: npt.NDArray[np.int64], false: npt.NDArray[np.int64], *, foreground: int, voxels: int
+) -> npt.NDArray[np.float64]:
+    """nDSC from numbers of true and false positives; 1 where there is nothing to find and nothing was found.
+
+    Source: Shifts 2.0 (Malinin et al. 2022), appendix C.2.1.
+    """
+    rest = voxels - foreground
+    factor = (1 - REFERENCE) * foreground / (REFERENCE * rest) if foreground and rest else 1.0
+    total = factor * false + true + foreground
+    return np.asarray(np.divide(2.0 * true, total, out=np.ones(len(true)), where=total > 0))
+
+
+def write(folder: Path, found: Mapping[str, Any]) -> None:
+    """Keep the thresholds of the fit in `folder`."""
+    files.write_json(folder / FILE, {"fit": fitted_folder.identity(folder), **found})
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The thresholds of the fit in `folder`; empty if they are missing, damaged or of another fit."""
+    found = fitted_folder.read_note(folder / FILE)
+    return found if found.pop("fit", None) == fitted_folder.identity(folder) else {}
+
+
+def require(folder: Path, ensemble: str) -> list[dict[str, Any]]:
+    """The thresholds of an ensemble of the fit in `folder`, one entry for each network that has draws of its own.
+
+    Raises:
+        SettingsError: if they are missing, damaged or of another fit.
+    """
+    found = read(folder).get(ensemble)
+    if not isinstance(found, list) or not found or not all(map(_valid, found)):
+        raise SettingsError(
+            f"{folder}: {FILE}: expected the thresholds of {ensemble}, found none that are whole and of this fit. "
+            f"{member_files.ADVICE}"
+        )
+    return found
+
+
+def _valid(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    members, score = entry.get("members"), entry.get("ndsc")
+    values = [
+        entry.get("threshold"),
+        *(members if isinstance(members, list) else [None]),
+        0.0 if score is None else score,
+    ]
+    return all(isinstance(value, float) and 0 <= value <= 1 for value in values)
