@@ -13,11 +13,12 @@ import pytest
 from scipy import optimize
 
 from shiftbench.assessment import density_ratio, scored
+from shiftbench.assessment.arrays import assess_predictions
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Means, Quantiles
-from shiftbench.errors import SettingsError
+from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.metrics import conformal
 from shiftbench.metrics.conformal import RULES, Case, Intervals, Rule, Sets, quantile
 from shiftbench.metrics.regression import LEVELS
@@ -258,6 +259,45 @@ def test_without_development_records_there_are_no_conformal_scores(rng):
     assert "conformal" not in report.recipe
 
 
+def test_records_that_calibrate_are_not_scored_and_give_what_dev_gives(rng):
+    """In one table with flags, from arrays: the same conformal scores as of a development split."""
+    splits = [(Records(n, name, np.arange(n) % 2 == 1), n) for name, n in (("dev", 90), ("eval", 160))]
+    targets = [rng.normal(size=n) for _, n in splits]
+    made = [Gaussian(rng.normal(size=(1, n)), rng.gamma(2.0, size=(1, n))) for _, n in splits]
+    systems = [scored.regression("ours", each, y, role="model") for each, y in zip(made, targets, strict=True)]
+    wanted = build([(r, [system]) for (r, _), system in zip(splits, systems, strict=True)], QUICK)
+    joined = Gaussian(*(np.concatenate([getattr(m, key) for m in made], axis=1) for key in ("mean", "variance")))
+    flags = np.arange(250) < 90
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = assess_predictions(
+            np.concatenate(targets), {"ours": joined}, shifted=np.arange(250) % 2 == 1, calibration=flags, options=QUICK
+        )
+    names = {score.metric for score in found.scores if score.metric.startswith("conformal")}
+    assert len(names) == 6
+    assert {count.records for count in found.counts if count.subset == "full"} == {160}
+    for name in names:
+        for subset in ("in", "shifted", "full"):
+            mine, theirs = (
+                report.score(name, system="ours", split=split, subset=subset).value
+                for report, split in ((found, "all"), (wanted, "eval"))
+            )
+            assert mine == pytest.approx(theirs)
+    assert "calibrated on records of their own" in "".join(grid.title for grid in grids(found))
+
+
+@pytest.mark.parametrize(
+    ("flags", "values", "told"),
+    [
+        (np.ones(40), Means(np.ones((2, 40)) * [[1.0], [2.0]]), "found 20 in-domain ones, and 0 others"),
+        (np.arange(40) % 2, Means(np.ones((2, 40)) * [[1.0], [2.0]]), "found 0 in-domain ones, and 20 others"),
+    ],
+)
+def test_records_are_left_to_calibrate_and_to_score(flags, values, told):
+    with pytest.raises(ArrayError, match=told):
+        assess_predictions(np.arange(40.0), values, shifted=np.arange(40) % 2, calibration=flags, options=QUICK)
+
+
 def test_too_few_calibration_records_give_infinite_intervals_and_are_told(rng):
     report = run(rng, known=12)
     assert coverage(report, "split", "in", 0.95) == 1.0
@@ -348,8 +388,15 @@ def test_coverage_by_slice_is_that_of_its_records(rng):
         assert group["kind", name].value == pytest.approx(0.9, abs=0.03)
         assert group["kind", name].low < group["kind", name].value < group["kind", name].high
     assert group["other", "a"].value == pytest.approx(split["other", "a"].value, abs=0.01)
-    table = next(grid for grid in grids(report) if (grid.kind, grid.split) == ("interval_slices", "eval"))
-    assert table.rows[0].label == "kind = wild"
+    for level in LEVELS:
+        at = by_slice(report, f"conformal_group_coverage_{100 * level:.3g}")
+        assert [at["kind", name].value for name in ("wild", "calm")] == pytest.approx([level, level], abs=0.03)
+        kind = f"interval_slices_{100 * level:.3g}"
+        table = next(grid for grid in grids(report) if (grid.kind, grid.split) == (kind, "eval"))
+        assert table.rows[0].label == "kind = wild"
+        assert {column.group for column in table.columns[1:]} == {
+            f"Inside {100 * level:.3g} %", f"Mean size at {100 * level:.3g} %",
+        }  # fmt: skip
     assert Report.from_json(report.to_json()).slice_scores == report.slice_scores
 
 

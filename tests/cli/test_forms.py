@@ -11,6 +11,7 @@ import pytest
 
 from shiftbench import Categorical, Gaussian, Means, Options, Quantiles, assess_predictions
 from shiftbench.assessment.forms import FORMS
+from shiftbench.assessment.predictions import Predictions
 from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import Settings
@@ -279,3 +280,51 @@ def test_members_without_variances_are_said_to_know_no_noise(shiftbench: Shiftbe
     table(**SPREAD).write_csv(tmp_path / "f.csv")
     said = " ".join(shiftbench("assess", "f.csv", *QUICK).out.split())
     assert "Careful: the members give no variances, so the uncertainty is their spread alone" in said
+
+
+CALIBRATED = {"q0.05": at(0.05), "q0.5": at(0.5), "q0.95": at(0.95), "part": np.where(np.arange(N) < 60, "dev", "eval")}
+
+
+@pytest.mark.parametrize("how", ["a condition", "a column", "a predictions file"])
+def test_records_named_by_calibration_give_conformal_intervals(
+    shiftbench: Shiftbench, tmp_path: Path, how: str
+) -> None:
+    frame = table(**CALIBRATED).with_columns(dev=pl.col("part") == "dev")
+    words: tuple[str, ...] = ("mine.parquet", "--calibration", "dev" if how == "a column" else "part == 'dev'")
+    if how == "a predictions file":
+        frame.write_parquet(tmp_path / "truth.parquet")
+        ids = [str(k) for k in range(N)]
+        Predictions(np.array(ids, dtype=object), Gaussian(MEMBERS[:3], np.ones((3, N)))).save(tmp_path / "mine.parquet")
+        words += ("--truth", "truth.parquet", "--target", "target", "--id", "id")
+    else:
+        frame.write_parquet(tmp_path / "mine.parquet")
+    said = shiftbench("assess", *words, *QUICK)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "r/report.json")
+    for level in (50, 90, 95):
+        name = f"conformal_split_coverage_{level}"
+        assert 0.0 <= report.score(name, system="mine", split="all", subset="shifted").value <= 1.0
+    assert report.score("mean_error", system="mine", split="all", subset="full").n == 60
+    assert report.recipe["conformal"]["records"] == 30
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("prt == 'dev'", "--calibration: expected a column or a condition"),
+        ("part == 'other'", "calibration: expected in-domain records to calibrate on and others to score, found 0"),
+        ("part", "expected 0 or 1 (or true, false) in column 'part', found 'dev'"),
+    ],
+)
+def test_no_calibration_records_are_named(shiftbench: Shiftbench, tmp_path: Path, option: str, told: str) -> None:
+    table(**CALIBRATED).write_parquet(tmp_path / "mine.parquet")
+    said = shiftbench("assess", "mine.parquet", "--calibration", option, *QUICK)
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_answers_without_intervals_cannot_be_calibrated(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table(answer=MIDDLE, uncertainty=SD, dev=np.arange(N) < 60).write_parquet(tmp_path / "mine.parquet")
+    said = shiftbench("assess", "mine.parquet", "--calibration", "dev", *QUICK)
+    assert said.code == 2
+    assert "calibration: expected intervals or probabilities to calibrate, found none" in said.err

@@ -14,6 +14,7 @@ import polars as pl
 from shiftbench import check
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build, squared
+from shiftbench.assessment.conformal import Split, set_aside
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
@@ -70,7 +71,7 @@ def assess(
     lined = _lined_up({"errors": errors, "shifted": shifted, "clusters": clusters}, groups)
     system = scored.given(name, lined["errors"], lined["uncertainty"])
     records, notes = _records(len(system.errors), lined)
-    return _report(records, [system], _options(options, threshold), notes, progress)
+    return _report((records, [system]), _options(options, threshold), notes, progress)
 
 
 def assess_predictions(
@@ -82,6 +83,7 @@ def assess_predictions(
     clusters: Any = None,
     slices: Any = None,
     table: Any = None,
+    calibration: Any = None,
     unit: str = "",
     options: Options | None = None,
     progress: Progress | None = None,
@@ -95,6 +97,7 @@ def assess_predictions(
         threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
         shifted, clusters, slices, progress: as in `assess`.
         table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
+        calibration: [N] booleans or 0/1: records that calibrate conformal intervals or sets and are not scored.
         unit: of the targets. The name of their Series, if they have one, is the title unless `options` name another.
         options: everything else, as in `assess`. The arguments `threshold` and `unit` override its own.
 
@@ -119,7 +122,9 @@ def assess_predictions(
         "slices": _columns("slices", slices),
         "table": _columns("table", table),
     }
-    lined = _lined_up({"targets": targets, "shifted": shifted, "clusters": clusters}, groups)
+    lined = _lined_up(
+        {"targets": targets, "shifted": shifted, "clusters": clusters, "calibration": calibration}, groups
+    )
     truth, found = lined["targets"], lined["predictions"]
     n = _require_same_records(truth, found)
     if _are_classes(found):
@@ -134,7 +139,9 @@ def assess_predictions(
     if target != "target" and chosen.title == Options.title:
         own["title"] = target
     records, notes = _records(n, lined, target=target)
-    return _report(records, systems, replace(chosen, **own), notes, progress)
+    flags = None if calibration is None else check.flags("calibration", lined["calibration"], length=n)
+    split, apart = set_aside(records, systems, flags)
+    return _report(split, replace(chosen, **own), notes, progress, apart)
 
 
 # --- what is given ----------------------------------------------------------------------------------------------------
@@ -293,10 +300,10 @@ def _class_indices(ensemble: Categorical, targets: Any) -> npt.NDArray[np.int64]
 
 
 def _report(
-    records: Records, systems: list[Scored], options: Options, notes: list[str], progress: Progress | None
+    split: Split, options: Options, notes: list[str], progress: Progress | None, calibration: Split | None = None
 ) -> Report:
     """The report, with its warnings issued."""
-    report = build([(records, systems)], options, progress=progress)
+    report = build([split], options, calibration=calibration, progress=progress)
     report = replace(report, warnings=(*notes, *report.warnings))
     for message in report.warnings:
         warnings.warn(ShiftbenchWarning(message), stacklevel=3)

@@ -64,11 +64,21 @@ def squared(unit: str) -> str:
 
 
 def build(
-    splits: Sequence[tuple[Records, Sequence[Scored]]], options: Options, *, progress: Progress | None = None
+    splits: Sequence[tuple[Records, Sequence[Scored]]],
+    options: Options,
+    *,
+    calibration: tuple[Records, Sequence[Scored]] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """The report of one or more systems on one or more splits; systems of a split are compared pairwise.
 
     Warnings are collected in the report, not issued.
+
+    Args:
+        splits: records with their systems.
+        options: see `Options`.
+        calibration: records that calibrate conformal regions and are not scored; None: those of the split dev.
+        progress: called with (replicates done, replicates in all).
     """
     if options.threshold is not None:
         check.threshold(options.threshold)
@@ -78,7 +88,7 @@ def build(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShiftbenchWarning)
-        conformal = calibrated(splits, seed=options.intervals.seed)
+        conformal = calibrated(splits, seed=options.intervals.seed, calibration=calibration)
         for note in conformal.notes:
             _tell(note)
         total = len(splits)
@@ -123,11 +133,6 @@ def _tell(message: str) -> None:
     warnings.warn(ShiftbenchWarning(message), stacklevel=2)
 
 
-def _of(records: Records) -> str:
-    """The prefix of a message about a split; "" if there is only one split."""
-    return "" if records.split == "all" else f"{records.split}: "
-
-
 def _impossible(splits: Sequence[tuple[Records, Sequence[Scored]]]) -> list[str]:
     """A note for each system of classes that rules out targets, whose likelihood is bounded in the mean."""
     notes = []
@@ -138,7 +143,7 @@ def _impossible(splits: Sequence[tuple[Records, Sequence[Scored]]]) -> list[str]
             of_target = system.regions.of_target
             if count := int(np.count_nonzero(of_target == 0.0)):
                 notes.append(
-                    f"{_of(records)}{system.system.name} gives probability 0 to {count:,} of {len(of_target):,} "
+                    f"{records.prefix}{system.system.name} gives probability 0 to {count:,} of {len(of_target):,} "
                     f"targets: their −log p is infinite; NLL counts them as {-np.log(LOG_EPSILON):.2f} nats each"
                 )
     return notes
@@ -158,12 +163,12 @@ def _vanished(splits: Sequence[Records]) -> list[str]:
             small = {name: sizes.get(name, 0) for name in {*sizes, *absent} if sizes.get(name, 0) < SMALLEST_SLICE}
             if len(sizes) - sum(name in sizes for name in small) < 2:
                 notes.append(
-                    f"{_of(records)}scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
+                    f"{records.prefix}scores are not shown by {column}: fewer than two groups have {SMALLEST_SLICE} "
                     f"records: {listed(sizes)}"
                 )
             elif small:
                 notes.append(
-                    f"{_of(records)}groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
+                    f"{records.prefix}groups of {column} with fewer than {SMALLEST_SLICE} records are not shown: "
                     f"{listed(small)}"
                 )
     return notes
@@ -208,7 +213,7 @@ def _split(
         raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
     if records.shifted is not None and len(records.subsets()) == 1:
         which = "every record is" if records.shifted.all() else "no record is"
-        _tell(f"{_of(records)}{CAREFUL}{which} {MARKED_ALIKE}: only the whole is scored")
+        _tell(f"{records.prefix}{CAREFUL}{which} {MARKED_ALIKE}: only the whole is scored")
     found: dict[str, list[Any]] = {
         "counts": _counts(records),
         "scores": [], "curves": [], "slices": [], "slice_scores": [], "parts": [], "comparisons": [], "ranks": [],
@@ -337,7 +342,7 @@ def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
         if resampler.fewest < intervals.FEWEST
         else "intervals may be too short, and p-values too small"
     )
-    message = f"{_of(records)}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
+    message = f"{records.prefix}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
     warnings.warn(FewClustersWarning(message), stacklevel=2)
     return True
 

@@ -1,4 +1,4 @@
-"""Conformal intervals and sets of systems, calibrated on their in-domain development records (dev_in)."""
+"""Conformal intervals and sets of systems, calibrated on their in-domain development records (dev_in) or on others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from shiftbench.assessment.density_ratio import Ratio, ratio
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.check import Flags, Vector
+from shiftbench.errors import ArrayError
 from shiftbench.metrics.conformal import RULES, Case, Rule, fewest, means_of
-from shiftbench.metrics.levels import SLICED
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Separation
@@ -36,7 +36,7 @@ class Calibrated:
     notes: tuple[str, ...] = ()
 
 
-def calibrated(splits: Sequence[Split], *, seed: int) -> Calibrated:
+def calibrated(splits: Sequence[Split], *, seed: int, calibration: Split | None = None) -> Calibrated:
     """The same splits with scores of conformal regions on all but the development split, if its systems have regions.
 
     In-domain and shifted records are weighted apart, each to its own side: which side a record is on is known here, as
@@ -45,12 +45,17 @@ def calibrated(splits: Sequence[Split], *, seed: int) -> Calibrated:
     Args:
         splits: records with their systems.
         seed: of the classifier that estimates ratios of densities.
+        calibration: records with their systems to calibrate on instead of the development split.
     """
     plain: list[Split] = [(records, [replace(each, regions=None) for each in systems]) for records, systems in splits]
-    development = next(((records, systems) for records, systems in splits if records.split == CALIBRATION), None)
-    if development is None or development[0].shifted is None or development[0].shifted.all():
+    development = calibration or next((each for each in splits if each[0].split == CALIBRATION), None)
+    if development is None or (development[0].shifted is None and not calibration):
         return Calibrated(plain)
-    known = _Known(development[0], development[1], ~development[0].shifted, seed)
+    shifted = development[0].shifted
+    inside = np.ones(development[0].n, dtype=np.bool_) if shifted is None else ~shifted
+    if not inside.any():
+        return Calibrated(plain)
+    known = _Known(development[0], development[1], inside, seed)
     separations, notes = known.separations(), [*known.notes()]
     used: dict[str, str] = {}
     for place, (records, systems) in enumerate(splits):
@@ -61,8 +66,35 @@ def calibrated(splits: Sequence[Split], *, seed: int) -> Calibrated:
         separations += beside.separations
         used[records.split] = beside.column
         plain[place] = (records, [_with_scores(known, beside, each) for each in systems])
-    recipe = {"calibrated_on": "dev_in", "records": int(known.member.sum()), "rules": [*RULES], "grouped_by": used}
+    recipe = {"calibrated_on": known.name, "records": int(known.member.sum()), "rules": [*RULES], "grouped_by": used}
     return Calibrated(plain, tuple(separations), recipe if used else None, tuple(dict.fromkeys(notes)))
+
+
+def set_aside(records: Records, systems: Sequence[Scored], member: Flags | None) -> tuple[Split, Split | None]:
+    """The records to score, and those flagged in `member` [N], which only calibrate; None if there are no flags.
+
+    Raises:
+        ArrayError: if no record is left to score, none is in-domain to calibrate on, or no system has regions.
+    """
+    if member is None:
+        return (records, systems), None
+    problems = []
+    inside = member if records.shifted is None else member & ~records.shifted
+    if not inside.any() or member.all():
+        found = f"{np.count_nonzero(inside):,} in-domain ones, and {np.count_nonzero(~member):,} others"
+        problems.append(f"calibration: expected in-domain records to calibrate on and others to score, found {found}.")
+    if all(system.regions is None for system in systems):
+        problems.append(
+            "calibration: expected intervals or probabilities to calibrate, found none. Give quantiles, normal "
+            "distributions, members or class probabilities."
+        )
+    if problems:
+        raise ArrayError(*problems)
+    apart = replace(records.select(member), part=False, split="calibration")
+    return (
+        (replace(records.select(~member), part=False), [system.select(~member) for system in systems]),
+        (apart, [system.select(member) for system in systems]),
+    )
 
 
 @dataclass(frozen=True)
@@ -100,6 +132,16 @@ class _Known:
     seed: int
 
     @property
+    def name(self) -> str:
+        """What reports call these records."""
+        return "dev_in" if self.records.split == CALIBRATION else "records of their own"
+
+    @property
+    def among(self) -> str:
+        """Where they are, for a message on calibration records."""
+        return " in dev_in" if self.records.split == CALIBRATION else ""
+
+    @property
     def systems(self) -> dict[str, Scored]:
         """Systems with regions, by name."""
         return {each.system.name: each for each in self.every if each.regions is not None}
@@ -111,8 +153,8 @@ class _Known:
             return []
         needed = ", ".join(f"{fewest(level):,} for {100 * level:g} %" for level in LEVELS)
         return [
-            f"conformal intervals need at least {needed} calibration records in dev_in, found {count:,}: those of "
-            "higher levels are infinite"
+            f"conformal intervals need at least {needed} calibration records{self.among}, found {count:,}: those "
+            "of higher levels are infinite"
         ]
 
     def separations(self) -> list[Separation]:
@@ -153,7 +195,7 @@ class _Known:
         left = open_of[best]
         if left.mean() > 0.5:
             return "", [
-                f"{records.split}: conformal intervals by group are left out: most records are in groups of fewer than "
+                f"{records.prefix}conformal intervals by group are left out: most records are in groups of fewer than "
                 f"{LEAST} calibration records, whatever the column"
             ]
         if not left.any():
@@ -161,7 +203,7 @@ class _Known:
         names, sizes = np.unique(records.slices[best][left], return_counts=True)
         told = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
         return best, [
-            f"{records.split}: groups of {best} with fewer than {LEAST} calibration records in dev_in have infinite "
+            f"{records.prefix}groups of {best} with fewer than {LEAST} calibration records{self.among} have infinite "
             f"conformal intervals by group: {told}"
         ]
 
@@ -201,7 +243,7 @@ def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
     return replace(
         plain,
         means={**system.means, **means(beside.column, RULES.values(), LEVELS)},
-        by_group={column: means(column, by_group, (SLICED,)) for column in known.columns(beside.records)},
+        by_group={column: means(column, by_group, LEVELS) for column in known.columns(beside.records)},
     )
 
 

@@ -79,6 +79,11 @@ class Records:
         )
 
     @property
+    def prefix(self) -> str:
+        """The beginning of a message about the split; "" if there is only one split."""
+        return "" if self.split == "all" else f"{self.split}: "
+
+    @property
     def two_sided(self) -> bool:
         """Whether there are both in-domain and shifted records."""
         return self.shifted is not None and 0 < int(np.count_nonzero(self.shifted)) < self.n

@@ -14,6 +14,7 @@ import polars as pl
 
 from shiftbench import check
 from shiftbench.assessment import fingerprints, forms, predictions, scored
+from shiftbench.assessment.conformal import Split, set_aside
 from shiftbench.assessment.forms import Form
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.record_columns import described, differences
@@ -28,6 +29,7 @@ from shiftbench.io.tables import exact, problem
 from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.partition import keys
+from shiftbench.partition.expression import condition
 from shiftbench.partition.features import Features
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Role
@@ -55,7 +57,8 @@ class Columns:
     answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
     it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
     forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
-    names. form, parts: the form that was found, and its columns.
+    names. form, parts: the form that was found, and its columns. calibration: a column that is 1 for records that
+    calibrate conformal regions and are not scored, or a condition over columns.
     """
 
     id: str | None = None
@@ -71,6 +74,7 @@ class Columns:
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     form: Form | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
+    calibration: str | None = None
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -94,7 +98,9 @@ class Columns:
         )
         if self.follows:
             named = _if_there(self.shifted or "shifted", names)
-            taken = replace(taken, shifted=named or _if_there("shifted", names), clusters=(), slices=())
+            taken = replace(
+                taken, shifted=named or _if_there("shifted", names), clusters=(), slices=(), calibration=None
+            )
         if any(self.forms.values()) or not (self.error or (taken.error and taken.uncertainty)):
             answered = bool(taken.target and taken.answer and taken.uncertainty)
             if found := forms.found_in(names, self.forms, answered=answered, where=where):
@@ -178,7 +184,8 @@ class ScoredTable:
     """A table read as one system: its ids [N], its records and its errors. task: "regression" or "classification"
     if targets and answers were given, else "errors". gaps: whether its file declares that it leaves out records
     without an answer. numbered: whether its ids are row numbers. described: [N] rows of its columns that describe
-    records (target, clusters, slices); target: the column of targets among them."""
+    records (target, clusters, slices); target: the column of targets among them. calibration: [N] flags of records that
+    only calibrate, or None."""
 
     ids: pl.Series
     records: Records
@@ -189,16 +196,19 @@ class ScoredTable:
     numbered: bool = False
     described: pl.DataFrame = field(default_factory=pl.DataFrame)
     target: str | None = None
+    calibration: Flags | None = None
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Systems on the same records; manifests: system → hash of the manifest in its predictions."""
+    """Systems on the same records; manifests: system → hash of the manifest in its predictions; calibration: further
+    records that conformal regions are calibrated on, with the same systems."""
 
     records: Records
     systems: list[Scored]
     task: str
     manifests: dict[str, str]
+    calibration: Split | None = None
 
 
 def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | None = None) -> ScoredTable:
@@ -267,7 +277,10 @@ def against(
     )
     system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
-    return ScoredTable(kept_ids, records, system, task, manifest, gaps, numbered=column is None)
+    return ScoredTable(
+        kept_ids, records, system, task, manifest, gaps, numbered=column is None,
+        calibration=_calibration(rows, columns, where=Path(truth).name),
+    )  # fmt: skip
 
 
 def _check_joined(
@@ -344,7 +357,8 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
     if problems:
         raise TableError(*problems)
     manifests = {s.scored.system.name: s.manifest for s in systems if s.manifest}
-    return Joined(first.records, found, first.task, manifests)
+    split, calibration = set_aside(first.records, found, first.calibration)
+    return Joined(split[0], [*split[1]], first.task, manifests, calibration)
 
 
 def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problems: list[str]) -> Index | None:
@@ -389,6 +403,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         "uniform": lambda: _require_uniform(frame, columns, where=where),
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: own_slicing(frame, columns.slices, labels=columns.clusters),
+        "calibration": lambda: _calibration(frame, columns, where=where),
     }
     parts = every(readers, TableError)
     system, task = parts["system"]
@@ -404,6 +419,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     return ScoredTable(
         parts["ids"], records, system, task, numbered=columns.id is None,
         described=described(frame, [columns.target, *grouping]), target=columns.target,
+        calibration=parts["calibration"],
     )  # fmt: skip
 
 
@@ -559,6 +575,21 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
             f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd + 1}."
         )
     return text.is_in(list(YES)).to_numpy()
+
+
+def _calibration(frame: pl.DataFrame, columns: Columns, *, where: str) -> Flags | None:
+    """The records [N] that a column or a condition over columns flags as those to calibrate on."""
+    chosen = columns.calibration
+    if chosen is None:
+        return None
+    if chosen in frame.columns:
+        return flags(frame, chosen, where=where)
+    try:
+        return frame.select(condition(chosen, frame.schema)).to_series().to_numpy()
+    except ShiftbenchError as error:
+        raise TableError(
+            *(f"{where}: --calibration: expected a column or a condition: {each}" for each in error.problems)
+        ) from None
 
 
 def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:

@@ -50,6 +50,7 @@ class Given:
     shifted: o.ShiftedColumn = None
     cluster: o.Cluster = None
     slices: o.Slice = None
+    calibration: o.Calibration = None
     truth: Truth = None
     threshold: o.Threshold = None
     unit: o.Unit = None
@@ -74,6 +75,7 @@ class Given:
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
             listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
+            calibration=self.calibration,
         )  # fmt: skip
 
     @property
@@ -183,7 +185,7 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
            "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
            "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
-           "--unit": given.unit}  # fmt: skip
+           "--unit": given.unit, "--calibration": given.calibration}  # fmt: skip
     problems = []
     if foreign := [word for word, value in own.items() if value]:
         problems.append(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
@@ -269,7 +271,10 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
                     "clusters": list(given.columns.clusters),
                 },
             )
-            report = build([(joined.records, joined.systems)], options, progress=lambda d, n: progress("assess", d, n))
+            report = build(
+                [(joined.records, joined.systems)], options, calibration=joined.calibration,
+                progress=lambda d, n: progress("assess", d, n),
+            )  # fmt: skip
             report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
         page = folder / write(report, place).relative_to(place)
     show(report, full=given.full)

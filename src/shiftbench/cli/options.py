@@ -187,6 +187,13 @@ Mean = Annotated[str | None, named("--mean", help="Column of means of normal dis
 Std = Annotated[str | None, named("--std", help="Column of their standard deviations [std, or variance].")]
 Probability = Annotated[Many, named("--probability", help="CLASS=COLUMN of a class's probability [probability_CLASS].")]
 ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
+Calibration = Annotated[
+    str | None,
+    named(
+        "--calibration",
+        help="Records that calibrate conformal intervals and are not scored: a 0/1 column, or 'part == \"dev\"'.",
+    ),
+]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
 

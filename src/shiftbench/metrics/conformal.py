@@ -17,7 +17,6 @@ import numpy as np
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array
 from shiftbench.metrics.classification import Indices
-from shiftbench.metrics.levels import SLICED
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.registry import Registry
 from shiftbench.scores.metric import METRICS as ALL_METRICS
@@ -201,8 +200,7 @@ def metrics_of(rule: Rule) -> tuple[Metric, ...]:
             Metric(
                 coverage_name(rule.name, level), f"{title}: inside {100 * level:.0f} %", "nominal", "percent",
                 f"share of targets inside the {100 * level:.0f} % interval or set", rule.source,
-                most=1.0, share=True, ranked=False, nominal=level, table="conformal",
-                sliced=level == SLICED,
+                most=1.0, share=True, ranked=False, nominal=level, table="conformal", sliced=True,
             )
             for level in LEVELS
         ),
@@ -210,7 +208,7 @@ def metrics_of(rule: Rule) -> tuple[Metric, ...]:
             Metric(
                 size_name(rule.name, level), f"{title}: size at {100 * level:.0f} %", "min", "target",
                 f"mean width of the {100 * level:.0f} % interval, or number of classes in the set", rule.source,
-                ranked=False, table="conformal", sliced=level == SLICED,
+                ranked=False, table="conformal", sliced=True,
             )
             for level in LEVELS
         ),

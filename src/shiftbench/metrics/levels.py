@@ -7,10 +7,6 @@ from shiftbench.scores.metric import Metric, level_metric
 PINBALL = "Koenker & Bassett 1978"
 
 
-SLICED = 0.9
-"""The level at which conformal regions are shown by slice, too."""
-
-
 def coverage_at(level: float) -> Metric:
     """The coverage of the central interval at a level."""
     percent = f"{100 * level:.10g}"

@@ -27,7 +27,7 @@ from shiftbench.report.case import (
 )
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
-from shiftbench.report.grid import Cell, Column, Grid, Row, directed, slice_digits, worst_first
+from shiftbench.report.grid import Cell, Column, Grid, Row, calibrated_on, directed, slice_digits, worst_first
 from shiftbench.report.view import (
     WHERE,
     clean,
@@ -275,7 +275,8 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
         return ""
     told = [f"{title} {digits.text(found[title].value)} %".lstrip() for title in found if title in ("", best)]
-    return f" Conformal ones calibrated on dev_in contain {', '.join(told)}{' there' * (side == 'shifted')}."
+    there = " there" * (side == "shifted")
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {', '.join(told)}{there}."
 
 
 def _hardly_overlap(case: Case, side: str) -> bool:

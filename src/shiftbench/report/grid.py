@@ -9,7 +9,6 @@ from itertools import groupby
 
 from shiftbench.measures import MEASURES
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
-from shiftbench.metrics.levels import SLICED
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, half_width, metric_digits, p_text
@@ -151,7 +150,7 @@ def grids(report: Report) -> list[Grid]:
             _parts(report, split),
             _slices(report, split),
             _calibration_slices(report, split),
-            _region_slices(report, split),
+            *(_region_slices(report, split, level) for level in LEVELS),
             _comparisons(report, split),
         ]
     return [grid for grid in found if grid.rows and grid.columns]
@@ -321,7 +320,7 @@ def _regions(report: Report, split: str, kind: str) -> Grid:
             f"{INFINITE}: some records have a region without ends, as too few calibration records are like them."
         )
     regions = "sets of classes" if report.task == "classification" else "intervals"
-    title = f"Conformal {regions}, calibrated on dev_in: {what} ({split_title(split)})"
+    title = f"Conformal {regions}, calibrated on {calibrated_on(report)}: {what} ({split_title(split)})"
     return Grid(kind, split, title, "System", columns, tuple(rows), " ".join(notes))
 
 
@@ -341,6 +340,12 @@ def _grouped_by(report: Report, split: str) -> str:
     found = report.recipe.get("conformal")
     columns = found.get("grouped_by") if isinstance(found, dict) else None
     return str(columns.get(split, "")) if isinstance(columns, dict) else ""
+
+
+def calibrated_on(report: Report) -> str:
+    """The records that conformal regions are calibrated on."""
+    found = report.recipe.get("conformal")
+    return clean(str(found.get("calibrated_on", "dev_in"))) if isinstance(found, dict) else "dev_in"
 
 
 def _calibration_notes(report: Report, split: str) -> Iterator[str]:
@@ -384,15 +389,15 @@ def _calibration_slices(report: Report, split: str) -> Grid:
     return Grid("calibration_slices", split, title, "Records with", (Column("Records"), *columns), tuple(rows), note)
 
 
-def _region_slices(report: Report, split: str) -> Grid:
+def _region_slices(report: Report, split: str, nominal: float) -> Grid:
     """Coverage and size by group, of the leading system: of its own intervals and of each conformal rule."""
+    level = f"{100 * nominal:.3g}"
     here = [entry for entry in report.slice_scores if entry.split == split]
     system, found = _sliced_scores(report, split)
     if not any(METRICS[name].table == "conformal" for *_, name in found):
-        return Grid("interval_slices", split, "", "", (), ())
-    level = f"{100 * SLICED:.3g}"
+        return Grid(f"interval_slices_{level}", split, "", "", (), ())
     rules = {"own": (f"coverage_{level}", f"width_{level}")}
-    rules |= {RULES[name].title: (coverage_name(name, SLICED), size_name(name, SLICED)) for name in RULES}
+    rules |= {RULES[name].title: (coverage_name(name, nominal), size_name(name, nominal)) for name in RULES}
     unit = f" ({clean(report.target_unit)})" if report.target_unit else ""
     columns, metrics = [Column("Records")], []
     for place, group in enumerate((f"Inside {level} %", f"Mean size at {level} %{unit}")):
@@ -411,8 +416,8 @@ def _region_slices(report: Report, split: str) -> Grid:
         count = next(entry.n for entry in own if entry is not None)
         rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
     note = f"Of {clean(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
-    title = f"Intervals and sets by slice ({split_title(split)})"
-    return Grid("interval_slices", split, title, "Records with", tuple(columns), tuple(rows), note)
+    title = f"Intervals and sets of {level} % by slice ({split_title(split)})"
+    return Grid(f"interval_slices_{level}", split, title, "Records with", tuple(columns), tuple(rows), note)
 
 
 def _sliced_digits(metric: Metric, entries: Sequence[SliceScore]) -> Digits:

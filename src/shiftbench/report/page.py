@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from shiftbench.metrics.regression import LEVELS
 from shiftbench.report import front, notable, picture, plots
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import Drawing
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 FOLDED = (
     "conformal_size",
     "calibration_slices",
-    "interval_slices",
+    *(f"interval_slices_{100 * level:.3g}" for level in LEVELS),
     "selective",
     "comparisons",
     "ranks",
