@@ -4,7 +4,8 @@ from shiftbench.ensembles.categorical import LOG_EPSILON, Categorical, class_pro
 from shiftbench.ensembles.ensemble import Array, Ensemble, combine, concatenated
 from shiftbench.ensembles.gaussian import Gaussian
 from shiftbench.ensembles.hypotheses import Hypotheses
-from shiftbench.ensembles.masks import Masks
+from shiftbench.ensembles.lesions import Lesions
+from shiftbench.ensembles.masks import Masks, Patients
 from shiftbench.ensembles.means import Means
 from shiftbench.ensembles.quantiles import Quantiles
 from shiftbench.ensembles.trajectories import Mixture, Trajectories
@@ -16,9 +17,11 @@ __all__ = [
     "Ensemble",
     "Gaussian",
     "Hypotheses",
+    "Lesions",
     "Masks",
     "Means",
     "Mixture",
+    "Patients",
     "Quantiles",
     "Trajectories",
     "class_probabilities",

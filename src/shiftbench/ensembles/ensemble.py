@@ -275,6 +275,18 @@ def numbers(
     return array.astype(dtype, copy=False), check.value_problems(name, array)
 
 
+def shares(
+    name: str, values: Any, axes: str, *, dtype: npt.DTypeLike = np.float64, what: str = "record"
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """As `numbers`, of values in [0, 1]; `what` the last axis counts."""
+    array, problems = numbers(name, values, axes, dtype=dtype)
+    if array.size and (array.min() < 0 or array.max() > 1):
+        bad = (array < 0) | (array > 1)
+        found = f"found {array[bad][0]:g} ({where(bad, what)})"
+        problems.append(f"{name}: expected values in [0, 1], {found}. Logits? Apply a sigmoid first.")
+    return array, problems
+
+
 def hold(ensemble: Ensemble, **arrays: npt.NDArray[Any]) -> None:
     """Set the fields of a frozen ensemble to read-only views of arrays."""
     for name, array in arrays.items():

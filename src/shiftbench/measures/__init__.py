@@ -15,9 +15,11 @@ from shiftbench.ensembles import (
     Ensemble,
     Gaussian,
     Hypotheses,
+    Lesions,
     Masks,
     Means,
     Mixture,
+    Patients,
     Quantiles,
     Trajectories,
 )
@@ -40,10 +42,11 @@ class Measure:
     formula: str
     source: str
     functions: Mapping[type[Any], Callable[[Any], Vector]]
+    needs: str = ""
 
     def fits(self, ensemble: Ensemble) -> bool:
-        """Whether the measure is defined for this kind of ensemble."""
-        return type(ensemble) in self.functions
+        """Whether the measure is defined for this ensemble."""
+        return type(ensemble) in self.functions and not (self.needs and getattr(ensemble, self.needs) is None)
 
 
 _KINDS = ("gaussian", "quantiles", "categorical", "trajectories", "hypotheses", "masks")
@@ -63,8 +66,9 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
     measure = MEASURES[name]
     if not measure.fits(ensemble):
         fitting = ", ".join(entry.name for entry in MEASURES.values() if entry.fits(ensemble))
+        without = f" without {measure.needs}" if type(ensemble) in measure.functions else ""
         kind = type(ensemble).__name__
-        raise ArrayError(f"{name}: not defined for {kind} ensembles. Those that are: {fitting or 'none'}.")
+        raise ArrayError(f"{name}: not defined for {kind} ensembles{without}. Those that are: {fitting or 'none'}.")
     function = measure.functions[type(ensemble)]
     values = np.empty(ensemble.records)
     for rows, block in ensemble.blocks():
@@ -93,22 +97,28 @@ _HEADLINES: Mapping[type[Any], str] = {
     Mixture: "cross_entropy",
     Hypotheses: "score_of_products",
     Masks: "voxel_entropy",
+    Lesions: "lesion_structural",
+    Patients: "patient_structural",
+}
+_SINGLES: Mapping[type[Any], str] = {  # where the headline is disagreement, or another one is usual
+    Categorical: "entropy_of_expected",
+    Lesions: "lesion_mean_entropy_of_expected",
+    Patients: "voxel_entropy",
 }
 
 
 def headline(ensemble: Ensemble) -> str:
     """The measure behind the headline scores, that of the papers if they name one.
 
-    For a single model's class probabilities it is the entropy.
+    For a single model's class probabilities, of records or of voxels, it is the entropy.
 
     Raises:
         ArrayError: if no measure is defined for this kind and number of members.
 
     Source: Shifts 1.0 (Malinin et al. 2021), Section 3.
     """
-    if isinstance(ensemble, Categorical) and ensemble.members == 1:
-        return "entropy_of_expected"
-    if name := _HEADLINES.get(type(ensemble)):
+    singles = _SINGLES if ensemble.members == 1 else {}
+    if name := singles.get(type(ensemble), _HEADLINES.get(type(ensemble))):
         return name
     if not (fitting := measures_for(ensemble)):
         raise ArrayError(
