@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import warnings
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,8 @@ from shiftbench.scores.pairing import shared_records
 from shiftbench.scores.resampling import Resampler, Statistic
 from shiftbench.scores.retention import Rule
 from shiftbench.scores.score import SUBSETS, Count, Notable, System
+
+NEEDING = ("curves", "parts")  # entries of a report that need an uncertainty
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ def build(
             _tell(note)
         total = len(splits)
         for place, (records, systems) in enumerate(conformal.splits):
-            parts.append(_split(records, systems, options, _share(progress, place, total)))
+            found = _split(records, systems, options, _share(progress, place, total))
+            parts.append(_without_order(found, {each.name for each in _with_singles(systems) if not each.measure}))
         for note in _impossible(splits):
             _tell(note)
         for note in _vanished([records for records, _ in splits]):
@@ -236,7 +240,22 @@ def _split(
         part.warn()
     if any(each.pairs for each in tested):
         names = [system.system.name for system in systems]
-        found["comparisons"], found["ranks"] = compare(records.split, names, tested)
+        without = [place for place, system in enumerate(systems) if not system.measure]
+        found["comparisons"], found["ranks"] = compare(records.split, names, tested, without=without)
+    return found
+
+
+def _without_order(found: dict[str, list[Any]], systems: set[str]) -> dict[str, list[Any]]:
+    """The entries of a split without those that would need the uncertainty of `systems`, which have none."""
+    if not systems:
+        return found
+    found = {**found, **{name: [each for each in found[name] if each.system not in systems] for name in NEEDING}}
+    found["scores"] = [
+        score
+        for score in found["scores"]
+        if score.system not in systems or not (score.measure or METRICS[score.metric].uses_uncertainty)
+    ]
+    found["slices"] = [replace(row, r_auc=math.nan) if row.system in systems else row for row in found["slices"]]
     return found
 
 
@@ -314,7 +333,8 @@ def _shared(systems: Sequence[Scored]) -> set[str]:
     """
     names = [_with_intervals(system) for system in systems]
     every = set.intersection(*names)
-    parts = {name: {frozenset(own for own in each if own.startswith(f"{name}_")) for each in names} for name in every}
+    levels = [{name for name in each if not METRICS[name].row} for each in names]
+    parts = {name: {frozenset(own for own in each if own.startswith(f"{name}_")) for each in levels} for name in every}
     if other := sorted(name for name in every if len(parts[name]) > 1):
         titles = ", ".join(METRICS[name].title for name in other)
         _tell(f"{titles}: not compared, since systems have it at other levels; forecast the same quantiles with each")

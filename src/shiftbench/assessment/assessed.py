@@ -420,6 +420,8 @@ class Assessed:
         """Warn of suspicious uncertainties; the warnings are caught by `build`."""
         name, where = self.system.system.name, self.records.split
         measure, errors = self.system.measure, self.system.errors
+        if not measure:
+            return
         values = self.system.uncertainty[measure]
         if len(values) > 1 and values.min() == values.max():
             if self.system.system.role == "baseline":

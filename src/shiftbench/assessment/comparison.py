@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,13 +59,16 @@ class Tested:
         return found
 
 
-def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple[list[Comparison], list[Rank]]:
+def compare(
+    split: str, names: Sequence[str], tested: Sequence[Tested], *, without: Collection[int] = ()
+) -> tuple[list[Comparison], list[Rank]]:
     """All pairs of systems by each headline metric and subset.
 
     Args:
         split: of the records.
         names: of the K systems.
         tested: each pair once, on the records that both of its systems answer.
+        without: systems that have no uncertainty, so that they have no part in scores that use it.
 
     Returns:
         Differences a - b of the headline metrics with interval and p-value, adjusted within a metric and subset by
@@ -76,7 +79,9 @@ def compare(split: str, names: Sequence[str], tested: Sequence[Tested]) -> tuple
     differences: dict[Label, dict[tuple[int, int], tuple[Numbers, str, int]]] = {}
     for each in tested:
         for label, pairs in each.differences().items():
-            differences.setdefault(label, {}).update(pairs)
+            lacking = {*without} if METRICS[label[2]].uses_uncertainty else set()
+            if kept := {pair: found for pair, found in pairs.items() if not lacking & {*pair}}:
+                differences.setdefault(label, {}).update(kept)
     metrics = {metric for _, _, metric in differences}
     better_said = metrics & {"rmse", "accuracy"}  # the usual forms of the mean error in these tasks
     wanted = {name for name in metrics if METRICS[name].compared and not (name == "mean_error" and better_said)}

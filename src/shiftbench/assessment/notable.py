@@ -81,6 +81,8 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
         return
     uncertainty = system.uncertainty[system.measure]
     for kind, places in chosen(system.errors, uncertainty, source.select(answered)).items():
+        if kind != "worst" and not system.measure:  # all are equally certain
+            continue
         target = [source.target] if source.target in source.frame.columns else []
         rows = source.rows[answered[places]]
         cells = [_shown(source.frame[name].gather(rows)).to_list() for name in [*columns, *target]]

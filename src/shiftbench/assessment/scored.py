@@ -133,7 +133,8 @@ class Singles:
 class Scored:
     """One system on N records, or on those that it answers.
 
-    errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain.
+    errors: [N], >= 0. uncertainty: measure → [N], the headline measure first, higher is less certain; a constant named
+        "" if a system has none: then scores that need it are left out.
     means: further scores that are means over records, [N] each (absolute errors, negative log-likelihoods).
     sets: further scores that are functions of sums over records, with their terms.
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).

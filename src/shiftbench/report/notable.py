@@ -8,6 +8,7 @@ from typing import Any
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, Digits, digits_of
 from shiftbench.report.grid import Cell, Column, Grid, Row
+from shiftbench.report.style import sentence
 from shiftbench.report.text import csv_text, harmless
 from shiftbench.report.view import clean, measure_title
 from shiftbench.scores.score import Notable
@@ -66,7 +67,7 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     for heading, unit, values in (
         ("Target", report.target_unit, [entry.target for entry in entries]),
         ("Answer", report.target_unit, [entry.answer for entry in entries]),
-        (report.error_name.capitalize(), report.error_unit, [entry.error for entry in entries]),
+        (sentence(report.error_name), report.error_unit, [entry.error for entry in entries]),
         (
             "Uncertainty" if measure in ("", "uncertainty") else measure_title(measure),
             "",
