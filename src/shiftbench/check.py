@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, quoted
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -280,6 +280,28 @@ def masks(*, volume: bool = False, **named: Any) -> tuple[Flags, ...]:
     if problems:
         raise ArrayError(*problems)
     return tuple(arrays)
+
+
+def spacing(values: Any) -> Vector:
+    """The three edges of a voxel in mm, finite and above 0: [3]."""
+    try:
+        edges = np.asarray(plain(values), dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        edges = np.zeros(0)
+    if edges.shape != (3,) or not (np.isfinite(edges) & (edges > 0)).all():
+        raise ArrayError(f"spacing: expected three edges of a voxel above 0 in mm, found {quoted(values, 100)}.")
+    return edges
+
+
+def voxels(name: str, values: Any, *, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Finite numbers, one for each voxel of a mask of this shape, in their own type."""
+    array = _numeric(name, values)
+    problems = value_problems(name, array)
+    if array.shape != shape:
+        problems.append(f"{name}: expected the shape {shape} of the masks, found {array.shape}.")
+    if problems:
+        raise ArrayError(*problems)
+    return array
 
 
 def _mask(name: str, values: Any, *, volume: bool) -> tuple[Flags, list[str]]:

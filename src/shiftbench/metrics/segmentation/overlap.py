@@ -67,7 +67,7 @@ def false_weight(positives: int, voxels: int, r: float | None) -> float:
 
 def dice(false: Any, missed: Any, positives: int, weight: float) -> Vector:
     """2TP / (2TP + k FP + FN) from FP and FN [...] and the number of true voxels; 1 where the masks are empty."""
-    doubled = 2.0 * (positives - np.asarray(missed, dtype=np.float64))
+    doubled = 2.0 * np.maximum(positives - np.asarray(missed, dtype=np.float64), 0.0)
     whole = doubled + weight * np.asarray(false, dtype=np.float64) + missed
     return np.asarray(np.divide(doubled, whole, out=np.ones_like(whole), where=whole > 0))
 

@@ -1,0 +1,352 @@
+"""Which lesions of one mask are those of another: under rules that every count names.
+
+A lesion is a connected component. `LesionRule` says which voxels are neighbours, which IoU makes two lesions match, how
+often one may match, and what a missed lesion is; `lesion_table` shows how much of a score is the choice of these.
+
+Source: the published code of Shifts 2.0 (Malinin et al. 2022) and of its follow-up (Molchanova et al. 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shiftbench import check, components
+from shiftbench.check import Flags
+from shiftbench.components import Index, Pairs
+from shiftbench.errors import SettingsError, UnknownNameError
+
+MATCHES = ("published", "one_to_one", "many_to_many")
+MISSES = ("below_iou", "no_overlap")
+CONNECTIVITIES = (6, 18, 26)
+
+
+@dataclass(frozen=True)
+class LesionRule:
+    """What counts as a lesion, as one that was found, and as one that was missed.
+
+    iou: the least intersection over union of lesions that match; the published default is 0.25, the papers print 0.5.
+    connectivity: which voxels are neighbours: 6 (faces; published), 18 (edges, too; follow-up work) or 26 (corners).
+    match: "published": a predicted lesion is right if its largest IoU with a true one suffices, however many are right
+        by the same true lesion. "one_to_one": as many pairs as possible that share no lesion, of these the largest sum
+        of IoUs (counts never depend on what remains tied). "many_to_many": lesions that touch, directly or through
+        others, are one group, right or wrong as a whole by the IoU of its two unions, so that a lesion split in two or
+        two merged into one may be right.
+    missed: a true lesion is missed if it does not match ("below_iou"; published), or only if no predicted one touches
+        it ("no_overlap"; follow-up work), whether or not that is right.
+
+    Raises:
+        UnknownNameError: another `match` or `missed`.
+        SettingsError: an IoU that is not above 0 and at most 1, or another connectivity.
+    """
+
+    iou: float = 0.25
+    connectivity: int = 6
+    match: str = "published"
+    missed: str = "below_iou"
+
+    def __post_init__(self) -> None:
+        for kind, known in (("match", MATCHES), ("missed", MISSES)):
+            if getattr(self, kind) not in known:
+                raise UnknownNameError(f"rule of {kind}", getattr(self, kind), known)
+        if not (isinstance(self.iou, (int, float)) and 0 < self.iou <= 1):
+            raise SettingsError(f"iou: expected a number above 0 and at most 1, found {self.iou!r}.")
+        components.rank(3, self.connectivity)
+
+    def __str__(self) -> str:
+        missed = "no overlap" if self.missed == "no_overlap" else f"IoU < {self.iou:g}"
+        return f"connectivity {self.connectivity}, IoU {self.iou:g}, {self.match.replace('_', ' ')}, missed: {missed}"
+
+
+@dataclass(frozen=True, eq=False)
+class LesionCounts:
+    """What became of the lesions of one volume under one rule.
+
+    matches: [L], whether each predicted lesion is right; order: labels 1 … L of `components(answers)`.
+    detected: [T], whether each true lesion is not missed; order: labels 1 … T of `components(targets)`.
+    splits: true lesions that several predicted ones touch. merges: predicted lesions that touch several true ones.
+    """
+
+    rule: LesionRule
+    matches: Flags
+    detected: Flags
+    splits: int
+    merges: int
+
+    @property
+    def predicted(self) -> int:
+        """How many lesions were predicted."""
+        return len(self.matches)
+
+    @property
+    def true(self) -> int:
+        """How many lesions there are."""
+        return len(self.detected)
+
+    @property
+    def right(self) -> int:
+        """How many predicted lesions are right: TP."""
+        return int(np.count_nonzero(self.matches))
+
+    @property
+    def false(self) -> int:
+        """How many predicted lesions are wrong: FP."""
+        return self.predicted - self.right
+
+    @property
+    def missed(self) -> int:
+        """How many lesions were missed: FN."""
+        return self.true - int(np.count_nonzero(self.detected))
+
+    @property
+    def precision(self) -> float:
+        """The share of predicted lesions that are right; without any, 1 if there are no lesions, else 0."""
+        return _share(self.right, self.predicted, self.true)
+
+    @property
+    def recall(self) -> float:
+        """The share of true lesions that are not missed; without any, 1 if none was predicted, else 0."""
+        return _share(self.true - self.missed, self.true, self.predicted)
+
+    @property
+    def f1(self) -> float:
+        """TP / (TP + (FP + FN) / 2), as published; 1 if there are no lesions and none was predicted.
+
+        Under `many_to_many` the harmonic mean of precision and recall, so that a lesion in pieces is no more worth.
+        """
+        if self.rule.match == "many_to_many":
+            both = self.precision + self.recall
+            return 2 * self.precision * self.recall / both if both else 0.0
+        whole = self.right + 0.5 * (self.false + self.missed)
+        return self.right / whole if whole else 1.0
+
+
+def _share(part: int, whole: int, others: int) -> float:
+    return part / whole if whole else float(not others)
+
+
+def lesion_counts(targets: Any, answers: Any, **rule: Any) -> LesionCounts:
+    """What became of the lesions of two masks [X, Y, Z]; `rule`: the fields of `LesionRule`.
+
+    Raises:
+        ArrayError: naming every problem: masks that are no volumes, or of different shape; NaN; numbers but 0 and 1.
+        SettingsError, UnknownNameError: as `LesionRule`.
+        MissingExtraError: if scipy is not installed.
+    """
+    settings = rule_of(**rule)
+    truth, found = check.masks(volume=True, targets=targets, answers=answers)
+    return _counts(Labelled.of(truth, found, settings.connectivity), settings)
+
+
+def lesion_f1(targets: Any, answers: Any, **rule: Any) -> float:
+    """F1 of the lesions of two masks [X, Y, Z], 0 … 1; `rule`: the fields of `LesionRule` (`iou=0.25`, …).
+
+    Raises:
+        ArrayError, SettingsError, UnknownNameError, MissingExtraError: as `lesion_counts`.
+
+    Source: Shifts 2.0, Section 3.1.
+    """
+    return lesion_counts(targets, answers, **rule).f1
+
+
+def lesion_table(
+    targets: Any, answers: Any, *, ious: Iterable[float] = (0.25, 0.5), connectivities: Iterable[int] = CONNECTIVITIES
+) -> list[LesionCounts]:
+    """The counts of two masks [X, Y, Z] under all rules, from one labelling and one histogram for each connectivity.
+
+    Raises:
+        ArrayError, SettingsError, MissingExtraError: as `lesion_counts`.
+    """
+    truth, found = check.masks(volume=True, targets=targets, answers=answers)
+    table, thresholds = [], tuple(ious)
+    for connectivity in connectivities:
+        labelled = Labelled.of(truth, found, connectivity)
+        rules = (
+            LesionRule(iou, connectivity, match, missed) for match in MATCHES for missed in MISSES for iou in thresholds
+        )
+        table += [_counts(labelled, rule) for rule in rules]
+    return table
+
+
+def rule_of(**rule: Any) -> LesionRule:
+    """A rule from its fields; UnknownNameError for others."""
+    for name in rule:
+        if name not in (known := [field.name for field in fields(LesionRule)]):
+            raise UnknownNameError("setting of lesions", name, known)
+    return LesionRule(**rule)
+
+
+# --- labels and what touches ------------------------------------------------------------------------------------------
+
+
+class Labelled(NamedTuple):
+    """The lesions of two masks and the pairs that touch: `pairs.first` are predicted, `pairs.other` true ones.
+
+    predicted, true: [L] and [T], how many voxels each has.
+    """
+
+    pairs: Pairs
+    predicted: Index
+    true: Index
+
+    @classmethod
+    def of(cls, truth: Flags, found: Flags, connectivity: int) -> Labelled:
+        """From two checked masks."""
+        box = components.bounding_box(truth | found)
+        (true, trues), (predicted, predictions) = (
+            components.components(mask[box], connectivity) for mask in (truth, found)
+        )
+        sizes = components.sizes_of(predicted, predictions), components.sizes_of(true, trues)
+        return cls(components.pairs(predicted, true), *sizes)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many lesions were predicted, and how many there are."""
+        return len(self.predicted), len(self.true)
+
+
+def _counts(labelled: Labelled, rule: LesionRule) -> LesionCounts:
+    pairs, (predicted, true) = labelled.pairs, labelled.numbers
+    matches, detected = _MATCHED[rule.match](labelled, rule.iou)
+    if rule.missed == "no_overlap":
+        detected = _among(true, pairs.other)
+    splits, merges = (
+        int(np.count_nonzero(np.bincount(labels, minlength=1) > 1)) for labels in (pairs.other, pairs.first)
+    )
+    assert len(matches) == predicted
+    return LesionCounts(rule, matches, detected, splits, merges)
+
+
+def _among(number: int, labels: Index) -> Flags:
+    """Which of 1 … number are among the labels, [number]."""
+    flags = np.zeros(number, np.bool_)
+    flags[labels - 1] = True
+    return flags
+
+
+# --- rules of matching: predicted lesions that are right [L], true lesions that match [T] ----------------------------
+
+
+def _largest_iou(labelled: Labelled, iou: float) -> tuple[Flags, Flags]:
+    pairs, (predicted, true) = labelled.pairs, labelled.numbers
+    good = pairs.iou >= iou
+    return _among(predicted, pairs.first[good]), _among(true, pairs.other[good])
+
+
+def _one_to_one(labelled: Labelled, iou: float) -> tuple[Flags, Flags]:
+    pairs, (predicted, true) = labelled.pairs, labelled.numbers
+    good = np.flatnonzero(pairs.iou >= iou)
+    group = _groups(labelled, good)[pairs.first[good] - 1]
+    order = np.argsort(group, kind="stable")
+    chosen: list[int] = []
+    for rows in np.split(good[order], np.flatnonzero(np.diff(group[order])) + 1):
+        chosen += rows.tolist() if len(rows) == 1 else _assigned(pairs, rows)
+    return _among(predicted, pairs.first[chosen]), _among(true, pairs.other[chosen])
+
+
+def _assigned(pairs: Pairs, rows: Index) -> list[int]:
+    """Of these pairs as many as share no lesion, with the largest sum of IoUs."""
+    (first, mine), (other, theirs) = (np.unique(labels[rows], return_inverse=True) for labels in pairs[:2])
+    worth = np.zeros((len(first), len(other)))
+    worth[mine, theirs] = min(worth.shape) + 1.0 + pairs.iou[rows]  # one more pair outweighs any sum of IoUs
+    place = np.full(worth.shape, -1)
+    place[mine, theirs] = rows
+    chosen = place[components.scipy("optimize").linear_sum_assignment(worth, maximize=True)]
+    return chosen[chosen >= 0].tolist()  # type: ignore[no-any-return]
+
+
+def _many_to_many(labelled: Labelled, iou: float) -> tuple[Flags, Flags]:
+    pairs, predicted = labelled.pairs, len(labelled.predicted)
+    group = _groups(labelled, np.arange(len(pairs.iou)))
+    sizes = np.bincount(group, np.concatenate((labelled.predicted, labelled.true)), minlength=1)
+    shared = np.bincount(group[pairs.first - 1], pairs.shared, minlength=len(sizes))
+    good = shared / np.maximum(sizes - shared, 1) >= iou
+    return good[group[:predicted]], good[group[predicted:]]
+
+
+def _groups(labelled: Labelled, rows: Index) -> Index:
+    """The group of each predicted, then of each true lesion [L + T]: of those that these pairs connect."""
+    sparse, (predicted, true) = components.scipy("sparse"), labelled.numbers
+    ends = labelled.pairs.first[rows] - 1, labelled.pairs.other[rows] - 1 + predicted
+    graph = sparse.coo_matrix((np.ones(len(rows)), ends), shape=(predicted + true,) * 2)
+    return np.asarray(components.scipy("sparse.csgraph").connected_components(graph, directed=False)[1], np.int64)
+
+
+_MATCHED = {"published": _largest_iou, "one_to_one": _one_to_one, "many_to_many": _many_to_many}
+
+
+# --- lesions by size --------------------------------------------------------------------------------------------------
+
+
+class SizeClass(NamedTuple):
+    """Lesions of one class of volumes, `low` <= mm³ <= `high`: true ones by their true volume, predicted by their own.
+
+    true, detected: lesions there are, and those not missed. predicted, false: lesions predicted, and the wrong ones.
+    """
+
+    low: float
+    high: float
+    true: int
+    detected: int
+    predicted: int
+    false: int
+
+    @property
+    def recall(self) -> float:
+        """The share of lesions of this class that are not missed; NaN without any."""
+        return self.detected / self.true if self.true else math.nan
+
+
+def detection_by_size(
+    targets: Any, answers: Any, *, spacing: Any, edges: tuple[float, ...] = (10.0, 100.0), **rule: Any
+) -> tuple[SizeClass, ...]:
+    """Lesions found and missed by volume: below the first edge, between edges (both included), above the last, in mm³.
+
+    Args:
+        targets, answers: masks [X, Y, Z].
+        spacing: the three edges of a voxel, mm.
+        edges: ascending volumes, mm³.
+        rule: the fields of `LesionRule`.
+
+    Raises:
+        ArrayError, SettingsError, UnknownNameError, MissingExtraError: as `lesion_counts`; ArrayError also for edges of
+            voxels that are not above 0, SettingsError for `edges` that do not ascend.
+    """
+    settings = rule_of(**rule)
+    if not len(edges) or any(not high > low for low, high in zip((0.0, *edges), edges, strict=False)):
+        raise SettingsError(f"edges: expected ascending volumes above 0 mm³, found {edges!r}.")
+    truth, found = check.masks(volume=True, targets=targets, answers=answers)
+    volume = float(np.prod(check.spacing(spacing)))
+    labelled = Labelled.of(truth, found, settings.connectivity)
+    counts = _counts(labelled, settings)
+    (true, detected), (predicted, right) = (
+        (_by_size(sizes * volume, edges), _by_size((sizes * volume)[flags], edges))
+        for sizes, flags in ((labelled.true, counts.detected), (labelled.predicted, counts.matches))
+    )
+    limits = zip((0.0, *edges), (*edges, math.inf), strict=True)
+    return tuple(
+        SizeClass(*pair, *map(int, row))
+        for pair, row in zip(limits, np.stack((true, detected, predicted, predicted - right), axis=1), strict=True)
+    )
+
+
+def _by_size(volumes: Any, edges: tuple[float, ...]) -> Index:
+    """How many of these volumes [L] are in each class."""
+    # Sums of voxels miss an edge by rounding: 10 voxels of 1.0000001 mm³ are 10 mm³.
+    limits = np.array(edges) * (1 + 1e-6 * np.where(np.arange(len(edges)) == 0, -1, 1))
+    return np.bincount(np.searchsorted(limits, volumes), minlength=len(edges) + 1)
+
+
+def lesion_volumes(mask: Any, *, spacing: Any, connectivity: int = 6) -> check.Vector:
+    """The volume of each lesion of a mask [X, Y, Z], mm³ [L], in the order of the labels of `components`.
+
+    Raises:
+        ArrayError, SettingsError, MissingExtraError: as `detection_by_size`.
+    """
+    (flags,) = check.masks(volume=True, mask=mask)
+    volume = float(np.prod(check.spacing(spacing)))
+    return np.asarray(components.sizes_of(*components.components(flags, connectivity)) * volume)

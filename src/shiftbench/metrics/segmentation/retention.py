@@ -1,0 +1,157 @@
+"""What an uncertainty per voxel is worth: Dice while the most uncertain voxels are replaced by the truth.
+
+All V voxels of a region are ranked; the k most certain keep the prediction and the others take the truth. The curve of
+scores over the share k/V ends at the score of the prediction; the area above it (R-AAC) is small if wrong voxels are
+the uncertain ones.
+
+Source: Malinin et al. 2022, Shifts 2.0, Section 3.1 and Appendix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shiftbench import check
+from shiftbench.check import Flags, Vector
+from shiftbench.components import Index
+from shiftbench.errors import UnknownNameError
+from shiftbench.metrics.segmentation.overlap import R, dice, false_weight
+from shiftbench.scores.ranking import Ranking
+
+# Shares of retained voxels; the exact rule takes all V + 1.
+GRIDS: dict[str, Callable[[], Vector]] = {
+    "published": lambda: np.log(np.arange(1, 201)) / np.log(200),
+    "linear400": lambda: np.linspace(0.0, 1.0, 400),
+}
+RULES = (*GRIDS, "exact")
+SCORES = ("ndsc", "dsc")
+
+
+class Curve(NamedTuple):
+    """Scores [P] where the shares `retained` [P] of the voxels keep the prediction, ascending from 0 to 1."""
+
+    retained: Vector
+    scores: Vector
+
+    @property
+    def area(self) -> float:
+        """The area above the curve, 0 … 1: lower is better."""
+        return float(1.0 - np.trapezoid(self.scores, self.retained))
+
+
+def ndsc_retention_curve(
+    targets: Any, answers: Any, uncertainty: Any, *, rule: str = "published", score: str = "ndsc"
+) -> Curve:
+    """nDSC (or DSC) of two masks over the share of voxels that keep the prediction.
+
+    Args:
+        targets, answers: masks of one shape; for the brain alone, its voxels: `targets[brain]`, …
+        uncertainty: of each voxel, higher means less certain, in the same shape.
+        rule: "published": 200 points, log 1 … log 200 over log 200, at each the first floor(share V) voxels; ties in
+            the order of the arrays (published: in that of an unstable sort, so that it differs between computers).
+            "linear400": as it, at 400 even shares from 0 to 1 (follow-up work). "exact": all V + 1 points; voxels of
+            equal uncertainty enter with their expected counts; if there is nothing to find, with the probability that
+            none of those retained is a false alarm.
+        score: "ndsc" or "dsc".
+
+    Raises:
+        ArrayError: naming every problem: shapes that differ, no voxel, NaN, masks of other numbers than 0 and 1.
+        UnknownNameError: another rule or score.
+    """
+    truth, found, ranked = _checked(targets, answers, uncertainty, rule, score)
+    return _curve(truth, found, ranked, rule, score)
+
+
+def ndsc_retention_area(
+    targets: Any, answers: Any, uncertainty: Any, *, rule: str = "published", score: str = "ndsc"
+) -> float:
+    """R-AAC: 1 - the area under `ndsc_retention_curve` (trapezoid), 0 … 1, lower is better; arguments as there."""
+    return ndsc_retention_curve(targets, answers, uncertainty, rule=rule, score=score).area
+
+
+def ndsc_retention_random(targets: Any, answers: Any, *, rule: str = "published", score: str = "ndsc") -> float:
+    """R-AAC of a random order, from expected counts at every share; arguments as `ndsc_retention_curve`."""
+    truth, found, constant = _checked(targets, answers, None, rule, score)
+    curve = _exact(truth, found, constant, score)
+    return _on_grid(curve, rule).area
+
+
+def ndsc_retention_optimal(targets: Any, answers: Any, *, rule: str = "published", score: str = "ndsc") -> float:
+    """R-AAC of the best order: wrong voxels last, of these the missed or the false ones first, whichever is better.
+
+    Arguments as `ndsc_retention_curve`.
+    """
+    truth, found, _ = _checked(targets, answers, None, rule, score)
+    false, missed = (found & ~truth).astype(np.float64), (truth & ~found).astype(np.float64)
+    orders = (false + 2 * missed, 2 * false + missed)
+    return min(_on_grid(_exact(truth, found, order, score), rule).area for order in orders)
+
+
+def _checked(targets: Any, answers: Any, uncertainty: Any, rule: str, score: str) -> tuple[Flags, Flags, Vector]:
+    for kind, name, known in (("rule", rule, RULES), ("score", score, SCORES)):
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+    truth, found = check.masks(targets=targets, answers=answers)
+    if uncertainty is None:
+        return truth.ravel(), found.ravel(), np.zeros(truth.size)
+    return truth.ravel(), found.ravel(), check.voxels("uncertainty", uncertainty, shape=truth.shape).ravel()
+
+
+def _curve(truth: Flags, found: Flags, uncertainty: Vector, rule: str, score: str) -> Curve:
+    if rule == "exact":
+        return _exact(truth, found, uncertainty, score)
+    retained, order = GRIDS[rule](), in_file_order(uncertainty)
+    kept = _places(retained, len(truth))
+    false, missed = (np.searchsorted(np.flatnonzero(wrong[order]), kept) for wrong in (found & ~truth, truth & ~found))
+    return Curve(retained, _scores(truth, false, missed, score))
+
+
+def in_file_order(uncertainty: Vector) -> Index:
+    """Voxels [V] from the most to the least certain, those of equal uncertainty in the order of the array."""
+    return np.argsort(uncertainty, kind="stable")
+
+
+def _exact(truth: Flags, found: Flags, uncertainty: Vector, score: str) -> Curve:
+    ranking, voxels = Ranking.of(uncertainty), len(truth)
+    false, missed = (
+        np.concatenate(([0.0], np.cumsum(ranking.averaged(wrong.astype(np.float64)))))
+        for wrong in (found & ~truth, truth & ~found)
+    )
+    scores = _scores(truth, false, missed, score) if truth.any() else _no_false_alarm(ranking, found)
+    return Curve(np.arange(voxels + 1) / voxels, scores)
+
+
+def _scores(truth: Flags, false: Any, missed: Any, score: str) -> Vector:
+    """Scores from the FP and FN [...] among the voxels that keep the prediction."""
+    positives = int(np.count_nonzero(truth))
+    return dice(false, missed, positives, false_weight(positives, truth.size, R if score == "ndsc" else None))
+
+
+def _no_false_alarm(ranking: Ranking, false: Flags) -> Vector:
+    """The probability that none of the k most certain voxels [V + 1] is false, with ties in random order."""
+    curve, ranked = np.ones(len(false) + 1), ranking.averaged(false.astype(np.float64))
+    if not false.any():
+        return curve
+    start = int(np.argmax(ranked > 0))  # the first group of ties that has false voxels
+    size = 1 if ranking.starts is None else int(ranking.sizes()[np.searchsorted(ranking.starts, start)])
+    right = size - round(float(ranked[start]) * size)
+    drawn = np.arange(size)
+    curve[start + 1 :] = 0.0
+    curve[start + 1 : start + 1 + size] = np.cumprod(np.maximum(right - drawn, 0) / (size - drawn))
+    return curve
+
+
+def _on_grid(curve: Curve, rule: str) -> Curve:
+    """The points of an exact curve that another rule looks at."""
+    if rule == "exact":
+        return curve
+    retained = GRIDS[rule]()
+    return Curve(retained, curve.scores[_places(retained, len(curve.scores) - 1)])
+
+
+def _places(retained: Vector, voxels: int) -> Index:
+    """How many voxels keep the prediction at each share."""
+    return (retained * voxels).astype(np.int64)
