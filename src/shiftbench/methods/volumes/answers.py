@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from shiftbench.components import keep_large_components
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import determinism, member_files, training
 from shiftbench.methods.contract import DEEP, Fitted
 from shiftbench.methods.volumes import architecture, member, threshold
-from shiftbench.methods.volumes.dataset import Singles, VolumeDataset, image_problems, normalised
+from shiftbench.methods.volumes.dataset import Flags, Singles, VolumeDataset, image_problems, normalised
 from shiftbench.methods.volumes.sums import VolumeSums
 
 HELD_BYTES = 1 << 29  # networks of an ensemble up to this size stay in memory; larger ones are loaded one at a time
@@ -73,7 +74,7 @@ class VolumeAnswers:
     """What an ensemble predicts for N volumes: nothing is computed before it is asked for, and nothing is kept.
 
     Attributes:
-        threshold: above which the mean probability is foreground: tuned on dev_in unless the settings name it.
+        threshold: from which on the mean probability is foreground: tuned on dev_in unless the settings name it.
         thresholds: the same of each member alone [M].
     """
 
@@ -101,6 +102,15 @@ class VolumeAnswers:
     def of_network(self, network: int) -> VolumeAnswers:
         """The draws of another network of the fit, where members are draws of dropout."""
         return VolumeAnswers(self.dataset, self.fitted, network=network)
+
+    def segmentation(self, probability: Singles) -> Flags:
+        """Where a mean probability [X, Y, Z] reaches the threshold, without components that are too small to count.
+
+        Raises:
+            MissingExtraError: if scipy is not installed.
+        """
+        large: int = self.fitted.record["settings"]["larger_than"]
+        return keep_large_components(probability >= self.threshold, larger_than=large)
 
     def probabilities(self, row: int) -> Iterator[Singles]:
         """The probability of the foreground [X, Y, Z] of a volume, under one member after another.

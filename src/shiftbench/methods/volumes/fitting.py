@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.io import files
 from shiftbench.methods.contract import DEEP, Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import best_steps
 from shiftbench.methods.volumes import settings as of
@@ -35,15 +38,33 @@ def prepare(method: str, job: Job) -> Prepared:
 
     Raises:
         ArrayError: naming volumes with NaN, without foreground masks, of other shapes or channels; no foreground.
+        SettingsError: if files of published weights are missing.
     """
-    parts: dict[str, VolumeDataset] = {"train": job.train, "dev_in": job.dev}
+    known = job.settings.weights
+    parts: dict[str, VolumeDataset] = {"dev_in": job.dev} if known else {"train": job.train, "dev_in": job.dev}
     first = next((part for part in parts.values() if len(part)), None)
     channels = len(first.image(0)) if first is not None else None
     if problems := [text for name, part in parts.items() for text in training_problems(part, name, channels=channels)]:
         raise ArrayError(*problems)
     data = {name: len(part) for name, part in parts.items()}
-    record = {"channels": channels, "data": {**data, "sha256": [part.digest for part in parts.values()]}}
+    record: dict[str, Any] = {
+        "channels": channels,
+        "data": {**data, "sha256": [part.digest for part in parts.values()]},
+    }
+    if known:
+        record["weights"] = [files.sha256(path) for path in existing(known)]
     return Prepared({**record, "libraries": job.libraries})
+
+
+def existing(paths: Sequence[str]) -> list[Path]:
+    """Check that there are files at these paths.
+
+    Raises:
+        SettingsError: naming those that are missing.
+    """
+    if missing := [path for path in paths if not Path(path).is_file()]:
+        raise SettingsError(*(f"weights: expected a file, found none at {path}. Correct the path." for path in missing))
+    return [Path(path) for path in paths]
 
 
 def train(job: Job) -> None:
@@ -72,9 +93,10 @@ def describe(_dataset: VolumeDataset, fitted: Fitted) -> str:
     """The number of networks, the step at which each was best, and the threshold of the ensemble."""
     settings = fitted.record["settings"]
     members, found = settings["members"], threshold.require(fitted.folder, DEEP)[0]
-    origin = "published weights" if settings["weights"] else f"best after {best_steps(fitted.folder, members)}"
-    how = "given" if found["ndsc"] is None else "tuned on dev_in"
-    return f"{members} networks that differ by seed ({origin}), threshold {found['threshold']:.2f} ({how})"
+    limit = f"threshold {found['threshold']:.2f} ({'given' if found['ndsc'] is None else 'tuned on dev_in'})"
+    if settings["weights"]:
+        return f"{members} networks with weights that were trained elsewhere, {limit}"
+    return f"{members} networks that differ by seed (best after {best_steps(fitted.folder, members)}), {limit}"
 
 
 def doubt(fitted: Fitted) -> str:

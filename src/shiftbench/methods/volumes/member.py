@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from shiftbench.methods import fitted_folder, member_files, member_training
-from shiftbench.methods.training import Objective, Schedule
-from shiftbench.methods.volumes import architecture, patch, window
+from shiftbench.methods.training import Objective, Schedule, Trained
+from shiftbench.methods.volumes import architecture, patch, weights, window
 from shiftbench.methods.volumes.dataset import Singles, VolumeDataset, VolumeReader
 from shiftbench.methods.volumes.loss import loss
 from shiftbench.methods.volumes.patch import PatchSettings
 from shiftbench.methods.volumes.window import Windows
 from shiftbench.methods.workers import Report, Train
+from shiftbench.metrics.segmentation import dsc
 
 Parts = tuple[VolumeDataset, VolumeDataset]
 Pair = tuple[Tensor, Tensor]
@@ -52,7 +53,7 @@ def objective(record: Mapping[str, Any], parts: Parts, place: torch.device) -> O
     """The objective: trained on patches of the first of `parts`, and evaluated on the whole volumes of the second."""
     settings, how = record["settings"], PatchSettings.of(record["settings"], axes(record))
     train, judged = VolumeReader(parts[0], "train"), VolumeReader(parts[1], "dev_in")
-    weights = {"dice_weight": settings["dice_weight"], "focal_weight": settings["focal_weight"]}
+    of_loss = {"dice_weight": settings["dice_weight"], "focal_weight": settings["focal_weight"]}
     limit = math.log(settings["selection_threshold"] / (1 - settings["selection_threshold"]))
 
     def batch(rows: Tensor) -> Pair:
@@ -62,13 +63,13 @@ def objective(record: Mapping[str, Any], parts: Parts, place: torch.device) -> O
         return patch.batch(chosen, how, rng, place)
 
     def patches_loss(model: nn.Module, given: Pair) -> Tensor:
-        return loss(model(given[0]), given[1], **weights, gamma=settings["focal_gamma"]).mean()
+        return loss(model(given[0]), given[1], **of_loss, gamma=settings["focal_gamma"]).mean()
 
     def validate(model: nn.Module) -> float:
         scores = []
         for row in range(len(parts[1])):
             image, truth, _ = judged(row)
-            scores.append(_dice(evaluated(model, image, windows(record), place) > limit, truth))
+            scores.append(dsc(truth, evaluated(model, image, windows(record), place) >= limit))
         return 1 - float(np.mean(scores))
 
     return Objective(len(parts[0]) * settings["patches"], batch, patches_loss, validate)
@@ -100,18 +101,16 @@ def evaluated(net: nn.Module, image: Singles, how: Windows, place: torch.device)
     return window.blended(image, odds, how)
 
 
-def _dice(answer: Any, truth: Any) -> float:
-    """The Dice score of two masks; 1 where both are empty."""
-    both = int(answer.sum()) + int(truth.sum())
-    return 2 * int((answer & truth).sum()) / both if both else 1.0
-
-
 def train(folder: Path, parts: Parts, member: int, *, report: Report, number: int = 0) -> None:
-    """Train one member on (train, dev_in), resuming where it stopped, and write its two files.
+    """Train one member on (train, dev_in), resuming where it stopped, or take published weights; write its files.
 
     `number` is that of the process: with several GPUs each process has one of its own.
     """
     record, kept = fitted_folder.read(folder), member_files.weights(folder)
+    if record["settings"]["weights"]:
+        path = Path(record["settings"]["weights"][member])
+        member_training.keep(kept, member, weights.read(path, network(record, seed=0)), Trained(0, 0, 1.0, ()))
+        return
     seed, place = member_training.member_seed(record, member), member_training.device(number)
     member_training.train_member(
         kept,

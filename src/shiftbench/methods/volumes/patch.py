@@ -79,9 +79,8 @@ def corner_of(volume: Volume, how: PatchSettings, rng: Rng) -> Corner:
 def chosen_voxel(volume: Volume, foreground_share: float, rng: Rng) -> int:
     """The position of a foreground voxel with this probability, else of another voxel of the brain."""
     foreground = rng.random() < foreground_share
-    first, second = volume.truth, volume.brain & ~volume.truth
-    for places in (first, second) if foreground else (second, first):
-        if len(found := np.flatnonzero(places)):
+    for wanted in (foreground, not foreground):
+        if len(found := np.flatnonzero(volume.truth if wanted else volume.brain & ~volume.truth)):
             return int(found[rng.integers(len(found))])
     return volume.truth.size // 2
 

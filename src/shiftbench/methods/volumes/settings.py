@@ -21,9 +21,20 @@ MC_DROPOUT = "mc_dropout"  # the ensemble of draws of dropout of one network
 LARGEST = 1024  # side of a patch in voxels
 
 
-def fraction(default: float | None) -> Any:
+def fraction(default: float) -> Any:
     """A field that holds a number from 0 to 1."""
     return non_negative(default, 1)
+
+
+def between(default: float | None) -> Any:
+    """A field that holds a number between 0 and 1, neither of which is allowed."""
+
+    def check(name: str, value: Any) -> list[str]:
+        if isinstance(value, float) and 0 < value < 1:
+            return []
+        return [f"{name}: expected a number between 0 and 1, found {value!r}."]
+
+    return checked(default, check)
 
 
 def numbers(default: tuple[int, ...], low: int, high: int) -> Any:
@@ -74,7 +85,7 @@ class VolumeSettings(MethodSettings):
         dropout: the rate in training, and of ensembles by dropout.
         draws: passes under dropout of such an ensemble.
         selection_threshold: of the probability, for the Dice score on dev_in that chooses the best weights.
-        threshold: of the probability; None tunes it on dev_in in steps of 0.01.
+        threshold: that the probability of foreground reaches; None tunes it on dev_in in steps of 0.01.
         overlap: of neighbouring windows, as a fraction of their side.
         larger_than: components of so many voxels or fewer are removed from a segmentation.
         mixed_precision: on a GPU, train in 16 bits where that is safe. No effect on a CPU.
@@ -107,8 +118,8 @@ class VolumeSettings(MethodSettings):
     zoom: float = non_negative(0.1, 0.9)
     dropout: float = non_negative(0.0, 0.9)
     draws: int = whole_number(5, 1, 1000)
-    selection_threshold: float = fraction(0.4)
-    threshold: float | None = fraction(None)
+    selection_threshold: float = between(0.4)
+    threshold: float | None = between(None)
     overlap: float = non_negative(0.25, 0.9)
     larger_than: int = whole_number(9, 0, 1_000_000_000)
     mixed_precision: bool = switch(True)

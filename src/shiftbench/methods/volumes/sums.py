@@ -38,7 +38,7 @@ class VolumeSums:
     def add(self, probability: npt.NDArray[Any], *, threshold: float, tuned: float | None = None) -> None:
         """Add a member's probability of the foreground [X, Y, Z].
 
-        Kept is where it is above the threshold, that of the ensemble, and the one that was tuned for the member alone.
+        Kept is where it reaches the threshold of the ensemble, and the one that was tuned for the member alone.
 
         Raises:
             ArrayError: if its shape is another.
@@ -47,8 +47,8 @@ class VolumeSums:
             raise ArrayError(
                 f"member {self.members}: expected probabilities of shape {self.shape}, found {probability.shape}."
             )
-        self._masks.append(probability > threshold)
-        self._tuned.append(probability > (threshold if tuned is None else tuned))
+        self._masks.append(probability >= threshold)
+        self._tuned.append(probability >= (threshold if tuned is None else tuned))
         self.members += 1
         values = probability.reshape(-1)
         for block in _blocks(values.size):
@@ -59,12 +59,12 @@ class VolumeSums:
 
     @property
     def masks(self) -> Flags:
-        """Where each member is above the threshold of the ensemble: [M, X, Y, Z]."""
+        """Where each member reaches the threshold of the ensemble: [M, X, Y, Z]."""
         return np.stack(self._masks)
 
     @property
     def tuned_masks(self) -> Flags:
-        """Where each member is above its own threshold: [M, X, Y, Z]."""
+        """Where each member reaches its own threshold: [M, X, Y, Z]."""
         return np.stack(self._tuned)
 
     @property

@@ -13,10 +13,10 @@ from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.volumes.dataset import Flags
+from shiftbench.metrics.segmentation.overlap import R, dice, false_weight
 
 FILE = "calibration.json"
 GRID = np.round(np.arange(0.01, 1, 0.01), 2)
-REFERENCE = 0.001  # r, the load of foreground to which nDSC refers
 
 RULES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "in_domain_dev": ("trained", ("dev_in",)),
@@ -57,28 +57,17 @@ class Search:
 
 
 def scores(probability: npt.NDArray[Any], truth: Flags) -> npt.NDArray[np.float64]:
-    """nDSC of a volume at each threshold of the grid [99]; a voxel is foreground above it."""
+    """nDSC of a volume at each threshold of the grid [99], which foreground reaches."""
     # Nearly all voxels are below the first threshold, and count at none.
-    there = probability > GRID[0]
-    level = np.searchsorted(GRID, probability[there].astype(np.float64), side="left")  # thresholds that are below it
+    grid = GRID.astype(probability.dtype)  # as comparisons with a threshold round it
+    there = probability >= grid[0]
+    level = np.searchsorted(grid, probability[there], side="right")  # thresholds that it reaches
     hits = truth[there]
     true, false = (
         np.bincount(level[chosen], minlength=len(GRID) + 1)[::-1].cumsum()[::-1][1:] for chosen in (hits, ~hits)
     )
-    return ndsc(true, false, foreground=int(truth.sum()), voxels=truth.size)
-
-
-def ndsc(
-    true: npt.NDArray[np.int64], false: npt.NDArray[np.int64], *, foreground: int, voxels: int
-) -> npt.NDArray[np.float64]:
-    """nDSC from numbers of true and false positives; 1 where there is nothing to find and nothing was found.
-
-    Source: Shifts 2.0 (Malinin et al. 2022), appendix C.2.1.
-    """
-    rest = voxels - foreground
-    factor = (1 - REFERENCE) * foreground / (REFERENCE * rest) if foreground and rest else 1.0
-    total = factor * false + true + foreground
-    return np.asarray(np.divide(2.0 * true, total, out=np.ones(len(true)), where=total > 0))
+    positives = int(np.count_nonzero(truth))
+    return dice(false, positives - true, positives, false_weight(positives, truth.size, R))
 
 
 def write(folder: Path, found: Mapping[str, Any]) -> None:
