@@ -96,21 +96,23 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.selective:METRICS",
     "shiftbench.metrics.conformal:METRICS",
 )
-FAMILIES = ("shiftbench.metrics.levels:at_level",)
+FAMILIES = ("shiftbench.metrics.levels:at_level", "shiftbench.metrics.segmentation.structure:retention_metric")
 METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES, families=FAMILIES)
 register = METRICS.register
 
 
 def in_order(names: Collection[str]) -> list[str]:
-    """Names of metrics in the order of METRICS; those of a family stand behind their relatives of lower levels."""
+    """Names of metrics in the order of METRICS; those of a family stand behind their relatives of lower levels, or all
+    others by name."""
     places = {name: place for place, name in enumerate(METRICS)}
-    return sorted(names, key=lambda name: (places[name], 0.0) if name in places else _place(name, places))
+    return sorted(names, key=lambda name: (places[name], 0.0, "") if name in places else _place(name, places))
 
 
-def _place(name: str, places: Mapping[str, int]) -> tuple[float, float]:
+def _place(name: str, places: Mapping[str, int]) -> tuple[float, float, str]:
     stem, _, level = name.rpartition("_")
     levels = {known: known.removeprefix(stem).removeprefix("_") or "0" for known in places if known.startswith(stem)}
     relatives = {known: number for known, own in levels.items() if math.isfinite(number := _number(own))}
     lower = [places[known] for known, number in relatives.items() if number < _number(level)]
     first = min((places[known] for known in relatives), default=len(places))
-    return max(lower, default=first - 0.5), _number(level)
+    number = _number(level)
+    return max(lower, default=first - 0.5), number if math.isfinite(number) else 0.0, name
