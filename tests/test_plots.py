@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from shiftbench import Options, Quantiles, assess_predictions
 from shiftbench.report import canvas, plots
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import (
@@ -31,6 +32,7 @@ from shiftbench.report.drawing import (
 from shiftbench.report.style import COLOURS, DPI, Look, fitted, labels, looks, short
 from shiftbench.report.svg import MARKERS, markup, svg
 from shiftbench.report.ticks import log_ticks, tick_text, ticks
+from shiftbench.scores.intervals import Settings
 from shiftbench.scores.score import System
 
 from .report.factory import (
@@ -470,3 +472,18 @@ def test_the_page_needs_no_matplotlib_and_the_files_no_pyplot():
 )
 def test_long_numbers_at_ticks_are_powers_of_ten(value, text):
     assert tick_text(value) == text
+
+
+def test_quantiles_have_a_picture_of_coverage_at_their_own_levels(rng):
+    target, shifted = rng.normal(size=400), np.arange(400) % 2 == 1
+    values = np.array([-1.645, -0.674, 0.0, 0.674, 1.645]) + np.zeros((400, 1))
+    forecast = Quantiles(values[None], (0.05, 0.25, 0.5, 0.75, 0.95))
+    options = Options(intervals=Settings(replicates=20))
+    report = assess_predictions(target * (1 + shifted), {"ours": forecast}, shifted=shifted, options=options)
+    drawing = plots.figures(report)["all_coverage"]
+    assert [panel.title for panel in drawing.panels] == ["In-domain", "Shifted", "Full"]
+    for panel, subset in zip(drawing.panels, ("in", "shifted", "full"), strict=True):
+        line = panel.lines[-1]
+        assert line.x == (0.5, 0.9)
+        found = [report.score(f"coverage_{level}", system="ours", split="all", subset=subset) for level in (50, 90)]
+        assert line.y == pytest.approx([score.value for score in found])

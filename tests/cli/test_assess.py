@@ -355,6 +355,20 @@ def test_published_results_are_printed_and_written(shiftbench: Shiftbench, tmp_p
     assert "Did you mean 'weather'?" in shiftbench("tables", "wether").err
 
 
+@pytest.mark.parametrize("track", ["weather", "motion", "lesions"])
+def test_published_results_fit_a_screen_unless_all_are_asked_for(
+    shiftbench: Shiftbench, monkeypatch: pytest.MonkeyPatch, track: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = shiftbench("tables", track)
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert "every result: --full" in lines[-1]
+    assert len(shiftbench("tables", track, "--full").out.splitlines()) > 200
+
+
 def test_help_and_version_are_there(shiftbench: Shiftbench) -> None:
     said = shiftbench("--help")
     assert said.code == 0

@@ -67,6 +67,8 @@ def test_example_data_become_reports_and_the_papers_tables(shiftbench: Shiftbenc
         assert regression.score("rmse", system=raw, split="eval", subset="in").value < 20
     shown = shiftbench("tables", "weather", "run", "--out", "tables")
     assert shown.code == 0, shown.err
+    assert len(shown.out.splitlines()) <= 40
+    assert "Furthest from print" in shown.out
     written = (tmp_path / "tables/tables.md").read_text("utf-8")
     assert all(f"Table {number}" in written for number in (1, 2, 3, 4, 9, 10, 11, 12, 13))
     assert "example" in written

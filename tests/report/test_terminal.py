@@ -6,9 +6,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
-from shiftbench.report.terminal import render
+from shiftbench.report.terminal import as_text, render
 from shiftbench.report.view import main_split
 
 from .factory import HOSTILE, hostile, many, regression
@@ -65,3 +66,17 @@ def test_the_verdict_opens_the_report():
 def test_warnings_and_recipe_close_it():
     text = shown(regression(), 100)
     assert text.index("Warnings") < text.index("Only 14 clusters") < text.index("Recipe") < text.index("rule: ")
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 80, 100])
+def test_the_first_screen_names_the_columns_for_which_it_has_no_room(width):
+    report = regression()
+    text = as_text(report, width=width)
+    assert max(map(cell_len, text.split("\n"))) <= width
+    groups = dict.fromkeys(column.group or column.title for column in front.table(report).columns)
+    told = [line for line in text.split("\n") if line.startswith("  no room for: ")]
+    absent = "".join(told).removeprefix("  no room for: ")
+    if not absent.endswith("…"):
+        named = [name for name in groups if name in absent]
+        assert ", ".join(named) == absent
+        assert bool(told) == (width < 50)

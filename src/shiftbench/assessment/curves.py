@@ -10,6 +10,7 @@ import numpy as np
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.check import Vector
 from shiftbench.scores.detection import roc_points
+from shiftbench.scores.metric import METRICS
 from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.resampling import set_curve
 from shiftbench.scores.retention import Rule, acceptable, error_curve, f1_curve
@@ -105,6 +106,9 @@ def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
         inside = np.sort(np.abs(2.0 * part.pit - 1.0))
         observed = np.searchsorted(inside, nominal, side="right") / len(inside)
         yield _curve(place, "coverage", nominal, observed)
+    elif levels := sorted((METRICS[name].nominal, name) for name in part.means if name.startswith("coverage_")):
+        observed = np.array([part.means[name].mean() for _, name in levels])
+        yield _curve(place, "coverage", np.array([level for level, _ in levels]), observed)
     if part.confidence is not None:
         yield _curve(place, "reliability", *_binned_means(part.confidence, 1.0 - part.errors))
 

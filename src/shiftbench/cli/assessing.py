@@ -17,10 +17,15 @@ from shiftbench.errors import SettingsError, TableError, UnknownNameError, every
 from shiftbench.io.output import adding, together, writing
 
 if TYPE_CHECKING:
+    import polars as pl
+    import rich.table
+
     from shiftbench.assessment.scored_table import Columns, Joined, ScoredTable
     from shiftbench.pipeline.settings import Assessment
     from shiftbench.progress import Progress
     from shiftbench.track import RunOptions, Task, Track
+
+MOST_ROWS = 32  # of printed results, unless all are asked for
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[
@@ -374,6 +379,7 @@ def tables(
         typer.Option("--out", "-o", help="Also write them to this file; with runs, tables and figures to this folder."),
     ] = None,
     overwrite: o.Overwrite = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every table, not only a summary.")] = False,
 ) -> None:
     """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
     from shiftbench.cli import benchmarking
@@ -387,7 +393,7 @@ def tables(
     if runs:
         if any((task, metric, model, subset)):
             raise SettingsError("expected runs, or --task, --metric, --model and --subset, found both. Drop one.")
-        benchmarking.track_tables(track, runs, out)
+        benchmarking.track_tables(track, runs, out, full=full)
         return
     if track not in published.tracks():
         raise UnknownNameError("track", track, published.tracks())
@@ -395,16 +401,40 @@ def tables(
     if out:
         with single_file.replacing(out, f"tables {track}", overwrite=overwrite):
             write_table(found, out)
-    columns = ["task", "dataset", "subset", "model", "ensemble", "setting", "metric", "value", "std", "unit", "source"]
-    _print(found.select(name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()))
+    if full or found.height <= MOST_ROWS:
+        columns = [
+            "task",
+            "dataset",
+            "subset",
+            "model",
+            "ensemble",
+            "setting",
+            "metric",
+            "value",
+            "std",
+            "unit",
+            "source",
+        ]
+        told = [name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()]
+        screen(usual=140, least=100).print(_listed(found.select(told)))
+        return
+    import polars as pl
+
+    by = found.group_by("task", "metric", maintain_order=True).agg(
+        pl.len().alias("results"),
+        pl.col("model").n_unique().alias("models"),
+        pl.col("source").n_unique().alias("sources"),
+    )
+    screen().print(_listed(by.head(MOST_ROWS)))
+    more = f"{by.height - MOST_ROWS:,} more metrics; " if by.height > MOST_ROWS else ""
+    say(f"{more}every result: --full, --out FILE, or some of them: --task, --metric, --model, --subset")
 
 
-def _print(frame: object) -> None:
+def _listed(frame: pl.DataFrame) -> rich.table.Table:
     from rich.table import Table
 
-    rows = frame.iter_rows()  # type: ignore[attr-defined]
-    table = Table(*frame.columns)  # type: ignore[attr-defined]
-    for row in rows:
+    table = Table(*frame.columns)
+    for row in frame.iter_rows():
         # "method=deep;K=1" cannot be wrapped, and would be truncated.
         table.add_row(*("" if value is None else str(value).replace(";", "; ").replace("=", " ") for value in row))
-    screen(usual=140, least=100).print(table)
+    return table

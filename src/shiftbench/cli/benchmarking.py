@@ -351,7 +351,7 @@ def _hash(data: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
+def track_tables(name: str, runs: list[Path], out: Path | None, *, full: bool) -> None:
     """`shiftbench tables TRACK RUN…`: the paper's tables and figures, with runs beside the printed results."""
     from shiftbench.report import finding
     from shiftbench.tracks import track
@@ -360,8 +360,13 @@ def track_tables(name: str, runs: list[Path], out: Path | None) -> None:
     if chosen.paper is None:
         raise SettingsError(f"{name} does not support tables of runs: it has no paper. Name no runs.")
     reports = finding.load(runs)
-    screen(usual=140, least=100).print(chosen.paper.shown(reports))
+    if full:
+        screen(usual=140, least=100).print(chosen.paper.shown(reports))
+    else:
+        screen().print(chosen.paper.summary(reports))
     folder = out or Path(f"shiftbench-{name}-tables")
     with adding(folder, "tables") as place:
         written = chosen.paper.write(reports, place)["html"].relative_to(place)
+    if not full:
+        say("\nevery table: --full, or the page, tables.md and tables.csv beside it, pictures in figures")
     say(f"written: {folder / written}")

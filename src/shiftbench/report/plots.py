@@ -60,8 +60,9 @@ CAPTIONS = {
     ),
     "coverage": (
         "Calibration of intervals",
-        "Share of the targets inside the central predictive interval, against the nominal share. Below the dotted "
-        "diagonal a system is overconfident, above it underconfident.",
+        "Share of the targets inside the central predictive interval, against the nominal share; of forecasts of "
+        "quantiles or intervals at the levels that they give. Below the dotted diagonal a system is overconfident, "
+        "above it underconfident.",
     ),
     "reliability": (
         "Calibration of probabilities",

@@ -105,8 +105,8 @@ def _fitted(report: Report, found: list[Finding], width: int, room: int, least: 
     worst = front.worst_group(report)
 
     def height() -> int:
-        head = 4 if any(column.group for column in grid.columns) else 3  # with the empty line above
-        return len(title) + sum(map(len, sentences)) + head + len(grid.rows) + bool(grid.note) + bool(worst)
+        lines = 1 + len(_front_lines(grid, width))  # with the empty line above
+        return len(title) + sum(map(len, sentences)) + lines + bool(grid.note) + bool(worst)
 
     while height() > room and len(grid.rows) > least:
         rows = len(grid.rows) - 1
@@ -167,12 +167,15 @@ def _least_needed(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _front_lines(grid: Grid, width: int) -> list[Text]:
-    """The table across the questions, a line for each system; columns that do not fit are left out, last first."""
+    """The table across the questions, a line for each system; columns that do not fit are left out, last first, and
+    named in a line."""
     groups = [[*places] for places in grid.groups()]
     label = 2 + min(max([cell_len(row.label) for row in grid.rows], default=0), width // 3)
     heads = [_heading(grid, places) for places in groups]
     wide = [_spans(grid, places, head) for places, head in zip(groups, heads, strict=True)]
+    absent: list[str] = []
     while groups and label + sum(sum(each) + BETWEEN * len(each) for each in wide) > width:
+        absent.insert(0, " ".join(heads[-1]).strip())
         for column in (groups, heads, wide):
             column.pop()
     lines = []
@@ -198,7 +201,13 @@ def _front_lines(grid: Grid, width: int) -> list[Text]:
             for place, size in zip(chain(*groups), flat, strict=True)
         ]
         lines.append(Text(f"  {set_cell_size(name, label - 2)}{''.join(cells)}"))
+    if absent:
+        lines.append(Text(_shortened(f"  no room for: {', '.join(absent)}", width), style="dim"))
     return [line for line in lines if line.plain.strip()]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else _cut(text, width - 1) + "…"
 
 
 def _heading(grid: Grid, places: list[int]) -> tuple[str, str]:

@@ -33,6 +33,10 @@ class Paper:
         """All tables for `rich.console.Console.print`."""
         return text.render(self.tables(reports))
 
+    def summary(self, reports: Sequence[Report]) -> RenderableType:
+        """What was found beside print, in a few lines for `rich.console.Console.print`."""
+        return text.summary(self.tables(reports), title=self.title)
+
     def markdown(self, tables: Sequence[Table], *, pictures: Sequence[str] = ()) -> str:
         """Tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
         return text.markdown(tables, title=self.title, pictures=pictures)

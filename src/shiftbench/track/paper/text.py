@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv as csv_format
 import io
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
@@ -22,6 +24,7 @@ FIELDS = (
     "table", "task", "dataset", "subset", "system", "own_name", "run", "metric", "measure", "experiment", "unit",
     "ours", "std", "low", "high", "printed", "printed_std", "printed_source", "flag",
 )  # fmt: skip
+MOST_TABLES, MOST_DIFFERENT, MOST_NOTES = 18, 8, 2  # of a summary
 
 
 def csv(tables: Sequence[Table]) -> str:
@@ -72,6 +75,49 @@ def html(tables: Sequence[Table], *, title: str, pictures: Mapping[str, str]) ->
 def render(tables: Sequence[Table]) -> RenderableType:
     """All tables for `rich.console.Console.print`, with as many columns side by side as fit the terminal."""
     return Group(*(_Rendered(table) for table in tables))
+
+
+def summary(tables: Sequence[Table], *, title: str) -> RenderableType:
+    """What was found beside print, a line for each table, and where it differs most, for a terminal of 80 columns."""
+    rows = [(table, found) for table in tables if (found := [*_beside_print(table)])]
+    several = len({table.paper for table in tables}) > 1
+    lines = [f"{'':52}beside    median     most", f"{'':52} print     apart    apart"] if rows else []
+    lines += [
+        _summed(table.heading if several else f"{table.number}: {table.title}", found)
+        for table, found in rows[:MOST_TABLES]
+    ]
+    if rest := len(tables) - len(rows[:MOST_TABLES]):
+        lines.append(f"  {rest} more table{'s' * (rest > 1)}" if rows else "  no number beside print")
+    found = sorted((each for _, cells in rows for each in cells), key=lambda each: -abs(each[0]))
+    if found:
+        lines += ["", "Furthest from print"]
+    lines += [f"  {change:+.0%}  {text}".replace("%", " %") for change, text in found[:MOST_DIFFERENT]]
+    shared = [note for note in tables[0].notes if all(note in table.notes for table in tables)] if tables else []
+    return Group(
+        Text(clean(title), style="bold"),
+        *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines),
+        *(Text(clean(note), style="dim", no_wrap=True, overflow="ellipsis") for note in shared[:MOST_NOTES]),
+    )
+
+
+def _summed(heading: str, found: Sequence[tuple[float, str]]) -> str:
+    apart = [abs(change) for change, _ in found]
+    told = [f"{100 * each(apart):.1f} %" for each in (statistics.median, max)]
+    name = clean(heading)
+    name = name if cell_len(name) <= 50 else set_cell_size(name, 49) + "…"
+    return f"  {set_cell_size(name, 50)}{len(found):>6,}{told[0]:>10}{told[1]:>9}"
+
+
+def _beside_print(table: Table) -> Iterator[tuple[float, str]]:
+    """The relative difference of each of our numbers from the printed one closest to it, and both in words."""
+    for row, cells in enumerate(table.cells):
+        for place, cell in enumerate(cells):
+            printed = [value.value for value in cell.printed if value.value]
+            if cell.value is None or not printed:
+                continue
+            change = min((cell.value / value - 1 for value in printed), key=abs)
+            label = " · ".join(filter(None, (table.number, *_label(table, table.rows[row])[:1], table.titles[place])))
+            yield change, f"{clean(label)}: {table.ours(row, place)[0]}, in print {table.in_print(row, place)}"
 
 
 class _Rendered:
