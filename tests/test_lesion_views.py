@@ -14,6 +14,7 @@ from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
 from shiftbench.measures import headline, masks, measures_for, uncertainty
 from shiftbench.measures.masks import VOXEL_MEASURES, lesion_mean, voxel_map
+from shiftbench.tracks.lesions.nifti import read_mask
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "voxel_rmi.npz")
 TUNED = (0.3, 0.5, 0.7)
@@ -162,6 +163,27 @@ def test_a_single_member_agrees_with_itself_and_is_told_by_its_entropy(rng):
     assert headline(alone.lesions()) == "lesion_mean_entropy_of_expected"
     assert headline(alone.patients()) == "voxel_entropy"
     assert headline(masks_of(blobs(rng)).patients()) == "patient_structural"
+
+
+@pytest.mark.needs_shared
+@pytest.mark.parametrize("patient", ["02", "18", "30"])
+def test_real_lesions_and_members_that_are_a_little_off_are_those_of_loops(shared, rng, patient):
+    mask, _ = read_mask(shared / f"data/lesions/ljubljana_masks30/{patient}_gt.nii.gz")
+    mask = np.pad(mask[components.bounding_box(mask)], 2)
+    moved = [np.roll(mask, step, axis) for axis in range(3) for step in (-1, 1)]
+    off = [mask & ~moved[0], mask | moved[1], moved[2], mask & moved[3], np.zeros_like(mask)]  # the last finds nothing
+    labels, number = components.components(mask, 18)
+    volume = np.array(off, np.float32)
+    lesions = [labels == label for label in range(1, number + 1)]
+    others = [segmented(member, 0.5, 0, 18) for member in volume]
+    best = [
+        [max((iou(own, c) for c in theirs if (own & c).any()), default=0.0) for own in lesions] for theirs in others
+    ]
+    found = lesion_overlaps(labels, off, 18)
+    np.testing.assert_allclose(found, best)
+    assert (found[:4].max(axis=1) > 0.3).all()
+    assert not found[4].any()
+    np.testing.assert_allclose(patient_overlaps(mask, off), [iou(mask, member) for member in off])
 
 
 # --- voxels -----------------------------------------------------------------------------------------------------------
