@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,17 @@ def test_nothing_to_find_is_found_above_every_probability():
     assert search.best == (0.61, 1.0)
 
 
+def test_the_three_rules_of_thresholds_are_those_of_the_paper():
+    found = {rule: threshold.tuned_on(rule, trained="here", tested="there") for rule in threshold.RULES}
+    assert found == {
+        "in_domain_dev": ("here", ("dev_in",)),
+        "out_domain_train+dev": ("there", ("train", "dev_in")),
+        "out_domain_test": ("there", ("eval_in",)),
+    }
+    with pytest.raises(UnknownNameError, match="Did you mean 'in_domain_dev'"):
+        threshold.tuned_on("in_domain_def", trained="here", tested="there")
+
+
 # -- windows
 
 
@@ -129,6 +141,21 @@ def test_threads_make_no_difference():
 
     found = [window.blended(image, evaluate, Windows((8, 8, 8), batch=2, threads=threads)) for threads in (1, 3)]
     np.testing.assert_array_equal(*found)
+
+
+def test_windows_that_fail_stop_all_work():
+    image, seen = np.zeros((1, 32, 32, 32), np.float32), []
+
+    def evaluate(patches):
+        seen.append(len(patches))
+        if len(seen) == 3:
+            raise OSError("the power is gone")
+        return patches[:, 0]
+
+    with pytest.raises(OSError, match="the power is gone"):
+        window.blended(image, evaluate, Windows((8, 8, 8), batch=1, threads=2))
+    assert len(seen) < 10
+    assert not [each for each in threading.enumerate() if "ThreadPool" in each.name]
 
 
 # -- volumes

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -27,6 +24,7 @@ from shiftbench.io.executor import memory
 from shiftbench.methods import member_files, training
 from shiftbench.methods.contract import DEEP, Fitted
 from shiftbench.methods.determinism import one_thread
+from shiftbench.methods.threads import in_order
 from shiftbench.methods.trajectories import dropout, likelihood, member
 from shiftbench.methods.trajectories.batch_reader import BatchReader
 from shiftbench.methods.trajectories.dataset import Rows, TrajectoryDataset
@@ -174,31 +172,10 @@ def _over_blocks(dataset: TrajectoryDataset, fitted: Fitted, block: Block) -> It
         return first[: len(rows)], second[: len(rows)]
 
     done = 0
-    with one_thread(), _ending(ThreadPoolExecutor(count + 1)) as pool:
-        for part in _in_order(pool, work, member.blocks(len(dataset), place), ahead=2 * count):
+    blocks = member.blocks(len(dataset), place)
+    with one_thread(), in_order(work, blocks, threads=count + 1, ahead=2 * count) as outputs:
+        for part in outputs:
             done += len(part[0])
             yield part
             if progress:
                 progress(done, len(dataset), f"{done:,} of {len(dataset):,} requests")
-
-
-@contextmanager
-def _ending(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
-    """The pool; on exit, work that has not started is cancelled."""
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[Rows], Output], blocks: Iterator[Rows], *, ahead: int
-) -> Iterator[Output]:
-    """The output of each block, in order; at most `ahead` more are started, since outputs take memory."""
-    waiting: deque[Future[Output]] = deque()
-    for rows in blocks:
-        waiting.append(pool.submit(work, rows))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.volumes.dataset import Flags
@@ -27,6 +27,18 @@ RULES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 The last is an oracle: it has seen the answers. Source: Shifts 2.0 (Malinin et al. 2022), Table 4.
 """
+
+
+def tuned_on(rule: str, *, trained: str, tested: str) -> tuple[str, tuple[str, ...]]:
+    """The site, and its parts, on whose volumes a threshold is tuned by a rule of `RULES`.
+
+    Raises:
+        UnknownNameError: for another rule.
+    """
+    if rule not in RULES:
+        raise UnknownNameError("rule of thresholds", rule, RULES)
+    whose, parts = RULES[rule]
+    return trained if whose == "trained" else tested, parts
 
 
 class Search:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
+from shiftbench.methods.threads import in_order
 from shiftbench.methods.volumes.dataset import Singles
 
 Box = tuple[slice, ...]
@@ -48,29 +48,17 @@ def blended(image: Singles, evaluate: Callable[[Singles], Singles], how: Windows
     whole = np.pad(image, [(0, 0), *around]) if any(map(sum, around)) else image
     total, weights = np.zeros(whole.shape[1:], np.float32), np.zeros(whole.shape[1:], np.float32)
     weight, places = gaussian(how.shape), boxes(whole.shape[1:], how)
-    for box, values in zip(places, _evaluated(whole, places, evaluate, how), strict=True):
-        total[box] += values * weight
-        weights[box] += weight
-    total /= weights
-    return total[tuple(slice(before, before + size) for (before, _), size in zip(around, shape, strict=True))]
-
-
-def _evaluated(
-    image: Singles, places: Sequence[Box], evaluate: Callable[[Singles], Singles], how: Windows
-) -> Iterator[Singles]:
-    """What is said about each window, in order."""
     batches = [places[start : start + how.batch] for start in range(0, len(places), how.batch)]
 
     def work(part: Sequence[Box]) -> Singles:
-        return evaluate(np.stack([image[(slice(None), *box)] for box in part]))
+        return evaluate(np.stack([whole[(slice(None), *box)] for box in part]))
 
-    if how.threads == 1:
-        for part in batches:
-            yield from work(part)
-        return
-    with ThreadPoolExecutor(how.threads) as pool:
-        for found in pool.map(work, batches):
-            yield from found
+    with in_order(work, batches, threads=how.threads, ahead=how.threads) as found:
+        for box, values in zip(places, chain.from_iterable(found), strict=True):
+            total[box] += values * weight
+            weights[box] += weight
+    total /= weights
+    return total[tuple(slice(before, before + size) for (before, _), size in zip(around, shape, strict=True))]
 
 
 def boxes(shape: Sequence[int], how: Windows) -> list[Box]:
