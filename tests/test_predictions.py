@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from shiftbench.assessment import predictions
 from shiftbench.assessment.predictions import Predictions
-from shiftbench.ensembles import Categorical, Gaussian
+from shiftbench.ensembles import Categorical, Gaussian, Means, Quantiles
 from shiftbench.errors import PredictionsError, TableError
 
 IDS = ["x3", "x1", "x2"]
@@ -27,6 +28,9 @@ CATEGORICAL = Categorical(
     ),
     classes=("wet", "dry", "café"),
 )
+QUANTILES = Quantiles(np.sort(MEAN[..., None] + np.arange(4.0)), (0.05, 0.25, 0.75, 0.95))
+BESIDE = Quantiles(QUANTILES.values, QUANTILES.levels, point=MEAN)
+MEANS = Means(MEAN)
 ORIGIN = {"method": "boosting", "settings": {"members": 2, "depth": 6}, "manifest": "abc", "note": "größer ✓"}
 
 
@@ -59,15 +63,31 @@ def test_ids_and_metadata_of_another_kind_are_refused(ids: Any, metadata: Any, s
         Predictions(ids, Gaussian([[1.0, 2.0]], [[1.0, 1.0]]), metadata)
 
 
-@pytest.mark.parametrize("ensemble", [GAUSSIAN, CATEGORICAL], ids=["gaussian", "categorical"])
+@pytest.mark.parametrize("ensemble", [GAUSSIAN, CATEGORICAL, QUANTILES, BESIDE, MEANS])
 def test_everything_survives_the_file(ensemble, tmp_path):
     made = Predictions(IDS, ensemble, ORIGIN)
     read = predictions.load(made.save(tmp_path / "p.parquet"))
     assert (list(read.ids), read.metadata) == (IDS, made.metadata)
     assert read.metadata["settings"] == ORIGIN["settings"]
     assert getattr(read.ensemble, "classes", None) == getattr(ensemble, "classes", None)
-    for name in ("mean", "variance") if ensemble is GAUSSIAN else ("probabilities",):
-        np.testing.assert_array_equal(getattr(read.ensemble, name), getattr(ensemble, name))
+    assert type(read.ensemble) is type(ensemble)
+    for field in dataclasses.fields(ensemble):
+        np.testing.assert_array_equal(getattr(read.ensemble, field.name), getattr(ensemble, field.name))
+
+
+@pytest.mark.parametrize("levels", [None, "0.1", [0.1, "x"], [1, 2]])
+def test_levels_of_quantiles_that_are_no_numbers_are_named(tmp_path, levels):
+    made = {"kind": "quantiles", "levels": levels}
+    path = written(tmp_path / "p.parquet", layout(**made), mean=None, variance=None, values=[[[1.0] * 4] * 2] * 3)
+    with pytest.raises(PredictionsError, match="expected the levels of quantiles, numbers between 0 and 1, found"):
+        predictions.load(path)
+
+
+def test_levels_and_values_of_another_number_are_named(tmp_path):
+    made = {"kind": "quantiles", "levels": [0.1, 0.5, 0.9]}
+    path = written(tmp_path / "p.parquet", layout(**made), mean=None, variance=None, values=[[[1.0, 2.0]] * 2] * 3)
+    with pytest.raises(PredictionsError, match="values: expected lists of 2 of lists of 3 numbers for every record"):
+        predictions.load(path)
 
 
 def test_draws_of_a_model_survive_the_file(tmp_path):
@@ -191,9 +211,9 @@ def test_problems_of_values_and_ids_are_reported_together(tmp_path):
         ({b"shiftbench": b"{"}, "expected metadata 'shiftbench' in JSON"),
         ({b"shiftbench": b"3"}, "expected the format .* found 3"),
         (layout(format="shiftbench predictions 99"), "found 'shiftbench predictions 99'"),
-        (layout(kind="poisson"), "expected the kind gaussian or categorical, found 'poisson'"),
-        (layout(kind={}), "expected the kind gaussian or categorical, found {}"),
-        (layout(kind=[]), r"expected the kind gaussian or categorical, found \[\]"),
+        (layout(kind="poisson"), "expected the kind gaussian, categorical, quantiles, means, found 'poisson'"),
+        (layout(kind={}), "expected the kind gaussian, categorical, quantiles, means, found {}"),
+        (layout(kind=[]), r"expected the kind gaussian, categorical, quantiles, means, found \[\]"),
         (layout(members="2"), "expected a number of members from 1 to 2,147,483,647, found '2'"),
         (layout(members=True), "expected a number of members from 1 to .*, found True"),
         (layout(members=0), "expected a number of members from 1 to .*, found 0"),

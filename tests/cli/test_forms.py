@@ -328,3 +328,18 @@ def test_answers_without_intervals_cannot_be_calibrated(shiftbench: Shiftbench, 
     said = shiftbench("assess", "mine.parquet", "--calibration", "dev", *QUICK)
     assert said.code == 2
     assert "calibration: expected intervals or probabilities to calibrate, found none" in said.err
+
+
+@pytest.mark.parametrize(
+    "same", [Quantiles(np.stack([*QUANTILES.values()], -1)[None], (0.1, 0.5, 0.9)), Means(MEMBERS)]
+)
+def test_a_predictions_file_of_any_kind_is_scored_beside_its_targets(
+    shiftbench: Shiftbench, tmp_path: Path, same: Quantiles | Means
+) -> None:
+    table().write_csv(tmp_path / "truth.csv")
+    Predictions(np.array([str(k) for k in range(N)], dtype=object), same).save(tmp_path / "f.parquet")
+    said = shiftbench("assess", "f.parquet", "--truth", "truth.csv", "--target", "target", *QUICK)
+    assert said.code == 0, said.err
+    found = values(Report.load(tmp_path / "r/report.json"))
+    expected = values(assess_predictions(TARGET, {"f": same}, shifted=SHIFTED, options=OPTIONS))
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9, nan_ok=True)

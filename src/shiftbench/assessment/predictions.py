@@ -1,11 +1,14 @@
 """The predictions file: the predictions of every member of an ensemble for each record, by id, in one Parquet file.
 
-Columns: `id` (text, unique) and, for a regression, `mean` and `variance` (a fixed-size list of M numbers for
-each record), for a classification `probabilities` (a fixed-size list of M fixed-size lists of C numbers). If the
+Columns: `id` (text, unique) and those of the ensemble's kind: `mean` and `variance` (a fixed-size list of M numbers for
+each record), or `mean` alone of members without variances; for a classification `probabilities` (a fixed-size list of M
+fixed-size lists of C numbers); of quantiles `values` (M lists of L numbers) and, if there are answers beside them,
+`point`. If the
 targets were known when the predictions were made, `fingerprint` (UInt32) has a hash of each id and its target, null
 for missing targets; see `shiftbench.assessment.fingerprints`. The
-Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian" or
-"categorical"), `members`, `classes` (their order; null for a regression), `draws` (the number of consecutive members
+Parquet key-value metadata holds one key, `shiftbench`: a JSON object with `format`, `kind` ("gaussian",
+"categorical", "quantiles" or "means"), `members`, `classes` (their order; null for a regression), `levels` (those of
+quantiles only), `draws` (the number of consecutive members
 of one model; default 1), `package_version`, and further keys of the writer: method, settings, the hash of the
 manifest (with pyarrow: `pyarrow.parquet.read_metadata(path).metadata[b"shiftbench"]`). There are no timestamps: equal
 predictions give equal files.
@@ -28,14 +31,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.ensembles import Categorical, Ensemble, Gaussian
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
 from shiftbench.errors import ArrayError, PredictionsError, TableError
 from shiftbench.io import tables
 
 FORMAT = "shiftbench predictions 1"
 KEY = "shiftbench"
-COLUMNS = {"gaussian": ("mean", "variance"), "categorical": ("probabilities",)}
-LAYOUT = ("format", "kind", "members", "classes", "draws")  # reserved keys that describe the file
+KINDS: dict[str, type[Gaussian | Categorical | Quantiles | Means]] = {
+    "gaussian": Gaussian, "categorical": Categorical, "quantiles": Quantiles, "means": Means,
+}  # fmt: skip
+COLUMNS = {
+    "gaussian": ("mean", "variance"), "categorical": ("probabilities",), "quantiles": ("values",), "means": ("mean",),
+}  # fmt: skip
+POINT = "point"  # the column of answers that quantiles may have beside them
+LAYOUT = ("format", "kind", "members", "classes", "levels", "draws")  # reserved keys that describe the file
 FINGERPRINT = "fingerprint"
 MOST_LISTED = 3
 MOST_MEMBERS = 2**31 - 1  # numbers in a Parquet list
@@ -61,7 +70,7 @@ class Predictions:
     """
 
     ids: Ids
-    ensemble: Gaussian | Categorical
+    ensemble: Gaussian | Categorical | Quantiles | Means
     metadata: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: pl.Series | None = None
 
@@ -112,17 +121,20 @@ class Predictions:
         if Path(path).suffix != ".parquet":
             raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
         ensemble = self.ensemble
-        kind = "gaussian" if isinstance(ensemble, Gaussian) else "categorical"
-        columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in COLUMNS[kind]}
+        kind = next(kind for kind, form in KINDS.items() if isinstance(ensemble, form))
+        names = (*COLUMNS[kind], *([POINT] if getattr(ensemble, POINT, None) is not None else []))
+        columns = {name: np.moveaxis(getattr(ensemble, name), 0, 1) for name in names}
         frame = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), **columns})
         if self.fingerprints is not None:
             frame = frame.with_columns(self.fingerprints.cast(pl.UInt32).alias(FINGERPRINT))
-        layout = {
+        layout: dict[str, Any] = {
             "format": FORMAT,
             "kind": kind,
             "members": ensemble.members,
             "classes": getattr(ensemble, "classes", None),
         }
+        if isinstance(ensemble, Quantiles):
+            layout["levels"] = ensemble.levels
         if (draws := getattr(ensemble, "draws", 1)) > 1:
             layout["draws"] = draws
         text = json.dumps({**self.metadata, **layout}, sort_keys=True, ensure_ascii=False, allow_nan=False)
@@ -144,19 +156,22 @@ def load(path: str | os.PathLike[str]) -> Predictions:
     except TableError as error:
         raise PredictionsError(*error.problems) from None
     kind, members, classes = metadata["kind"], metadata["members"], metadata.get("classes")
-    shape = (members,) if classes is None else (members, len(classes))
+    further: dict[str, Any] = {"classes": tuple(classes)} if classes is not None else {}
+    further |= {"levels": tuple(metadata["levels"])} if kind == "quantiles" else {}
+    inner = tuple(map(len, further.values()))  # of each member: classes, or levels
     problems = _column_problems(frame, kind, where)
-    arrays = {}
-    for name in COLUMNS[kind] if not problems else ():
+    arrays: dict[str, Any] = {}
+    beside = (POINT,) if kind == "quantiles" and POINT in frame.columns else ()
+    for name in (*COLUMNS[kind], *beside) if not problems else ():
+        shape = (members,) if name in beside else (members, *inner)
         arrays[name], more = _members_first(frame[name], shape, f"{where}: {name}")
         problems += more
     if problems:
         raise PredictionsError(*problems)
     try:
-        if classes is None:
-            ensemble: Gaussian | Categorical = Gaussian(**arrays, draws=metadata.get("draws", 1))
-        else:
-            ensemble = Categorical(**arrays, classes=tuple(classes))
+        if kind == "gaussian":
+            further["draws"] = metadata.get("draws", 1)
+        ensemble = KINDS[kind](**arrays, **further)
     except ArrayError as error:
         problems += [f"{where}: {problem}" for problem in error.problems]
     ids, more = _checked_ids(frame["id"], where)
@@ -193,10 +208,11 @@ def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
 
 
 def _ensemble_problems(ensemble: Any) -> list[str]:
-    if isinstance(ensemble, Gaussian):
-        return []
+    if not isinstance(ensemble, tuple(KINDS.values())):
+        known = ", ".join(form.__name__ for form in KINDS.values())
+        return [f"ensemble: expected one of {known}, found {type(ensemble).__name__}."]
     if not isinstance(ensemble, Categorical):
-        return [f"ensemble: expected Gaussian or Categorical, found {type(ensemble).__name__}."]
+        return []
     if ensemble.classes is None or not all(isinstance(name, str) for name in ensemble.classes):
         found = "none" if ensemble.classes is None else repr(ensemble.classes)
         return [f"ensemble: expected classes named by text, found {found}. Pass classes=('dry', 'rain', …)."]
@@ -235,7 +251,7 @@ def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
     problems = []
     kind, classes = value.get("kind"), value.get("classes")
     if not isinstance(kind, str) or kind not in COLUMNS:
-        problems.append(f"{where}: expected the kind {' or '.join(COLUMNS)}, found {kind!r}. Correct the metadata.")
+        problems.append(f"{where}: expected the kind {', '.join(COLUMNS)}, found {kind!r}. Correct the metadata.")
     for name, count in (("members", value.get("members")), ("draws", value.get("draws", 1))):
         if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
             problems.append(
@@ -245,6 +261,9 @@ def _read_layout(metadata: Mapping[str, str], where: str) -> dict[str, Any]:
     named = isinstance(classes, list) and bool(classes) and all(isinstance(name, str) for name in classes)
     if named != (kind == "categorical") or (classes is not None and not named):
         problems.append(f"{where}: expected classes (text) for the kind categorical and null else, found {classes!r}.")
+    levels = value.get("levels")
+    if kind == "quantiles" and not (isinstance(levels, list) and all(isinstance(each, float) for each in levels)):
+        problems.append(f"{where}: expected the levels of quantiles, numbers between 0 and 1, found {levels!r}.")
     for name, kinds, wanted in WRITTEN:
         if not isinstance(value.get(name), kinds):
             problems.append(f"{where}: expected {name} to be {wanted}, found {value[name]!r}. Correct the metadata.")

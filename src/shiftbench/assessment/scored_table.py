@@ -22,7 +22,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.slicing import own_slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
-from shiftbench.ensembles import Categorical, Ensemble, Gaussian
+from shiftbench.ensembles import Categorical, Ensemble
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError, TableWarning, UnknownNameError, every
 from shiftbench.io import tables
 from shiftbench.io.tables import exact, problem
@@ -245,7 +245,7 @@ def against(
     column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
     rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
     tables.require(rows, [target, *columns.clusters, *columns.slices], where=Path(truth).name)
-    task = "regression" if isinstance(predicted.ensemble, Gaussian) else "classification"
+    task = "classification" if isinstance(predicted.ensemble, Categorical) else "regression"
     if columns.task not in (None, task):
         raise TableError(f"{where}: expected predictions of a {columns.task}, found those of a {task}. Drop --task.")
     if predicted.fingerprints is not None:

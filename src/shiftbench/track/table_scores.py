@@ -18,7 +18,7 @@ from shiftbench.assessment.scored_table import Columns, cluster_codes, meet
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
-from shiftbench.ensembles import Gaussian
+from shiftbench.ensembles import Categorical
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
@@ -205,7 +205,8 @@ def _read(paths: Mapping[str, Path], progress: Progress | None) -> dict[str, Pre
 def _task(read: Mapping[str, Predictions], paths: Mapping[str, Path], tasks: Sequence[Task]) -> Task:
     """The common task of all files."""
     kinds = {
-        name: "regression" if isinstance(each.ensemble, Gaussian) else "classification" for name, each in read.items()
+        name: "classification" if isinstance(each.ensemble, Categorical) else "regression"
+        for name, each in read.items()
     }
     for task in tasks:
         if set(kinds.values()) == {task.name}:
