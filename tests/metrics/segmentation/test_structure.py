@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from shiftbench.components import components, keep_large_components
+from shiftbench.components import components, keep_large_components, large_components
 from shiftbench.ensembles import Masks
 from shiftbench.errors import ArrayError
+from shiftbench.measures import uncertainty
+from shiftbench.measures.masks import VOXEL_MEASURES, voxel_map
 from shiftbench.metrics.segmentation import lesion_counts, structure
 from shiftbench.metrics.segmentation.structure import (
+    lesion_log_sums,
+    lesion_means,
     lf1_gain,
     lf1_retention,
     lf1_retention_area,
@@ -52,9 +57,9 @@ def test_curves_are_those_of_rejecting_one_lesion_after_the_other(rng):
             for undefined in (0.0, 1.0):
                 found = lppv_retention(true, uncertainty, undefined=undefined)
                 np.testing.assert_allclose(found, slow_curve(types, 0, 1.0, undefined), rtol=1e-13)
-            for missed in (0, 3):
-                found = lf1_retention(true, uncertainty, missed=missed)
-                np.testing.assert_allclose(found, slow_curve(types, missed, 0.5), rtol=1e-13)
+                for missed in (0, 3):
+                    found = lf1_retention(true, uncertainty, missed=missed, undefined=undefined)
+                    np.testing.assert_allclose(found, slow_curve(types, missed, 0.5, undefined), rtol=1e-13)
 
 
 def test_a_tie_counts_as_the_mean_over_all_its_orders(rng):
@@ -118,7 +123,10 @@ def test_without_true_lesions_the_value_of_0_over_0_is_named():
     assert lppv_retention_area([], []) == 1.0
     assert lppv_retention_area([], [], undefined=1) == 0.0
     assert lf1_retention_area(false, np.arange(4), missed=0) == 1.0
-    assert lf1_retention([], [], missed=3).tolist() == [0.0]
+    assert lf1_retention_area(false, np.arange(4), missed=0, undefined=1) == 1 - 1 / 8
+    nothing = np.zeros((3, 3, 3), bool)
+    assert lf1_retention([], [], missed=0, undefined=1).tolist() == [lesion_counts(nothing, nothing).f1] == [1.0]
+    assert lf1_retention([], [], missed=3, undefined=1).tolist() == [0.0]
 
 
 def test_curves_end_at_the_precision_and_the_f1_of_the_lesions_that_were_counted(rng):
@@ -138,6 +146,27 @@ def test_views_and_counts_number_the_same_lesions(rng):
     labels, number = components(answer, 18)
     assert lesions.records == number == lesion_counts(answer, answer, connectivity=18).predicted > 3
     np.testing.assert_array_equal(labels.ravel()[lesions.positions], np.repeat(np.arange(number) + 1, lesions.voxels))
+
+
+def test_stored_maps_have_the_means_and_log_sums_of_the_measures(rng):
+    volume = rng.random((3, 9, 8, 7), dtype=np.float32)
+    masks = Masks(volume.reshape(3, -1), [[9, 8, 7]])
+    lesions = masks.lesions(threshold=0.6, larger_than=2)
+    labels, _ = large_components(volume.mean(axis=0, dtype=np.float64) >= 0.6, larger_than=2)
+    for name in VOXEL_MEASURES:
+        values = voxel_map(masks, name).reshape(9, 8, 7)
+        np.testing.assert_allclose(lesion_means(labels, values), uncertainty(lesions, f"lesion_mean_{name}"))
+        if name != "negated_confidence":
+            found = lesion_log_sums(labels, values)
+            np.testing.assert_allclose(found, uncertainty(lesions, f"lesion_log_sum_{name}"))
+    assert lesion_means(labels * 0, values).shape == lesion_log_sums(labels * 0, -values).shape == (0,)
+    with pytest.raises(ArrayError, match="values: expected uncertainties >= 0, which have a logarithm, found -"):
+        lesion_log_sums(labels, -values)
+    assert lesion_log_sums([0, 1, 1], np.float32([-1, 0, -1e-8])) == pytest.approx(2 * np.log(1e-10))
+    with pytest.raises(ArrayError, match=r"values: expected the shape of the labels, \(9, 8, 7\), found \(9, 8\)"):
+        lesion_means(labels, values[..., 0])
+    with pytest.raises(ArrayError, match="values: expected finite numbers, found NaN"):
+        lesion_means(labels, values * np.nan)
 
 
 def test_the_count_of_missed_lesions_of_the_follow_up_code_sums_their_labels():
@@ -227,8 +256,9 @@ def test_lesions_that_do_not_fit_are_refused(true, uncertainty, message):
 
 
 def test_other_values_of_0_over_0_and_negative_counts_are_refused():
-    with pytest.raises(ArrayError, match=r"undefined: expected 0 or 1, the LPPV without any lesion, found 0\.5"):
-        lppv_retention([1], [0.1], undefined=0.5)
+    for act in (lppv_retention, partial(lf1_retention, missed=1)):
+        with pytest.raises(ArrayError, match=r"undefined: expected 0 or 1, the value of 0/0, found 0\.5"):
+            act([1], [0.1], undefined=0.5)
     for missed in (-1, np.nan, np.inf):
         with pytest.raises(ArrayError, match="missed: expected a number of lesions >= 0, found"):
             lf1_retention([1], [0.1], missed=missed)

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shiftbench import check
 from shiftbench.check import Flags, Vector
-from shiftbench.ensembles import Lesions
+from shiftbench.ensembles import LOG_EPSILON, Lesions
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
 from shiftbench.errors import ArrayError
 from shiftbench.measures import MEASURES
@@ -24,6 +25,8 @@ from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.retention import error_area
 
 __all__ = [
+    "lesion_log_sums",
+    "lesion_means",
     "lesion_overlaps",
     "lf1_gain",
     "lf1_retention",
@@ -35,6 +38,45 @@ __all__ = [
     "retention_metric",
     "summed_labels",
 ]
+
+ROUNDING = 1e-6  # of a map in single precision: how far below 0 an uncertainty comes out
+
+
+def lesion_means(labels: Any, values: Any) -> Vector:
+    """The mean of a map [X, Y, Z] over the voxels of each lesion [L]: `lesion_mean_…` from a stored map.
+
+    labels: integers in the shape of the map, lesions 1 … L, 0 elsewhere.
+
+    Raises:
+        ArrayError: a map of another shape, NaN, infinity.
+    """
+    owners, inside = _inside(labels, values)
+    return np.asarray(np.bincount(owners, inside)[1:] / np.bincount(owners)[1:])
+
+
+def lesion_log_sums(labels: Any, values: Any) -> Vector:
+    """The sum of log(u + 1e-10) over the voxels of each lesion [L]: `lesion_log_sum_…` from a stored map u >= 0.
+
+    Arguments and errors as `lesion_means`; ArrayError also for negative uncertainties, which have no logarithm, beyond
+    the rounding of maps in single precision, which counts as 0.
+
+    Source: the published code of Molchanova et al. 2023, after Nair et al. 2020; the epsilon is that of later code.
+    """
+    owners, inside = _inside(labels, values)
+    if inside.min(initial=0) < -ROUNDING:
+        raise ArrayError(f"values: expected uncertainties >= 0, which have a logarithm, found {inside.min():g}.")
+    return np.asarray(np.bincount(owners, np.log(np.maximum(inside, 0) + LOG_EPSILON))[1:], np.float64)
+
+
+def _inside(labels: Any, values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The lesion and the value of each voxel inside one."""
+    names, array = check.as_array("labels", labels, "integers"), check.as_array("values", values)
+    if names.shape != array.shape:
+        raise ArrayError(f"values: expected the shape of the labels, {names.shape}, found {array.shape}.")
+    inside = names > 0
+    if problems := check.value_problems("values", array[inside]):
+        raise ArrayError(*problems)
+    return names[inside], array[inside]
 
 
 def lppv_retention(true: Any, uncertainty: Any, *, undefined: float = 0.0) -> Vector:
@@ -54,17 +96,15 @@ def lppv_retention(true: Any, uncertainty: Any, *, undefined: float = 0.0) -> Ve
 
     Source: Molchanova et al. 2023 (arXiv 2311.08931), Section 2.4; ties by expectation are ours.
     """
-    if undefined not in (0, 1):
-        raise ArrayError(f"undefined: expected 0 or 1, the LPPV without any lesion, found {undefined!r}.")
     true, uncertainty = _checked(true, uncertainty)
-    return _curve(true, uncertainty, missed=0.0, weight=1.0, undefined=float(undefined))
+    return _curve(true, uncertainty, missed=0.0, weight=1.0, undefined=undefined)
 
 
-def lf1_retention(true: Any, uncertainty: Any, *, missed: float) -> Vector:
+def lf1_retention(true: Any, uncertainty: Any, *, missed: float, undefined: float = 0.0) -> Vector:
     """The retention curve of the lesion F1 of one patient [L+1]: TP / (TP + (FP retained + FN) / 2).
 
-    missed: FN, the number of true lesions that are missed; whatever is retained, they stay. Without any lesion, true or
-    predicted, the curve is 0, as in the published code. The rest as `lppv_retention`.
+    missed: FN, the number of true lesions that are missed; whatever is retained, they stay. undefined: as in
+    `lppv_retention`; 0/0 is where there is no true lesion, and no predicted one is left. The rest as there.
 
     Raises:
         ArrayError: as `lppv_retention`; a negative number of missed lesions.
@@ -72,7 +112,7 @@ def lf1_retention(true: Any, uncertainty: Any, *, missed: float) -> Vector:
     if not 0 <= missed < np.inf:
         raise ArrayError(f"missed: expected a number of lesions >= 0, found {missed!r}.")
     true, uncertainty = _checked(true, uncertainty)
-    return _curve(true, uncertainty, missed=float(missed), weight=0.5, undefined=0.0)
+    return _curve(true, uncertainty, missed=float(missed), weight=0.5, undefined=undefined)
 
 
 def lppv_retention_area(true: Any, uncertainty: Any, *, undefined: float = 0.0) -> float:
@@ -80,9 +120,9 @@ def lppv_retention_area(true: Any, uncertainty: Any, *, undefined: float = 0.0) 
     return _area_above(lppv_retention(true, uncertainty, undefined=undefined))
 
 
-def lf1_retention_area(true: Any, uncertainty: Any, *, missed: float) -> float:
+def lf1_retention_area(true: Any, uncertainty: Any, *, missed: float, undefined: float = 0.0) -> float:
     """1 - area under `lf1_retention`, in [0, 1]: lower is better; linear between the points. Arguments as there."""
-    return _area_above(lf1_retention(true, uncertainty, missed=missed))
+    return _area_above(lf1_retention(true, uncertainty, missed=missed, undefined=undefined))
 
 
 def lppv_gain(true: Any, uncertainty: Any) -> float:
@@ -122,9 +162,11 @@ def _checked(true: Any, uncertainty: Any) -> tuple[Flags, Vector]:
 
 def _curve(true: Flags, uncertainty: Vector, *, missed: float, weight: float, undefined: float) -> Vector:
     """TP / (TP + weight · (FP retained + missed)) for k = 0 … L retained lesions, in expectation inside tie groups."""
+    if undefined not in (0, 1):
+        raise ArrayError(f"undefined: expected 0 or 1, the value of 0/0, found {undefined!r}.")
     found, false = int(np.count_nonzero(true)), int(np.count_nonzero(~true))
     below = found + weight * (np.arange(false + 1) + missed)
-    scores = np.divide(found, below, out=np.full(false + 1, undefined), where=below > 0)  # by FP retained
+    scores = np.divide(found, below, out=np.full(false + 1, float(undefined)), where=below > 0)  # by FP retained
     ranking = Ranking.of(uncertainty)
     retained = np.concatenate(([0], np.cumsum(~true[ranking.order])))
     curve = np.asarray(scores[retained])
