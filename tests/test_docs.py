@@ -39,6 +39,7 @@ from shiftbench.metrics.conformal import RULES
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
 from shiftbench.tracks import track as track_of
+from tests.forked import Commands
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -58,7 +59,7 @@ SMALLER = {
 # What examples and runs of a track are cut down to.
 FEWER_SCENES = {"motion": ["--rows", "24"]}
 QUICKEST = {
-    "weather": ["--method", "likelihood_boosting", "--members", "1"],
+    "weather": ["--method", "likelihood_boosting", "--members", "1", "--task", "regression"],
     "power": ["--method", "mlp"],
     "motion": ["--method", "vector", "--task", "cnll"],
 }
@@ -93,18 +94,18 @@ def name_of(page: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def table(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an example table, as the command leaves it."""
     folder = tmp_path_factory.mktemp("table")
-    call(["example", "table", "--out", str(folder / "table.parquet")])
+    call(commands, ["example", "table", "--out", str(folder / "table.parquet")])
     return folder
 
 
 class Memory:
     """What commands have made: one that stands on several pages and reads the same files there is run once."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, commands: Commands, folder: Path) -> None:
+        self.commands, self.folder = commands, folder
         self.made: dict[str, Path] = {}
 
     def run(self, words: list[str]) -> None:
@@ -113,7 +114,7 @@ class Memory:
         read = {name: each for name, each in before.items() if named(name, words)}
         key = json.dumps([words, sorted(read.items())])
         if key not in self.made:
-            call(words)
+            call(self.commands, words)
             new = [name for name, each in hashes(Path()).items() if before.get(name) != each]
             self.made[key] = self.folder / str(len(self.made))
             for name in new:
@@ -137,16 +138,16 @@ def named(file: str, words: list[str]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Memory:
-    return Memory(tmp_path_factory.mktemp("made"))
+def memory(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Memory:
+    return Memory(commands, tmp_path_factory.mktemp("made"))
 
 
-def call(words: list[str]) -> None:
+def call(commands: Commands, words: list[str]) -> None:
     """Run a command in a process of its own, made smaller."""
     what, track = words[0], words[:2][-1]
     smaller = FEWER_SCENES.get(track, SMALLER[what]) if what == "example" else SMALLER.get(what, [])
     words = [*words, *smaller, *(QUICKEST[track] if what == "run" and track in TRACKS else [])]
-    done = subprocess.run([sys.executable, "-m", "shiftbench", *words], capture_output=True, text=True, check=False)
+    done = commands.run(*words, small=True)
     assert done.returncode == 0, f"shiftbench {shlex.join(words)}\n{done.stdout}\n{done.stderr}"
 
 
@@ -179,7 +180,7 @@ def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monk
                     memory.run(command.words)
 
 
-def test_the_smallest_table_of_the_readme_needs_no_more_than_its_settings(tmp_path, monkeypatch):
+def test_the_smallest_table_of_the_readme_needs_no_more_than_its_settings(commands, tmp_path, monkeypatch):
     shown = dict(blocks(ROOT / "README.md"))
     rng = np.random.default_rng(0)
     first, *rows = shown["csv"].splitlines()
@@ -189,7 +190,7 @@ def test_the_smallest_table_of_the_readme_needs_no_more_than_its_settings(tmp_pa
     (tmp_path / "small.csv").write_text("\n".join([first, *rows]) + "\n", "utf-8")
     (tmp_path / "small.toml").write_text(shown["toml"], "utf-8")
     monkeypatch.chdir(tmp_path)
-    call(["run", "--config", "small.toml", "--out", "out"])
+    call(commands, ["run", "--config", "small.toml", "--out", "out"])
     counts = json.loads(Path("out/report/report.json").read_text("utf-8"))["counts"]
     shifted = sum(count["records"] for count in counts if count["subset"] == "shifted")
     assert shifted == 4 * sum(day >= datetime.date(2021, 7, 1) for day in days)

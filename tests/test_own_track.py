@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.forked import Commands
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "examples" / "own_track"
@@ -26,16 +27,29 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def shiftbench(site: Path, folder: Path, *words: object) -> str:
-    """What a command prints, run where the package is installed."""
-    paths = [str(site), str(ROOT / "src")]
-    command = [sys.executable, "-m", "shiftbench", *map(str, words)]
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr, done.stderr  # of slow commands it also holds how far they are
-    return done.stdout
+class Own:
+    """Commands where the package is installed."""
+
+    def __init__(self, commands: Commands, site: Path, folder: Path) -> None:
+        self.commands, self.site, self.folder = commands, site, folder
+
+    def run(self, *words: object) -> str:
+        """What a command prints."""
+        done = self.commands.run(*words, folder=self.folder, path=[self.site])
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr, done.stderr  # of slow commands it also holds how far they are
+        return done.stdout
+
+    def refused(self, *words: object) -> str:
+        """What a command says that ends with exit code 2."""
+        done = self.commands.run(*words, folder=self.folder, path=[self.site])
+        assert done.returncode == 2, done.stderr
+        return " ".join(done.stderr.split())
+
+
+@pytest.fixture
+def own(commands: Commands, site: Path, tmp_path: Path) -> Own:
+    return Own(commands, site, tmp_path)
 
 
 def score(report: Path, metric: str, subset: str) -> dict[str, Any]:
@@ -50,10 +64,8 @@ def test_the_package_is_small() -> None:
     assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 300
 
 
-def test_it_goes_through_every_command(site: Path, tmp_path: Path) -> None:
-    def run(*words: object) -> str:
-        return shiftbench(site, tmp_path, *words)
-
+def test_it_goes_through_every_command(own: Own, tmp_path: Path) -> None:
+    run = own.run
     run("example", "digits", "--rows", 900, "--noise", 1.0, "--out", "digits.npz")
     assert "next: shiftbench run digits --data prepared" in run("prepare", "digits", "digits.npz", "--out", "prepared")
     run("run", "digits", "--data", "prepared", "--out", "run", "--replicates", 100)
@@ -82,37 +94,29 @@ def test_it_goes_through_every_command(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["example", "prepare", "run", "show"])
-def test_its_options_are_listed(site: Path, tmp_path: Path, command: str) -> None:
-    listed = shiftbench(site, tmp_path, command, "digits", "--help")
+def test_its_options_are_listed(own: Own, command: str) -> None:
+    listed = own.run(command, "digits", "--help")
     assert ("--noise" in listed) == (command == "example")
     assert ("centroids" in listed) == (command == "run")
 
 
-def refused(site: Path, folder: Path, *words: object) -> str:
-    """What a command says that ends with exit code 2."""
-    command = [sys.executable, "-m", "shiftbench", *map(str, words)]
-    paths = os.pathsep.join([str(site), str(ROOT / "src")])
-    done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    return " ".join(done.stderr.split())
-
-
-def test_bad_input_is_refused_in_a_sentence(site: Path, tmp_path: Path) -> None:
-    shiftbench(site, tmp_path, "example", "digits", "--rows", 300, "--out", "digits.npz")
-    shiftbench(site, tmp_path, "prepare", "digits", "digits.npz", "--out", "prepared")
+def test_bad_input_is_refused_in_a_sentence(own: Own, tmp_path: Path) -> None:
+    own.run("example", "digits", "--rows", 300, "--out", "digits.npz")
+    own.run("prepare", "digits", "digits.npz", "--out", "prepared")
     whole = (tmp_path / "digits.npz").read_bytes()
     for held, found in ((b"", "No data left in file"), (whole[:5_000], "File is not a zip file")):
         (tmp_path / "bad.npz").write_bytes(held)
-        said = refused(site, tmp_path, "prepare", "digits", "bad.npz", "--out", "other")
+        said = own.refused("prepare", "digits", "bad.npz", "--out", "other")
         assert f"bad.npz: expected an NPZ file of images, labels, noisy, found: {found}" in said
     run = ("run", "digits", "--data", "prepared", "--replicates", 20, "--out", "run")
-    assert "digits does not support --test-set. Drop the option. --test-set is for motion, power, weather, " in refused(
-        site, tmp_path, *run, "--test-set", "more=digits.npz"
+    assert (
+        "digits does not support --test-set. Drop the option. --test-set is for motion, power, weather, "
+        in own.refused(*run, "--test-set", "more=digits.npz")
     )
-    shiftbench(site, tmp_path, *run)
+    own.run(*run)
     files = [f"run/predictions/{split}/centroids.parquet" for split in ("eval", "dev")]
     compare = ("compare", *files, "--name", "A,B", "--track", "digits", "--data")
-    assert "error: run/predictions/eval/centroids.parquet: expected a row for each id" in refused(
-        site, tmp_path, *compare, "prepared"
+    assert "error: run/predictions/eval/centroids.parquet: expected a row for each id" in own.refused(
+        *compare, "prepared"
     )
-    assert "digits.npz: expected a prepared folder" in refused(site, tmp_path, *compare, "digits.npz")
+    assert "digits.npz: expected a prepared folder" in own.refused(*compare, "digits.npz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -10,11 +11,19 @@ import pytest
 from shiftbench.report.content import Report
 from shiftbench.tracks import TRACKS, track
 from shiftbench.tracks.weather import baselines, schema
-from tests.cli.conftest import Shiftbench
+from tests import small_presets
+from tests.cli.conftest import Shiftbench, run_in
 
 pytest.importorskip("catboost")
 
 QUICK = ("--method", "likelihood_boosting", "--members", 2, "--replicates", 25)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("weather")
+    assert run_in(folder, "example", "weather", "--rows", 2_500, "--out", "w.parquet").code == 0
+    return folder / "w.parquet"
 
 
 @pytest.mark.parametrize("name", TRACKS)
@@ -46,9 +55,11 @@ def test_the_paper_preset_has_the_printed_settings_of_catboost():
     assert [printed["classification"][name] for name in values] == [10, 6, 10_000, 0.4]
 
 
-def test_example_data_become_reports_and_the_papers_tables(shiftbench: Shiftbench, tmp_path: Path) -> None:
-    assert shiftbench("example", "weather", "--rows", 2500, "--out", "w.parquet").code == 0
-    said = shiftbench("run", "weather", "--data", "w.parquet", "--out", "run", *QUICK)
+def test_example_data_become_reports_and_the_papers_tables(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_presets.use(monkeypatch)
+    said = shiftbench("run", "weather", "--data", table, "--out", "run", *QUICK)
     assert said.code == 0, said.err
     regression, classification = (
         Report.load(tmp_path / f"run/{task}/report/report.json") for task in ("regression", "classification")
@@ -72,18 +83,17 @@ def test_example_data_become_reports_and_the_papers_tables(shiftbench: Shiftbenc
     written = (tmp_path / "tables/tables.md").read_text("utf-8")
     assert all(f"Table {number}" in written for number in (1, 2, 3, 4, 9, 10, 11, 12, 13))
     assert "example" in written
-    again = shiftbench("run", "weather", "--data", "w.parquet", "--out", "run", *QUICK)
+    again = shiftbench("run", "weather", "--data", table, "--out", "run", *QUICK)
     assert again.code == 0, again.err
     assert Report.load(tmp_path / "run/regression/report/report.json").scores == regression.scores
 
 
 def test_a_method_that_one_task_lacks_is_refused_before_the_other_is_fitted(
-    shiftbench: Shiftbench, tmp_path: Path
+    shiftbench: Shiftbench, table: Path, tmp_path: Path
 ) -> None:
-    assert shiftbench("example", "weather", "--rows", 1500, "--out", "w.parquet").code == 0
-    said = shiftbench("run", "weather", "--data", "w.parquet", "--out", "run", "--method", "column")
+    said = shiftbench("run", "weather", "--data", table, "--out", "run", "--method", "column")
     assert (said.code, "Unknown method of this preset 'column'" in said.err) == (2, True), said.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".w.parquet.shiftbench.json", "w.parquet"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_prepared_partitions_hold_the_official_columns_and_their_own_ids(
@@ -115,7 +125,9 @@ def test_prepared_partitions_hold_the_official_columns_and_their_own_ids(
         ),
     ],
 )
-def test_wrong_words_end_in_a_sentence(shiftbench: Shiftbench, words: tuple[str, ...], expected: str) -> None:
-    assert shiftbench("example", "weather", "--rows", 2500, "--out", "w.parquet").code == 0
+def test_wrong_words_end_in_a_sentence(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, words: tuple[str, ...], expected: str
+) -> None:
+    shutil.copy(table, tmp_path)
     said = shiftbench("run", "weather", *words, "--out", "run")
     assert (said.code, expected in said.err) == (2, True), said.err
