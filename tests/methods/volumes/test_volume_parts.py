@@ -13,6 +13,7 @@ from shiftbench.ensembles import Categorical
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
 from shiftbench.measures import MEASURES, uncertainty
 from shiftbench.methods.volumes import dataset, patch, sums, threshold, window
+from shiftbench.methods.volumes.dataset import Volume
 from shiftbench.methods.volumes.patch import PatchSettings
 from shiftbench.methods.volumes.settings import SliceSettings, TransformerSettings, UNetSettings, VolumeSettings
 from shiftbench.methods.volumes.sums import VolumeSums
@@ -224,12 +225,21 @@ def test_volumes_without_any_foreground_are_refused():
 # -- patches
 
 
-def test_patches_are_chosen_around_the_foreground_as_often_as_stated(volume):
+def test_patches_are_chosen_around_the_foreground_as_often_as_stated(volume, monkeypatch):
     rng = np.random.default_rng(8)
     chosen = [patch.chosen_voxel(volume, 0.8, rng) for _ in range(1000)]
+    assert len(set(chosen)) > 150, "all of them are drawn"
     assert volume.brain.ravel()[chosen].all()
     assert 0.76 < volume.truth.ravel()[chosen].mean() < 0.84
-    nothing = volume._replace(truth=np.zeros_like(volume.truth))
+    nothing = Volume.of(volume.image, np.zeros_like(volume.truth), volume.brain)
+    rare = np.zeros_like(volume.brain)
+    rare[3, 4, 5] = True
+    for tries in (100, 0):
+        monkeypatch.setattr(patch, "TRIES", tries)
+        only = {patch.chosen_voxel(Volume.of(volume.image, volume.truth & ~rare, rare), 0.0, rng) for _ in range(5)}
+        assert only == {int(np.flatnonzero(rare)[0])}
+    everything = Volume.of(volume.image, volume.brain, volume.brain)
+    assert patch.chosen_voxel(everything, 0.0, rng) == volume.brain.size // 2
     assert nothing.brain.ravel()[[patch.chosen_voxel(nothing, 0.8, rng) for _ in range(20)]].all()
 
 
@@ -271,7 +281,8 @@ def test_the_same_random_numbers_give_the_same_patches(volume):
 
 @pytest.mark.parametrize("shape", [(3, 20, 8), (1, 1, 1), (20, 20, 1)])
 def test_volumes_smaller_than_a_patch_are_surrounded_by_zeros(shape):
-    one = dataset.Volume(np.ones((1, *shape), np.float32), np.ones(shape, np.bool_), np.ones(shape, np.bool_))
+    ones = np.ones(shape, np.bool_)
+    one = Volume(np.ones((1, *shape), np.float32), ones, ones, np.flatnonzero(ones))
     for axes in (2, 3):
         image, truth = patch.drawn(one, replace(HOW, axes=axes, intensity=0.0), np.random.default_rng(0))
         assert image.shape == (1, *[8] * axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from shiftbench.errors import ArrayError
 
 Singles = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
 
 CACHE_BYTES = (
     4 << 30
@@ -48,11 +49,21 @@ class VolumeDataset(Protocol):
 
 
 class Volume(NamedTuple):
-    """A volume as networks learn from it: normalised image [C, X, Y, Z], foreground and brain [X, Y, Z]."""
+    """A volume as networks learn from it: normalised image [C, X, Y, Z], foreground and brain [X, Y, Z].
+
+    foreground: the positions of its voxels in the flat volume [P], so that drawing one does not search them all.
+    """
 
     image: Singles
     truth: Flags
     brain: Flags
+    foreground: Index
+
+    @classmethod
+    def of(cls, image: npt.NDArray[Any], truth: npt.NDArray[Any], brain: npt.NDArray[Any]) -> Self:
+        """A volume with an image as it was recorded."""
+        truth = truth.astype(np.bool_)
+        return cls(normalised(image), truth, brain.astype(np.bool_), np.flatnonzero(truth))
 
 
 @dataclass
@@ -97,7 +108,7 @@ def read(dataset: VolumeDataset, row: int, *, part: str) -> Volume | list[str]:
         for what, mask in (("foreground", truth), ("brain", brain))
         if mask.shape != image.shape[1:]
     ]
-    return problems or Volume(normalised(image), truth.astype(np.bool_), brain.astype(np.bool_))
+    return problems or Volume.of(image, truth, brain)
 
 
 def image_problems(image: npt.NDArray[Any], where: str) -> list[str]:
@@ -135,13 +146,13 @@ def training_problems(dataset: VolumeDataset, part: str, *, channels: int | None
         if isinstance(found, list):
             yield from found
             continue
-        positive += int(found.truth.sum())
+        positive += len(found.foreground)
         if channels is not None and len(found.image) != channels:
             yield (
                 f"{part}, {dataset.ids[row]}: expected an image of {channels} channels as in the first volume of "
                 f"train, found {len(found.image)}."
             )
-        elif not found.truth.any() and not found.brain.any():
+        elif not len(found.foreground) and not found.brain.any():
             yield f"{part}, {dataset.ids[row]}: expected a brain mask, found an empty one. Leave the volume out."
     if not positive:
         yield f"{part}: expected foreground in at least one volume, found none in {len(dataset):,}. Add such volumes."

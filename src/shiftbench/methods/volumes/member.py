@@ -68,7 +68,7 @@ def objective(record: Mapping[str, Any], parts: Parts, place: torch.device) -> O
     def validate(model: nn.Module) -> float:
         scores = []
         for row in range(len(parts[1])):
-            image, truth, _ = judged(row)
+            image, truth, *_ = judged(row)
             scores.append(dsc(truth, evaluated(model, image, windows(record), place) >= limit))
         return 1 - float(np.mean(scores))
 

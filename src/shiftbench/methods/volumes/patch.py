@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from shiftbench.methods.volumes.dataset import Flags, Singles, Volume
+from shiftbench.methods.volumes.dataset import Flags, Index, Singles, Volume
 
 Rng = np.random.Generator
-Corner = npt.NDArray[np.int64]
+TRIES = 100  # to find a voxel of the brain at random
 
 
 @dataclass(frozen=True)
@@ -40,49 +40,59 @@ class PatchSettings:
         """Those of a fit's settings."""
         return cls(axes, **{name: settings[name] for name in cls.__dataclass_fields__ if name != "axes"})
 
-    def size(self, side: int) -> Corner:
+    def size(self, side: int) -> Index:
         """The shape of a patch with this side."""
         return np.array([side] * self.axes + [1] * (3 - self.axes))
 
 
 def drawn(volume: Volume, how: PatchSettings, rng: Rng) -> tuple[Singles, Flags]:
     """A patch of a volume: image [C, …] and foreground […], shifted and scaled in intensity, mirrored and turned."""
-    volume = padded(volume, how.size(how.window))
-    corner = corner_of(volume, how, rng)
-    box = tuple(slice(start, start + side) for start, side in zip(corner, how.size(how.window), strict=True))
+    corner, size = corner_of(volume, how, rng), how.size(how.window)
     shift, scale = rng.uniform(-how.intensity, how.intensity, 2)
-    image, truth = (volume.image[(slice(None), *box)] + shift) * (1 + scale), volume.truth[box]
+    image, truth = (cut(volume.image, corner, size) + shift) * (1 + scale), cut(volume.truth, corner, size)
     if how.axes == 2:
         image, truth = image[..., 0], truth[..., 0]
     image, truth = turned(image, truth, how, rng)
     return np.ascontiguousarray(image, np.float32), np.ascontiguousarray(truth)
 
 
-def padded(volume: Volume, least: Corner) -> Volume:
-    """The volume, with zeros around it where it is smaller than `least`."""
-    missing = np.maximum(0, least - volume.truth.shape)
-    if not missing.any():
-        return volume
-    around = [(int(gap) // 2, int(gap) - int(gap) // 2) for gap in missing]
-    return Volume(np.pad(volume.image, [(0, 0), *around]), np.pad(volume.truth, around), np.pad(volume.brain, around))
+def cut(values: npt.NDArray[Any], corner: Index, size: Index) -> npt.NDArray[Any]:
+    """The part of a volume [..., X, Y, Z] of this size from this voxel on; zeros where it lies outside."""
+    shape = np.array(values.shape[-3:])
+    low, high = np.clip(corner, 0, shape), np.clip(corner + size, 0, shape)
+    inside: tuple[Any, ...] = (..., *map(slice, low, high))
+    if (high - low == size).all():
+        return values[inside]
+    found = np.zeros((*values.shape[:-3], *size), values.dtype)
+    there: tuple[Any, ...] = (..., *map(slice, low - corner, high - corner))
+    found[there] = values[inside]
+    return found
 
 
-def corner_of(volume: Volume, how: PatchSettings, rng: Rng) -> Corner:
-    """The first voxel of a patch: at random within a crop around a chosen voxel, moved into the volume."""
-    shape = np.array(volume.truth.shape)
-    crop, window = np.minimum(how.size(how.crop), shape), how.size(how.window)
+def corner_of(volume: Volume, how: PatchSettings, rng: Rng) -> Index:
+    """The first voxel of a patch: at random within a crop around a chosen voxel, moved into the volume.
+
+    A volume that is smaller than the patch lies in its middle.
+    """
+    window, shape = how.size(how.window), np.array(volume.truth.shape)
+    around = np.maximum(0, window - shape) // 2
+    crop = np.minimum(how.size(how.crop), np.maximum(shape, window))
     centre = np.array(np.unravel_index(chosen_voxel(volume, how.foreground_share, rng), volume.truth.shape))
-    start = np.clip(centre - crop // 2, 0, shape - crop)
+    start = np.clip(centre - crop // 2, -around, np.maximum(shape, window) - around - crop)
     return np.asarray(start + rng.integers(0, crop - window + 1))
 
 
 def chosen_voxel(volume: Volume, foreground_share: float, rng: Rng) -> int:
     """The position of a foreground voxel with this probability, else of another voxel of the brain."""
-    foreground = rng.random() < foreground_share
-    for wanted in (foreground, not foreground):
-        if len(found := np.flatnonzero(volume.truth if wanted else volume.brain & ~volume.truth)):
-            return int(found[rng.integers(len(found))])
-    return volume.truth.size // 2
+    if len(volume.foreground) and rng.random() < foreground_share:
+        return int(volume.foreground[rng.integers(len(volume.foreground))])
+    others = volume.brain.reshape(-1), volume.truth.reshape(-1)
+    for _ in range(TRIES):  # cheaper than to look at all voxels
+        place = int(rng.integers(volume.truth.size))
+        if others[0][place] and not others[1][place]:
+            return place
+    places = np.flatnonzero(others[0] & ~others[1])
+    return int(places[rng.integers(len(places))]) if len(places) else volume.truth.size // 2
 
 
 def turned(image: Singles, truth: Flags, how: PatchSettings, rng: Rng) -> tuple[Singles, Flags]:

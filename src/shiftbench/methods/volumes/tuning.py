@@ -73,7 +73,7 @@ def searched(
     """The threshold of an ensemble's mean probability, and of each member alone, over all volumes."""
     whole, alone = Search(), [Search() for _ in members]
     for row in range(len(read.dataset)):
-        image, truth, _ = read(row)
+        image, truth, *_ = read(row)
         mean = np.zeros(truth.shape, np.float64)
         for number, (run, search) in enumerate(zip(members, alone, strict=True)):
             probability = networks.probability(run, image)
