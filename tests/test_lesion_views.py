@@ -75,6 +75,26 @@ def test_structural_uncertainty_is_that_of_loops_over_lesions_and_members(rng, c
     assert lesions.patients.tolist() == [k for k, (lsu, _) in enumerate(twins) for _ in lsu]
 
 
+def test_a_turned_volume_has_the_same_lesions_in_another_order(rng):
+    volume = blobs(rng)
+    turned = np.ascontiguousarray(np.flip(volume, axis=(1, 3)).transpose(0, 2, 3, 1))
+    both = [masks_of(each).lesions(larger_than=1, thresholds=TUNED) for each in (volume, turned)]
+    for name in ("lesion_structural", "lesion_structural_tuned", "lesion_log_sum_epkl"):
+        one, other = (np.sort(uncertainty(lesions, name)) for lesions in both)
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_structural_uncertainty_goes_from_0_where_members_agree_to_1_where_none_has_the_lesion(rng):
+    volume = blobs(rng, members=1)
+    alike = masks_of(np.repeat(volume, 4, axis=0))
+    assert not uncertainty(alike.lesions(thresholds=[0.5] * 4), "lesion_structural_tuned").any()
+    nothing = masks_of(np.minimum(volume, 0.99)).lesions(thresholds=[1.0])
+    assert (uncertainty(nothing, "lesion_structural_tuned") == 1).all()
+    # What all members together segment, at least one of them does, too: unless small components are removed.
+    apart = masks_of(rng.random((3, 9, 9, 9))).lesions(larger_than=0, threshold=0.6)
+    assert (uncertainty(apart, "lesion_structural") < 1).all()
+
+
 def test_images_have_lesions_too(rng):
     image = blobs(rng, (20, 17))
     expected, whole = slow(image, (0.5,) * 3, 3, 8)
