@@ -95,6 +95,16 @@ def test_structural_uncertainty_goes_from_0_where_members_agree_to_1_where_none_
     assert (uncertainty(apart, "lesion_structural") < 1).all()
 
 
+@pytest.mark.parametrize("threshold", [0.35, 0.5, 0.7, np.float64(0.7)])
+def test_a_probability_at_the_threshold_is_segmented_by_the_ensemble_and_by_its_members(threshold):
+    """0.7 in single precision is less than in double: both are compared in single precision."""
+    found = masks_of(np.full((3, 3, 3, 3), threshold, np.float32)).lesions(
+        threshold=threshold, thresholds=[threshold] * 3
+    )
+    assert (found.records, found.voxels.tolist()) == (1, [27])
+    assert uncertainty(found, "lesion_structural") == uncertainty(found, "lesion_structural_tuned") == 0
+
+
 def test_images_have_lesions_too(rng):
     image = blobs(rng, (20, 17))
     expected, whole = slow(image, (0.5,) * 3, 3, 8)

@@ -100,7 +100,8 @@ class Cut:
 
     def labels(self, probabilities: npt.NDArray[Any], threshold: float) -> tuple[Labels, int]:
         """The lesions of one volume, labelled, and their number."""
-        mask = probabilities >= threshold
+        # In single precision, like the probabilities: 0.7 in double is more than 0.7 in single.
+        mask = probabilities.astype(np.float32, copy=False) >= np.float32(threshold)
         return components.large_components(mask, larger_than=self.larger_than, connectivity=self.connectivity)
 
 
