@@ -62,7 +62,7 @@ def cut(values: npt.NDArray[Any], corner: Index, size: Index) -> npt.NDArray[Any
     low, high = np.clip(corner, 0, shape), np.clip(corner + size, 0, shape)
     inside: tuple[Any, ...] = (..., *map(slice, low, high))
     if (high - low == size).all():
-        return values[inside]
+        return np.asarray(values[inside])
     found = np.zeros((*values.shape[:-3], *size), values.dtype)
     there: tuple[Any, ...] = (..., *map(slice, low - corner, high - corner))
     found[there] = values[inside]
