@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiftbench import Gaussian, Quantiles, assess_predictions
 from shiftbench.assessment import comparison, scored
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records
+from shiftbench.errors import ShiftbenchWarning
+from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.intervals import Settings
@@ -129,3 +132,43 @@ def test_errors_of_zero_and_one_beside_others_are_compared():
     report = build([(Records(60), [sure, other])], Options(task="errors", intervals=Settings(replicates=50)))
     assert {score.system for score in report.scores if score.metric == "auarc"} == {"sure"}
     assert {(each.a, each.b) for each in report.comparisons} == {("sure", "other")}
+
+
+def test_scores_that_two_of_three_systems_have_are_compared_between_these(rng):
+    target, n = rng.normal(size=200), 200
+    ends = np.array([-1.6, 0.0, 1.6])
+    near, far = (target[:, None] + rng.normal(size=(n, 1)) * sd + ends for sd in (0.3, 2.0))
+    levels, others = (0.05, 0.5, 0.95), (0.1, 0.5, 0.9)
+    both = {"near": Quantiles(near[None], levels), "far": Quantiles(far[None], levels)}
+    third = {"forecast": target + rng.normal(size=n), "elsewhere": Quantiles(near[None], others)}
+    options = Options(intervals=Settings(replicates=60))
+    wanted, *found = (
+        assess_predictions(target, both | more, shifted=np.arange(n) % 2, options=options)
+        for more in ({}, *({name: each} for name, each in third.items()))
+    )
+
+    def by(report: Report) -> dict[str, tuple[str, str, float]]:
+        return {
+            each.subset: (each.a, each.b, each.difference) for each in report.comparisons if each.metric == "pinball"
+        }
+
+    assert by(wanted).keys() == {"in", "shifted", "full"}
+    for report in found:
+        assert by(report).keys() == by(wanted).keys()
+        for subset, (a, b, difference) in by(report).items():
+            assert (a, b) == ("near", "far")
+            assert difference == pytest.approx(by(wanted)[subset][2])
+        placed = [rank for rank in report.ranks if (rank.metric, rank.subset) == ("pinball", "full")]
+        assert {rank.system: rank.rank for rank in placed} == {"near": 1, "far": 2}
+        assert len([each for each in report.comparisons if (each.metric, each.subset) == ("rmse", "full")]) == 3
+
+
+def test_gaussians_beside_a_point_forecast_are_ranked_by_their_likelihood(rng):
+    target, n = rng.normal(size=200), 200
+    forecasts = {name: target + rng.normal(size=n) * sd for name, sd in (("near", 0.3), ("far", 2.0), ("raw", 1.0))}
+    systems = {name: Gaussian(each[None], np.ones((1, n))) for name, each in forecasts.items() if name != "raw"}
+    with pytest.warns(ShiftbenchWarning, match="ranks nothing"):
+        report = assess_predictions(
+            target, systems | {"raw": forecasts["raw"]}, options=Options(intervals=Settings(replicates=60))
+        )
+    assert {rank.system: rank.rank for rank in report.ranks if rank.metric == "nll"} == {"near": 1, "far": 2}

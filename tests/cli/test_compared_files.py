@@ -166,3 +166,26 @@ def test_reports_of_one_command_are_not_replaced_by_another(shiftbench: Shiftben
             said = shiftbench(*commands[command], "--out", folder, "--overwrite")
             assert (said.code, sha256(tmp_path / folder / "report.html")) == (2, before)
             assert f"found one of `shiftbench {folder}`" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("known", ["ids", "targets"])
+def test_a_system_has_the_same_intervals_alone_and_beside_others(
+    shiftbench: Shiftbench, tmp_path: Path, known: str
+) -> None:
+    """Replicates follow the records, not what systems say of them."""
+    columns = ["target", "answer", "uncertainty", "shifted", *(["id"] if known == "ids" else [])]
+    errors_table().select(columns).write_csv(tmp_path / "a.csv")
+    other = pl.col("answer") + 0.3
+    frame = errors_table().with_columns(answer=other, uncertainty=1 / pl.col("uncertainty")).select(columns)
+    (frame.reverse() if known == "ids" else frame).write_csv(tmp_path / "b.csv")
+    assert shiftbench("assess", "a.csv", *QUICK).code == 0
+    for files in (("a.csv", "b.csv"), ("b.csv", "a.csv")):
+        assert shiftbench("compare", *files, *QUICK[:-1], "b", "--overwrite").code == 0
+        alone, beside = (Report.load(tmp_path / f"{name}/report.json").scores for name in ("c", "b"))
+        found = {(each.subset, each.metric, each.measure): each for each in beside if each.system == "a"}
+        assert len(found) == len(alone)
+        assert sum(each.low is not None for each in alone) > 20
+        for each in alone:
+            same = found[each.subset, each.metric, each.measure]
+            mine, theirs = ([x.value, x.low or 0.0, x.high or 0.0] for x in (each, same))
+            assert mine == pytest.approx(theirs, rel=1e-12, nan_ok=True)

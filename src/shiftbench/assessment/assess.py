@@ -275,42 +275,74 @@ def _resampled(
         if not few:
             _warn_of_few(here, [each.system.name for each in lined.values()])
         told = [place in shared.scored for place in lined]
-        labels, result, found = _replicates(here, [*lined.values()], told, options, _share(progress, step, len(every)))
+        drawn, found = _replicates(here, [*lined.values()], told, options, _share(progress, step, len(every)))
         for place, ends in zip(lined, found, strict=True):
             if place in shared.scored:
                 part = Assessed(here, lined[place], threshold=options.threshold, rule=options.rule)
                 scored[place] = (part, ends)
-        pairs = {number: (shared.systems[a], shared.systems[b]) for number, (a, b) in enumerate(result.pairs)}
         counts = {subset: int(np.count_nonzero(member)) for subset, member in here.subsets().items()}
-        own = {number: pair for number, pair in pairs.items() if pair in shared.pairs}
-        tested.append(Tested(result, labels, own, counts))
+        for places, labels, result in drawn:
+            of = [shared.systems[place] for place in places]
+            pairs = {number: (of[a], of[b]) for number, (a, b) in enumerate(result.pairs)}
+            own = {number: pair for number, pair in pairs.items() if pair in shared.pairs}
+            tested.append(Tested(result, labels, own, counts))
     return scored, tested
+
+
+Drawn = tuple[tuple[int, ...], list[Label], Bootstrap]  # positions of systems, and their scores with replicates
 
 
 def _replicates(
     records: Records, systems: Sequence[Scored], told: Sequence[bool], options: Options, progress: Progress | None
-) -> tuple[list[Label], Bootstrap, list[dict[Label, Ends]]]:
-    """The scores that all systems share, their replicates, and the intervals of each system's scores.
+) -> tuple[list[Drawn], list[dict[Label, Ends]]]:
+    """The scores that all systems share, then those that some of them share, with replicates, and the intervals of
+    each system's scores.
 
-    Those that a system does not share have intervals from the same draws if the system is `told`. Not even rounding
+    Replicates are the same draws. Scores of one system alone are left out if it is not `told`. Not even rounding
     depends on the order of the rows.
     """
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
     shared = _shared(systems)
-    beyond = {k: _with_intervals(system) - shared for k, system in enumerate(systems) if told[k]}
-    own = {k: names for k, names in beyond.items() if names}
-    labels, bases, statistics = zip(*(part.statistic(resampler, shared) for part in parts), strict=True)
+    own = {places: names for places, names in _partly_shared(systems, shared).items() if any(told[k] for k in places)
+           or len(places) > 1}  # fmt: skip
+    ends: list[dict[Label, Ends]] = [{} for _ in systems]
+    drawn: list[Drawn] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
-        result = _bootstrap(statistics, bases[0], resampler, options, _share(progress, 0, 1 + len(own)))
-        ends = ends_of(result, labels)
-        for step, (k, names) in enumerate(own.items(), start=1):
-            alone, basis, statistic = parts[k].own_statistic(resampler, names)
-            drawn = _bootstrap([statistic], basis, resampler, options, _share(progress, step, 1 + len(own)))
-            ends[k] |= ends_of(drawn, [alone])[0]
-    return labels[0], result, ends
+        for step, (places, names) in enumerate(({tuple(range(len(parts))): shared} | own).items()):
+            found = [
+                parts[k].own_statistic(resampler, names) if step else parts[k].statistic(resampler, names)
+                for k in places
+            ]
+            labels, bases, statistics = zip(*found, strict=True)
+            result = _bootstrap(statistics, bases[0], resampler, options, _share(progress, step, 1 + len(own)))
+            drawn.append((places, labels[0], result))
+            for k, more in zip(places, ends_of(result, labels), strict=True):
+                ends[k] |= more
+    return drawn, ends
+
+
+def _partly_shared(systems: Sequence[Scored], shared: set[str]) -> dict[tuple[int, ...], set[str]]:
+    """The positions of systems → the names of the scores beyond `shared` that exactly these have in common.
+
+    Means of other scores are the same score only where these are at the same levels.
+    """
+    owners: dict[tuple[str, frozenset[str]], list[int]] = {}
+    for place, system in enumerate(systems):
+        names = _with_intervals(system)
+        for name in names - shared:
+            owners.setdefault((name, _levels_of(name, names)), []).append(place)
+    found: dict[tuple[int, ...], set[str]] = {}
+    for (name, _), places in owners.items():
+        found.setdefault(tuple(places), set()).add(name)
+    return dict(sorted(found.items()))
+
+
+def _levels_of(name: str, names: set[str]) -> frozenset[str]:
+    """The scores that a score is the mean of."""
+    return frozenset(own for own in names if own.startswith(f"{name}_"))
 
 
 def _bootstrap(
@@ -337,7 +369,10 @@ def _shared(systems: Sequence[Scored]) -> set[str]:
     parts = {name: {frozenset(own for own in each if own.startswith(f"{name}_")) for each in levels} for name in every}
     if other := sorted(name for name in every if len(parts[name]) > 1):
         titles = ", ".join(METRICS[name].title for name in other)
-        _tell(f"{titles}: not compared, since systems have it at other levels; forecast the same quantiles with each")
+        _tell(
+            f"{titles}: compared only between systems that have it at the same levels; forecast the same quantiles "
+            "with each"
+        )
     return every - {*other}
 
 

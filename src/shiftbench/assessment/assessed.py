@@ -77,10 +77,13 @@ def _ends(low: float, high: float, reason: str) -> Ends:
 
 
 def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Records, list[Scored]]:
-    """The same records in an order that depends neither on that of the rows nor on that of the systems."""
+    """The same records in an order that depends neither on that of the rows nor on that of the systems; nor on the
+    systems themselves, if records have an identity."""
     shared = [records.shifted, records.clusters, *map(_codes, records.slices.values())]
     held = [[system.errors, system.uncertainty[system.measure], *_resampled(system)] for system in systems]
-    order = canonical_order([column for column in shared if column is not None], held, records.n)
+    order = canonical_order(
+        [column for column in shared if column is not None], held, records.n, first=records.identity
+    )
     bare = [replace(system, singles=None, answers=None).select(order) for system in systems]
     return replace(records, source=None).select(order), bare
 

@@ -67,7 +67,7 @@ def compare(
     Args:
         split: of the records.
         names: of the K systems.
-        tested: each pair once, on the records that both of its systems answer.
+        tested: each pair once for a score, on the records that both of its systems answer.
         without: systems that have no uncertainty, so that they have no part in scores that use it.
 
     Returns:
@@ -87,7 +87,8 @@ def compare(
     wanted = {name for name in metrics if METRICS[name].compared and not (name == "mean_error" and better_said)}
     level, replicates = tested[0].result.level, _replicates(tested)
     enough = _enough(split, replicates, level)
-    by_holm = replicates is None or sum(len(each.pairs) for each in tested) / (replicates + 1) < 1.0 - level
+    count = len({pair for each in tested for pair in each.pairs.values()})
+    by_holm = replicates is None or count / (replicates + 1) < 1.0 - level
     comparisons: list[Comparison] = []
     found: list[Rank] = []
     for label, pairs in differences.items():

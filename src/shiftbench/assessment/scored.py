@@ -44,6 +44,8 @@ class Records:
     part: whether these are a subset of a split with both sides of the shift, so that one side may be empty here.
     calendar: slices whose groups are periods of time, which may be absent from a split.
     source: the rows of a table that they were made from, if any.
+    identity: [N] numbers that tell records apart whatever the systems (hashes of ids), or None: the draws of resampling
+        follow them, so that intervals of a system do not depend on the systems beside it.
     """
 
     n: int
@@ -54,9 +56,11 @@ class Records:
     part: bool = False
     calendar: frozenset[str] = frozenset()
     source: Source | None = None
+    identity: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        sizes = {"shifted": self.shifted, "clusters": self.clusters, "source": self.source, **self.slices}
+        sizes = {"shifted": self.shifted, "clusters": self.clusters, "source": self.source, "identity": self.identity,
+                 **self.slices}  # fmt: skip
         wrong = [
             f"{name}: expected {self.n:,} records, found {len(values):,}."
             for name, values in sizes.items()
@@ -76,6 +80,7 @@ class Records:
             part=self.part or self.two_sided,
             calendar=self.calendar,
             source=self.source and self.source.select(member),
+            identity=None if self.identity is None else self.identity[member],
         )
 
     @property

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shiftbench import check
@@ -31,6 +32,7 @@ from shiftbench.methods.targets import absent, labels
 from shiftbench.partition import keys
 from shiftbench.partition.expression import condition
 from shiftbench.partition.features import Features
+from shiftbench.partition.hashing import keyed_hash
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Role
 
@@ -274,6 +276,7 @@ def against(
         slicing.labels(rows),
         calendar=slicing.calendar,
         source=Source(rows, kept_ids, np.arange(rows.height), Features(), target, column, groups),
+        identity=_identity(kept_ids, column, rows, target),
     )
     system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
@@ -415,7 +418,10 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         source = Source(frame, parts["ids"], rows, Features(), target, columns.id, grouping)
     if columns.answer and not columns.error:
         system = replace(system, answers=frame[columns.answer].to_numpy())
-    records = Records(frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar, source=source)
+    records = Records(
+        frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar, source=source,
+        identity=_identity(parts["ids"], columns.id, frame, columns.target),
+    )  # fmt: skip
     return ScoredTable(
         parts["ids"], records, system, task, numbered=columns.id is None,
         described=described(frame, [columns.target, *grouping]), target=columns.target,
@@ -590,6 +596,17 @@ def _calibration(frame: pl.DataFrame, columns: Columns, *, where: str) -> Flags 
         raise TableError(
             *(f"{where}: --calibration: expected a column or a condition: {each}" for each in error.problems)
         ) from None
+
+
+def _identity(
+    ids: pl.Series, id_column: str | None, frame: pl.DataFrame, target: str | None
+) -> npt.NDArray[Any] | None:
+    """What tells records [N] apart: hashes of their ids or, where these are row numbers, of their targets, if any."""
+    if id_column is not None:
+        return keyed_hash(ids.cast(pl.String), seed=0)
+    if target is None or not frame[target].dtype.is_numeric():
+        return None
+    return keyed_hash(frame[target].cast(pl.Float64).cast(pl.String).fill_null(""), seed=0)
 
 
 def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:

@@ -14,7 +14,9 @@ Column = npt.NDArray[Any]  # [N] floats, integers or booleans
 Hashes = npt.NDArray[np.uint64]
 
 
-def canonical_order(shared: Sequence[Column], systems: Sequence[Sequence[Column]], records: int) -> Index:
+def canonical_order(
+    shared: Sequence[Column], systems: Sequence[Sequence[Column]], records: int, *, first: Column | None = None
+) -> Index:
     """Positions [N] of the records in an order that is invariant to permutations of the rows.
 
     Records are sorted by a 64-bit hash of their content: one sort, however many columns there are. Records with equal
@@ -22,11 +24,13 @@ def canonical_order(shared: Sequence[Column], systems: Sequence[Sequence[Column]
 
     Args:
         shared: columns [N] that all systems share. systems: the columns [N] of each. records: N.
+        first: a column [N] by which records are sorted first, and by their content where it is equal.
     """
     start = _mixed(shared, np.zeros(records, dtype=np.uint64))
     # A sum of hashes distinguishes systems whatever their names and the order of the rows.
     hashes = sorted((_mixed(columns, start) for columns in systems), key=lambda each: int(np.add.reduce(each)))
-    return np.argsort(_mixed(hashes, start))
+    content = _mixed(hashes, start)
+    return np.argsort(content) if first is None else np.lexsort((content, _mixed([first], np.zeros_like(content))))
 
 
 def _mixed(columns: Iterable[Column], state: Hashes) -> Hashes:
