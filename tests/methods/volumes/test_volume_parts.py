@@ -67,6 +67,14 @@ def test_the_mean_and_the_masks_are_those_of_all_members(members, summed):
     assert summed.members == 4
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_at_the_threshold_are_foreground_in_any_precision(dtype):
+    found = VolumeSums((1, 1, 1))
+    found.add(np.full((1, 1, 1), 0.7, dtype), threshold=np.float64(0.7))
+    assert found.masks.all()
+    assert found.tuned_masks.all()
+
+
 def test_members_of_another_shape_and_unknown_measures_are_refused(summed):
     with pytest.raises(ArrayError, match=r"member 4: expected probabilities of shape \(5, 6, 7\), found \(5, 6, 8\)"):
         summed.add(np.zeros((5, 6, 8), np.float32), threshold=0.5)

@@ -16,7 +16,7 @@ from shiftbench.methods import determinism, member_files, training
 from shiftbench.methods.contract import DEEP, Fitted
 from shiftbench.methods.volumes import architecture, member, threshold
 from shiftbench.methods.volumes.dataset import Flags, Singles, VolumeDataset, image_problems, normalised
-from shiftbench.methods.volumes.sums import VolumeSums
+from shiftbench.methods.volumes.sums import VolumeSums, reached
 
 HELD_BYTES = 1 << 29  # networks of an ensemble up to this size stay in memory; larger ones are loaded one at a time
 
@@ -110,7 +110,7 @@ class VolumeAnswers:
             MissingExtraError: if scipy is not installed.
         """
         large: int = self.fitted.record["settings"]["larger_than"]
-        return keep_large_components(probability >= self.threshold, larger_than=large)
+        return keep_large_components(reached(probability, self.threshold), larger_than=large)
 
     def probabilities(self, row: int) -> Iterator[Singles]:
         """The probability of the foreground [X, Y, Z] of a volume, under one member after another.

@@ -47,8 +47,8 @@ class VolumeSums:
             raise ArrayError(
                 f"member {self.members}: expected probabilities of shape {self.shape}, found {probability.shape}."
             )
-        self._masks.append(probability >= threshold)
-        self._tuned.append(probability >= (threshold if tuned is None else tuned))
+        self._masks.append(reached(probability, threshold))
+        self._tuned.append(reached(probability, threshold if tuned is None else tuned))
         self.members += 1
         values = probability.reshape(-1)
         for block in _blocks(values.size):
@@ -87,6 +87,11 @@ class VolumeSums:
             p, inner, yes, no = self._sums[:, block] / self.members
             found[block] = np.maximum(MEASURES[name](p, inner, yes, no), -1.0 if name == CONFIDENCE else 0.0)
         return found.reshape(self.shape)
+
+
+def reached(probability: npt.NDArray[Any], threshold: float) -> Flags:
+    """Where a probability reaches a threshold, both in single precision: 0.7 in double is more than 0.7 in single."""
+    return np.asarray(probability.astype(np.float32, copy=False) >= np.float32(threshold))
 
 
 CONFIDENCE = "negated_confidence"

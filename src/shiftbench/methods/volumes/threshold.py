@@ -71,7 +71,8 @@ class Search:
 def scores(probability: npt.NDArray[Any], truth: Flags) -> npt.NDArray[np.float64]:
     """nDSC of a volume at each threshold of the grid [99], which foreground reaches."""
     # Nearly all voxels are below the first threshold, and count at none.
-    grid = GRID.astype(probability.dtype)  # as comparisons with a threshold round it
+    grid = GRID.astype(np.float32)  # as `sums.reached` compares
+    probability = probability.astype(np.float32, copy=False)
     there = probability >= grid[0]
     level = np.searchsorted(grid, probability[there], side="right")  # thresholds that it reaches
     hits = truth[there]
