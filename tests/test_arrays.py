@@ -243,3 +243,25 @@ def test_targets_of_probability_0_are_told(rng):
     probabilities[np.arange(7), targets[:7]] = 1e-30
     probabilities[:7] /= probabilities[:7].sum(axis=1, keepdims=True)
     assert not any("probability 0" in told for told in quietly(targets, Categorical(probabilities[None])).warnings)
+
+
+def test_classes_that_a_member_has_never_seen_are_named_in_the_report(rng):
+    whole = rng.dirichlet(np.ones(3), 40)
+    partial = np.column_stack([rng.dirichlet(np.ones(2), 40), np.zeros(40)])
+    members = Categorical(np.stack([whole, partial, partial]), classes=("dry", "rain", "snow"))
+    told = "model: classes with probability 0 for every record from some of 3 members, .*: 'snow' by 2; "
+    with pytest.warns(ShiftbenchWarning, match=told):
+        report = assess_predictions(np.array(["dry", "rain", "snow", "rain"] * 10), members, options=FEW)
+    assert any("'snow' by 2" in text for text in report.warnings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assess_predictions(np.arange(40) % 3, Categorical(whole[None]), options=FEW)
+    assert not any("may never have seen" in str(each.message) for each in caught)
+
+
+def test_a_class_without_probabilities_is_named_with_where_and_what_to_do(rng):
+    members = Categorical(rng.dirichlet(np.ones(2), 40)[None], classes=("dry", "rain"))
+    targets = np.array(["dry", "rain"] * 19 + ["snow", "dry"])
+    told = r"found 'snow' \(1 of 40 records, the first at index 38\)\. Add its probabilities to the predictions"
+    with pytest.raises(ArrayError, match=told):
+        assess_predictions(targets, members, options=FEW)

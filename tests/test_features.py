@@ -294,3 +294,11 @@ def test_the_measured_rain_leaks_its_class_and_a_forecast_leaks_nothing(shared: 
     chosen = features.choose(frame, target="obs_high_c", exclude=["id", "city"])
     assert "fc24_high_c" in chosen.numeric
     assert features.leaks(frame, target="obs_high_c", features=chosen, task="regression") == []
+
+
+def test_text_that_spells_a_missing_value_is_a_category_of_its_own():
+    names = ["(missing)", None, "a", '"(missing)"']
+    found = features.category_texts(pl.Series("kind", names))
+    assert found.to_list() == ['"(missing)"', "(missing)", "a", '"""(missing)"""']
+    own = Features(numeric=(), categorical=("kind",))
+    assert features.matrix(pl.DataFrame({"kind": names}), own).categorical[0].tolist() == found.to_list()

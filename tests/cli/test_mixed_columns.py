@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -256,3 +257,19 @@ def test_a_partition_by_days_with_short_years_is_refused(shiftbench: Shiftbench,
     assert said.code == 2
     assert "'when': expected dates" in said.err
     assert "Write dates as 2021-01-31" in said.err
+
+
+@pytest.mark.parametrize("unit", ["us", "ms"])
+def test_a_time_that_nobody_can_write_harms_no_report_but_as_a_slice(
+    shiftbench: Shiftbench, tmp_path: Path, unit: Any
+) -> None:
+    far = 9_000_000_000_000_000_000 if unit == "us" else 9_000_000_000_000_000
+    when = pl.Series([far, *range(59)]).cast(pl.Datetime(unit))
+    errors_table(60).with_columns(when=when).sort("error", descending=True).write_parquet(tmp_path / "a.parquet")
+    words = ("assess", "a.parquet", "--replicates", 20, "--out", "r")
+    said = shiftbench(*words)
+    assert said.code == 0, said.err
+    assert "1970-01-01" in (tmp_path / "r/records.csv").read_text()
+    said = shiftbench(*words, "--overwrite", "--slice", "when")
+    assert said.code == 2
+    assert "column 'when': expected dates of years that can be written, found others (row" in said.err

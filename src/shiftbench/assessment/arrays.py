@@ -291,10 +291,16 @@ def _class_indices(ensemble: Categorical, targets: Any) -> npt.NDArray[np.int64]
     labels = values.tolist()
     if unknown := list(dict.fromkeys(label for label in labels if label not in places)):
         shown, known = (", ".join(map(repr, list(each)[:MOST_LISTED])) for each in (unknown, names))
-        count = sum(label not in places for label in labels)
+        absent = [place for place, label in enumerate(labels) if label not in places]
+        advice = (
+            "Add its probabilities to the predictions (0 where a model has never seen the class), or leave out these "
+            "records."
+            if ensemble.classes and places.keys() & {*labels}
+            else "Give targets as the model was fitted to them, or name the classes."
+        )
         raise ArrayError(
-            f"targets: expected the classes of the predictions, {known}, found {shown} ({count:,} of {len(labels):,} "
-            "records). Give targets as the model was fitted to them, or name the classes."
+            f"targets: expected the classes of the predictions, {known}, found {shown} ({len(absent):,} of "
+            f"{len(labels):,} records, the first at index {absent[0]}). {advice}"
         )
     return np.array([places[label] for label in labels], dtype=np.int64)
 

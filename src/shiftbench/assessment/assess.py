@@ -98,6 +98,10 @@ def build(
         for place, (records, systems) in enumerate(conformal.splits):
             found = _split(records, systems, options, _share(progress, place, total))
             parts.append(_without_order(found, {each.name for each in _with_singles(systems) if not each.measure}))
+        for records, systems in splits:
+            for each in systems:
+                for note in each.notes:
+                    _tell(f"{records.prefix}{each.system.name}: {note}")
         for note in _impossible(splits):
             _tell(note)
         for note in _vanished([records for records, _ in splits]):

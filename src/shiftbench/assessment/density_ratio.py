@@ -15,7 +15,7 @@ import polars as pl
 
 from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
-from shiftbench.partition.features import MISSING_CATEGORY, Features, matrix
+from shiftbench.partition.features import Features, category_texts, matrix
 from shiftbench.scores import logistic
 from shiftbench.scores.detection import roc_area
 from shiftbench.scores.ranking import Index, Ranking
@@ -124,7 +124,9 @@ class _Coding:
         absent = np.isnan(numbers)
         z = np.clip(np.where(absent, 0.0, (numbers - self.centre) / self.scale), -OUTERMOST, OUTERMOST)
         flags = [
-            _text(frame[name]).to_numpy() == category for name, categories in self.categories for category in categories
+            category_texts(frame[name]).to_numpy() == category
+            for name, categories in self.categories
+            for category in categories
         ]
         parts = [z, z**2 / OUTERMOST, absent[:, self.missing], *(flag[:, None] for flag in flags)]
         return np.concatenate(parts, axis=1, dtype=np.float64)
@@ -134,10 +136,6 @@ def _numbers(frame: pl.DataFrame, features: Features) -> Vector:
     """The numbers [n, P] that models see, dates included, NaN where missing."""
     found = matrix(frame, replace(features, categorical=()))
     return np.asarray(found.numeric, dtype=np.float64)
-
-
-def _text(column: pl.Series) -> pl.Series:
-    return column.cast(pl.String).fill_null(MISSING_CATEGORY)
 
 
 def _frequent(columns: list[pl.Series]) -> tuple[str, ...]:
@@ -151,4 +149,4 @@ def _frequent(columns: list[pl.Series]) -> tuple[str, ...]:
 
 
 def _counts(column: pl.Series) -> Iterator[tuple[str, int]]:
-    yield from _text(column).value_counts().iter_rows()
+    yield from category_texts(column).value_counts().iter_rows()

@@ -13,7 +13,7 @@ from shiftbench.assessment.scored import Records
 from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
 from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
-from shiftbench.partition.features import MISSING_CATEGORY
+from shiftbench.partition.features import category_texts
 from shiftbench.scores.score import FeatureShift
 
 MOST = 20_000  # records of each side, drawn with the seed
@@ -119,7 +119,7 @@ def _of_categories(pair: Sequence[pl.Series], _kind: str) -> tuple[float, list[s
 
 
 def _shares(column: pl.Series) -> dict[str, float]:
-    counts = column.cast(pl.String).fill_null(MISSING_CATEGORY).value_counts()
+    counts = category_texts(column).value_counts()
     return {name: count / len(column) for name, count in counts.iter_rows()}
 
 

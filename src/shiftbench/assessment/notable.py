@@ -20,6 +20,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
 from shiftbench.io import tables
+from shiftbench.io.tables import dates
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Notable
 
@@ -119,4 +120,8 @@ def _shown(values: pl.Series) -> pl.Series:
         # A number in single precision is shown with its own digits.
         found = (values.cast(pl.String) if values.dtype == pl.Float32 else values).cast(pl.Float64)
         return found.set(found.is_infinite() | found.is_nan(), None)
+    far = dates.beyond(values)
+    if far.any():
+        known = values.set(far, None).cast(pl.String)
+        return known.set(far, "out of range")
     return values.cast(pl.String, strict=False).str.head(LONGEST)

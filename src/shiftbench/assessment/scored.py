@@ -145,6 +145,7 @@ class Scored:
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
     answers: [N] numbers, or names of classes; None if they are not known.
+    notes: what a report must warn of.
     regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
@@ -165,6 +166,7 @@ class Scored:
     singles: Singles | None = None
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def measure(self) -> str:
@@ -358,8 +360,23 @@ def classification(
         confidence=probabilities.max(axis=1),
         answers=None if ensemble.classes is None else np.array(ensemble.classes, dtype=object)[labels],
         regions=conformal.Sets(probabilities, truth),
+        notes=tuple(_never_seen(ensemble)),
         singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )
+
+
+def _never_seen(ensemble: Categorical) -> Iterator[str]:
+    """A note on classes to which some members, but not all, give probability 0 for every record."""
+    zero = np.asarray(~ensemble.probabilities.any(axis=1))  # [M, C]
+    names = ensemble.classes or tuple(range(zero.shape[1]))
+    found = {str(name): int(own.sum()) for name, own in zip(names, zero.T, strict=True) if 0 < own.sum() < len(zero)}
+    if found:
+        told = ", ".join(f"{name!r} by {count:,}" for name, count in [*found.items()][:MOST_NAMED])
+        rest = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
+        yield (
+            f"classes with probability 0 for every record from some of {ensemble.members:,} members, which may never "
+            f"have seen them: {told}{rest}; the likelihood of such a member is 0 there"
+        )
 
 
 SCORERS: Mapping[type[Ensemble], Callable[..., Scored]] = {

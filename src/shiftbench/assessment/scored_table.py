@@ -42,6 +42,10 @@ UNCHECKED = (
     "{where}: the predictions have no fingerprints of their targets, and ids are the row numbers of {truth}: whether "
     "they belong to these rows was not checked"
 )
+NO_PROBABILITIES = (
+    "The predictions have no probabilities of this class: add them (0 where a model has never seen it), or drop these "
+    "records."
+)
 ROUNDED = (
     "{truth}: column {target!r}: numbers beyond 2^53 are rounded to double precision, in which predictions are held; "
     "subtract what they have in common from the targets before a model is fitted"
@@ -314,7 +318,7 @@ def meet(name: str, ensemble: Ensemble, targets: pl.Series, *, role: Role, about
         return scored.predicted(name, ensemble, truth, role=role, about=about)
     place = {str(label): code for code, label in enumerate(ensemble.classes or ())}
     text = labels(targets.to_frame(), targets.name, where="targets")
-    if problems := absent(text, list(place), where=name):
+    if problems := absent(text, list(place), where=name, advice=NO_PROBABILITIES):
         raise TableError(*problems)
     codes = text.replace_strict(place, return_dtype=pl.Int64).to_numpy()
     return scored.classification(name, ensemble, codes, role=role, about=about)

@@ -26,11 +26,11 @@ from shiftbench.assessment.scored import Labels, listed
 from shiftbench.check import Vector
 from shiftbench.errors import TableError, TableWarning
 from shiftbench.io import tables
+from shiftbench.io.tables import dates, problem
 from shiftbench.partition import keys
+from shiftbench.partition.features import LIKE_MISSING, MISSING_CATEGORY
 from shiftbench.report.content import LONGEST_TEXT
 
-MISSING = "(missing)"
-LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that distinguish it from missing values
 BINS = 5
 MOST_WHOLE = 31  # the days of a month
 MOST_NUMBERS = 12
@@ -183,7 +183,10 @@ def own_slicing(frame: pl.DataFrame, columns: Sequence[str], *, labels: Collecti
 
 
 def _fault(values: pl.Series) -> str:
-    dtype = values.dtype
+    dtype, far = values.dtype, dates.beyond(values)
+    if far.any():
+        rows = problem.rows(far)
+        return f"slices: column {values.name!r}: expected dates of years that can be written, found others ({rows})."
     if dtype.is_numeric() or dtype in (
         pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time, pl.Null
     ):  # fmt: skip
@@ -207,7 +210,7 @@ def _part(values: pl.Series, naming: Naming, *, alone: bool) -> pl.Series:
     names = naming(values)
     if values.dtype in keys.TEXT:
         names = keys.quoted(names, names.str.contains(LIKE_MISSING if alone else f'[,"]|{LIKE_MISSING}'))
-    return names.fill_null(MISSING)
+    return names.fill_null(MISSING_CATEGORY)
 
 
 def _formatted(form: str) -> Naming:

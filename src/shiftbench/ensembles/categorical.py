@@ -50,7 +50,8 @@ class Categorical(Ensemble):
         Args:
             members: a fitted classifier with `predict_proba`, alone, in a pipeline or in a search: M members if it is
                 made of classifiers that vote with equal weights (a forest, bagging, soft voting), else one; several
-                fitted classifiers, whose classes are lined up by name, or modules in eval mode that return
+                fitted classifiers, whose classes are lined up by name (one that has never seen a class gives it
+                probability 0, and reports say so), or modules in eval mode that return
                 probabilities; or probabilities: [M, N, C], [N, C] of one model, a list of [N, C], a table with a column
                 for each class. Tensors may have gradients and be on any device.
             records: as in `Gaussian.from_members`.

@@ -15,11 +15,13 @@ import polars as pl
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.io import tables
+from shiftbench.partition import keys
 
 Names = tuple[str, ...]
 Codes = npt.NDArray[np.int64]
 
 MISSING_CATEGORY = "(missing)"
+LIKE_MISSING = r'^"*\(missing\)"*$'  # also with the quotes that distinguish it from missing values
 MOST_RECORDS = 100_000  # size of the seeded sample in which leaks are searched
 FEWEST_RECORDS = 20  # with fewer, a leak cannot be distinguished from a coincidence
 LEAK_R2 = 0.9999
@@ -199,10 +201,16 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
         numeric[:, place] = values
     return Inputs(
         numeric,
-        [column.cast(pl.String).fill_null(MISSING_CATEGORY).to_numpy() for column in categorical],
+        [category_texts(column).to_numpy() for column in categorical],
         names,
         list(features.categorical),
     )
+
+
+def category_texts(column: pl.Series) -> pl.Series:
+    """The category of each value [N] as text; missing ones are a category, from which equal text differs by quotes."""
+    names = column.cast(pl.String)
+    return keys.quoted(names, names.str.contains(LIKE_MISSING).fill_null(False)).fill_null(MISSING_CATEGORY)
 
 
 def frequent(texts: npt.NDArray[Any], fewest: int) -> list[str]:

@@ -32,6 +32,9 @@ CERTAIN = (  # unambiguous without other values
 )
 OFFSET = r":\d{2}(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})$"  # from UTC, after a time of day
 FEW = 50
+LATEST_S = 8.2e12  # from 1970: beyond (the years ±260,000) polars cannot write a date as text
+DAY_S = 86_400
+UNITS = {"ms": 1e3, "us": 1e6, "ns": 1e9}  # of a second
 DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
 SIGNS = {"/": "/", ".": r"\.", "-": "-"}
 SHORT_YEAR = r"^\d{1,2}([/-])\d{1,2}([/-])\d{2}" + _TIME  # the century, and often the order, is ambiguous
@@ -160,3 +163,14 @@ def _moment(groups: pl.DataFrame) -> pl.Series:
     )
     read = groups.select(text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", strict=False, time_unit="us"))
     return read.to_series().dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+
+def beyond(values: pl.Series) -> pl.Series:
+    """Whether each value [N] is a date or time of a year that polars cannot write; false for missing ones."""
+    if isinstance(values.dtype, pl.Datetime):
+        latest = LATEST_S * UNITS[values.dtype.time_unit]
+    elif values.dtype == pl.Date:
+        latest = LATEST_S / DAY_S
+    else:
+        return pl.repeat(False, len(values), eager=True)
+    return ~values.to_physical().cast(pl.Float64).is_between(-latest, latest).fill_null(True)
