@@ -74,13 +74,14 @@ def large_components(mask: Flags, *, larger_than: int = 9, connectivity: int = 6
     labels, number = components(mask, connectivity)
     if not number:
         return labels, 0
-    box = bounding_box(mask)
-    kept = sizes_of(labels[box], number) > larger_than
+    places = np.flatnonzero(mask)  # few voxels of many
+    flat = labels.reshape(-1)
+    kept = np.bincount(flat[places], minlength=number + 1)[1:] > larger_than
     if kept.all():
         return labels, number
     names = np.zeros(number + 1, np.int32)
     names[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
-    labels[box] = names[labels[box]]
+    flat[places] = names[flat[places]]
     return labels, int(np.count_nonzero(kept))
 
 
@@ -89,7 +90,9 @@ def keep_large_components(mask: Flags, *, larger_than: int = 9, connectivity: in
 
     Source: the published code of Shifts 2.0 (Malinin et al. 2022), with 9 voxels and 6 neighbours.
     """
-    return np.asarray(large_components(mask, larger_than=larger_than, connectivity=connectivity)[0] > 0)
+    box, found = bounding_box(mask), np.zeros_like(mask)
+    found[box] = large_components(mask[box], larger_than=larger_than, connectivity=connectivity)[0] > 0
+    return found
 
 
 def sizes_of(labels: Labels, number: int) -> Index:

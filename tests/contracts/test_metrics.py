@@ -19,6 +19,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Quantiles
 from shiftbench.metrics.modes import Modes, mixture_scores
+from shiftbench.metrics.segmentation.scores import METRICS as OF_VOLUME_SCORES
 from shiftbench.partition.features import Features
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import Settings
@@ -30,7 +31,11 @@ N = 600
 SHIFTED = np.arange(N) % 2 == 1
 
 # Read before any test registers one of its own.
-OF_A_FAMILY = ["coverage_80", "width_80", "pinball_0.1", "pinball_0.9"]
+OF_VOLUMES = [
+    "ndsc_raac_entropy_of_expected", "dsc_raac_their_own", "lesion_f1_18_50_one_to_one_no_overlap",
+    "lesion_detected_10_100",
+]  # fmt: skip
+OF_A_FAMILY = ["coverage_80", "width_80", "pinball_0.1", "pinball_0.9", *OF_VOLUMES]
 every_metric = pytest.mark.parametrize("name", [*METRICS, *OF_A_FAMILY])
 
 
@@ -74,6 +79,18 @@ def trajectories(rng: np.random.Generator, quality: float) -> Scored:
     return replace(scored.given("made up", found["cnll"], {"uncertainty": uncertainty}), means=found)
 
 
+def segmentation(rng: np.random.Generator, quality: float) -> Scored:
+    """Of quality 1: masks that overlap, lesions that are found, on shifted data a little less."""
+    good = np.clip(rng.normal(0.8 if quality else 0.5, 0.2, N) - (0.01 if quality else 0.2) * SHIFTED, 0.0, 1.0)
+    fewer_is_better = {"hausdorff_95", "surface_distance"} | {name for name in OF_VOLUMES if "raac" in name}
+    names = [metric.name for metric in OF_VOLUME_SCORES] + [name for name in OF_VOLUMES if "detected" not in name]
+    found = {name: 1 - good if name in fewer_is_better else good for name in names}
+    true = rng.integers(0, 9, N).astype(float)
+    detected = {"lesion_detected_10_100": SetTerms(Terms(amounts=np.stack((true * good, true), axis=1)))}
+    uncertainty = {"uncertainty": 1 - good + 0.1 * rng.random(N) if quality else rng.random(N)}
+    return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=found, sets=detected)
+
+
 def source(rng: np.random.Generator) -> Source:
     return Source(pl.DataFrame({"x": rng.normal(size=N)}), pl.Series(np.arange(N)), np.arange(N), Features(("x",)))
 
@@ -88,7 +105,7 @@ def pairs() -> list[Report]:
         for split, flags in (("all", SHIFTED), ("dev", np.arange(N) // 2 % 2 == 1))
     )
     found = []
-    for make in (regression, classification, trajectories, quantile_forecast):
+    for make in (regression, classification, trajectories, quantile_forecast, segmentation):
         systems, development = [], []
         for name, quality in (("better", 1.0), ("worse", 0.0)):
             system = make(rng, quality)

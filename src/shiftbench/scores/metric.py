@@ -90,13 +90,18 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.metrics.classification:METRICS",
     "shiftbench.scores.retention:ACCEPTABLE",
     "shiftbench.metrics.modes:METRICS",
+    "shiftbench.metrics.segmentation.scores:METRICS",
     "shiftbench.scores.retention:SHIFT_RATIO",
     "shiftbench.scores.retention:METRICS",
     "shiftbench.scores.detection:METRICS",
     "shiftbench.scores.selective:METRICS",
     "shiftbench.metrics.conformal:METRICS",
 )
-FAMILIES = ("shiftbench.metrics.levels:at_level", "shiftbench.metrics.segmentation.structure:retention_metric")
+FAMILIES = (
+    "shiftbench.metrics.levels:at_level",
+    "shiftbench.metrics.segmentation.structure:retention_metric",
+    "shiftbench.metrics.segmentation.scores:named",
+)
 METRICS = Registry("metric", Metric, "shiftbench.metrics", homes=HOMES, families=FAMILIES)
 register = METRICS.register
 

@@ -148,7 +148,7 @@ def lesion_f1(targets: Any, answers: Any, **rule: Any) -> float:
     Raises:
         ArrayError, SettingsError, UnknownNameError, MissingExtraError: as `lesion_counts`.
 
-    Source: Shifts 2.0, Section 3.1.
+    Source: Shifts 2.0.
     """
     return lesion_counts(targets, answers, **rule).f1
 

@@ -1,6 +1,6 @@
 """How well a mask covers another, voxel by voxel: Dice and its form that does not depend on how much there is to find.
 
-Source: Malinin et al. 2022, Shifts 2.0, Section 3; Raina et al. 2023 (normalised Dice).
+Source: Malinin et al. 2022, Shifts 2.0; Raina et al. 2023 (normalised Dice).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def ndsc(targets: Any, answers: Any, *, r: float = R, brain: Any = None) -> floa
         ArrayError: as `dsc`.
         SettingsError: an `r` that is not between 0 and 1.
 
-    Source: Shifts 2.0, Section 3.1, where k makes precision the one expected at the share r.
+    Source: Shifts 2.0, where k makes precision the one expected at the share r.
     """
     return _score(*_inside(targets, answers, brain), weight_at=checked_share(r))
 

@@ -4,7 +4,7 @@ All V voxels of a region are ranked; the k most certain keep the prediction and 
 scores over the share k/V ends at the score of the prediction; the area above it (R-AAC) is small if wrong voxels are
 the uncertain ones.
 
-Source: Malinin et al. 2022, Shifts 2.0, Section 3.1 and Appendix.
+Source: Malinin et al. 2022, Shifts 2.0.
 """
 
 from __future__ import annotations
@@ -103,15 +103,29 @@ def _checked(targets: Any, answers: Any, uncertainty: Any, rule: str, score: str
 def _curve(truth: Flags, found: Flags, uncertainty: Vector, rule: str, score: str) -> Curve:
     if rule == "exact":
         return _exact(truth, found, uncertainty, score)
-    retained, order = GRIDS[rule](), in_file_order(uncertainty)
-    kept = _places(retained, len(truth))
-    false, missed = (np.searchsorted(np.flatnonzero(wrong[order]), kept) for wrong in (found & ~truth, truth & ~found))
+    retained = GRIDS[rule]()
+    wrong = np.flatnonzero(truth != found)
+    since = _retained_since(wrong, uncertainty, _places(retained, len(truth)))
+    false, missed = (
+        np.cumsum(np.bincount(since[kind], minlength=len(retained) + 1)[:-1]) for kind in (found[wrong], truth[wrong])
+    )
     return Curve(retained, _scores(truth, false, missed, score))
 
 
-def in_file_order(uncertainty: Vector) -> Index:
-    """Voxels [V] from the most to the least certain, those of equal uncertainty in the order of the array."""
-    return np.argsort(uncertainty, kind="stable")
+def _retained_since(wrong: Index, uncertainty: Vector, kept: Index) -> Index:
+    """The first of the points [P] at which each wrong voxel is among the `kept` [P] most certain ones; P for none.
+
+    Ties are in the order of the array. Only wrong voxels need a rank, and of ties only those that a point splits: to
+    sort values is much faster than to order all voxels by them. wrong: ascending positions.
+    """
+    ascending, mine = np.sort(uncertainty), uncertainty[wrong]
+    first, last = np.searchsorted(ascending, mine), np.searchsorted(ascending, mine, side="right") - 1
+    since, latest = (np.searchsorted(kept, ranks, side="right") for ranks in (first, last))
+    for value in np.unique(mine[since < latest]):
+        tied = mine == value
+        ranks = first[tied] + np.searchsorted(np.flatnonzero(uncertainty == value), wrong[tied])
+        since[tied] = np.searchsorted(kept, ranks, side="right")
+    return since
 
 
 def _exact(truth: Flags, found: Flags, uncertainty: Vector, score: str) -> Curve:
