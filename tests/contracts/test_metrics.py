@@ -87,7 +87,7 @@ def segmentation(rng: np.random.Generator, quality: float) -> Scored:
     found = {name: 1 - good if name in fewer_is_better else good for name in names}
     true = rng.integers(0, 9, N).astype(float)
     detected = {"lesion_detected_10_100": SetTerms(Terms(amounts=np.stack((true * good, true), axis=1)))}
-    uncertainty = {"uncertainty": 1 - good + 0.1 * rng.random(N) if quality else rng.random(N)}
+    uncertainty = {"uncertainty": 1 - good + 0.2 * SHIFTED + 0.1 * rng.random(N) if quality else rng.random(N)}
     return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=found, sets=detected)
 
 
