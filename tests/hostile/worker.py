@@ -12,11 +12,15 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import polars as pl
@@ -24,6 +28,8 @@ import typer.main
 
 from shiftbench import cli
 from shiftbench.io import fetch as fetching
+from shiftbench.io.executor import child
+from shiftbench.methods.boosting import trial
 from tests.hostile import downloads, formats, leftovers
 
 MEMORY = 4 * 2**30  # beyond what the process has when a case begins
@@ -124,10 +130,49 @@ def _tree(folder: Path) -> dict[str, str]:
     }
 
 
+class _Trial(child.Child):
+    """The process that tries CatBoost's models, forked: in one that is started, importing CatBoost is most of the work."""
+
+    def __init__(self, _module: str, folder: str, suffix: str) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
+        self.process = _Fork(folder, suffix, self.log.fileno())  # type: ignore[assignment]
+
+
+class _Fork:
+    """As much of a `Popen` as a child needs."""
+
+    def __init__(self, folder: str, suffix: str, log: int) -> None:
+        (given, to), (answers, back) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            for number, handle in enumerate((given, back, log)):
+                os.dup2(handle, number)
+            os.closerange(3, 64)
+            sys.stdin = os.fdopen(0)
+            child.serve(partial(trial._try, Path(folder), suffix))
+        os.close(given)
+        os.close(back)
+        self.stdin, self.stdout = os.fdopen(to, "w"), os.fdopen(answers)
+        self.status: int | None = None
+
+    def kill(self) -> None:
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self.status is None:
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status
+
+
 def serve(whole: Path, scratch: Path) -> None:
     """Meet the cases that are asked for, until nobody asks any more."""
     import torch
 
+    with suppress(ImportError):
+        import catboost  # noqa: F401 (for the processes that are forked)
+
+    trial.child = SimpleNamespace(Child=_Trial, Tell=child.Tell)  # type: ignore[assignment]
     torch.set_num_threads(1)
     mpl.use("Agg")
     cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  # builds its parser once, not for each case
