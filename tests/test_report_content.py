@@ -12,7 +12,7 @@ from html import escape
 import numpy as np
 import pytest
 
-from shiftbench import assess
+from shiftbench import Gaussian, assess, assess_predictions
 from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
 from shiftbench.metrics.conformal import RULES
 from shiftbench.report import front, text
@@ -275,3 +275,14 @@ def test_without_pandas_the_table_of_scores_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"to_pandas: expected pandas, .* Or use to_polars\(\)"):
         regression().to_pandas()
+
+
+def test_a_score_that_single_models_have_no_value_of_has_no_spread(tmp_path) -> None:
+    targets = np.arange(12.0)
+    right = np.stack([targets, targets])  # of errors that are all 0, no order is better than another
+    report = assess_predictions(targets, Gaussian(right, np.ones((2, 12)) * (1 + targets)))
+    (score,) = (each for each in report.scores if each.metric == "prr" and each.each)
+    assert math.isnan(score.value)
+    assert score.std is None
+    loaded = Report.load(report.save(tmp_path / "report.json"))
+    assert loaded.to_polars()["std"].to_list() == report.to_polars()["std"].to_list()

@@ -365,10 +365,39 @@ def missing(labels: npt.NDArray[Any]) -> Flags:
 
 def threshold(value: Any) -> float:
     """An acceptable-error threshold: a finite number >= 0."""
+    found = number(value)
+    if not found >= 0 or found == np.inf:
+        raise ArrayError(f"threshold: expected a finite number >= 0, found {quoted(value)}.")
+    return found
+
+
+def number(value: Any) -> float:
+    """A value as a float; NaN if it is no number, or too large for one."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number) or number < 0:
-        raise ArrayError(f"threshold: expected a finite number >= 0, found {value!r}.")
-    return number
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def names(name: str, values: Any) -> tuple[Any, ...]:
+    """Names in a sequence as a tuple, each of which can be told from the others.
+
+    Raises:
+        ArrayError: for no sequence, or names such as lists.
+    """
+    try:
+        found = tuple(values)
+        hash(found)
+    except TypeError:
+        raise ArrayError(f"{name}: expected a sequence of names, found {quoted(values)}.") from None
+    return found
+
+
+def kind(name: str, value: Any, expected: type[Any]) -> None:
+    """Require a value of a class.
+
+    Raises:
+        ArrayError: naming the class that was found.
+    """
+    if not isinstance(value, expected):
+        raise ArrayError(f"{name}: expected {expected.__name__}, found {type(value).__name__}.")

@@ -79,12 +79,14 @@ class Registry(Mapping[str, T]):
         return default if found is None else found
 
     def _found(self, name: object) -> T | None:
+        if not isinstance(name, str):
+            return None
         self._load_homes()
         if name not in self._held:
             self._load_lazy(name)
             self._load_offered(name)
-        if (found := self._held.get(name)) is not None or not isinstance(name, str):  # type: ignore[call-overload]
-            return found  # type: ignore[no-any-return]
+        if (found := self._held.get(name)) is not None:
+            return found
         return next((made for family in self._families if (made := _at(family)(name)) is not None), None)
 
     def __iter__(self) -> Iterator[str]:

@@ -23,7 +23,15 @@ from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.sliced import slice_scores
 from shiftbench.ensembles import LOG_EPSILON
-from shiftbench.errors import CAREFUL, MARKED_ALIKE, ArrayError, FewClustersWarning, SettingsError, ShiftbenchWarning
+from shiftbench.errors import (
+    CAREFUL,
+    MARKED_ALIKE,
+    ArrayError,
+    FewClustersWarning,
+    SettingsError,
+    ShiftbenchWarning,
+    quoted,
+)
 from shiftbench.metrics.conformal import Sets
 from shiftbench.report import view
 from shiftbench.report.content import Report
@@ -53,16 +61,31 @@ class Options:
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        problems = [
+            f"{name}: expected text, found {quoted(getattr(self, name))}."
+            for name in ("title", "task", "rule", "target_unit", "error_unit", "error_name")
+            if not isinstance(getattr(self, name), str)
+        ]
         if not isinstance(self.intervals, intervals.Settings):
-            raise SettingsError(f"intervals: expected scores.intervals.Settings, found {self.intervals!r}.")
+            problems.append(f"intervals: expected scores.intervals.Settings, found {quoted(self.intervals)}.")
+        if not isinstance(self.recipe, Mapping):
+            problems.append(f"recipe: expected a mapping of names to JSON values, found {quoted(self.recipe)}.")
         try:
             json.dumps(self.recipe)
         except (TypeError, ValueError, RecursionError) as error:
-            raise SettingsError(f"recipe: expected JSON values, found: {error}. Write others as text.") from None
+            problems.append(f"recipe: expected JSON values, found: {error}. Write others as text.")
+        if problems:
+            raise SettingsError(*problems)
 
 
 def squared(unit: str) -> str:
-    """The unit of a squared error."""
+    """The unit of a squared error.
+
+    Raises:
+        SettingsError: if it is not text.
+    """
+    if not isinstance(unit, str):
+        raise SettingsError(f"unit: expected text, found {quoted(unit)}.")
     return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%" for sign in unit) else f"({unit})²")
 
 

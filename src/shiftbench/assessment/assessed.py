@@ -358,9 +358,10 @@ class Assessed:
         subset, metric = place
         n = int(np.count_nonzero(self.subsets[subset]))
         measure = single.measure if METRICS[metric].uses_uncertainty else ""
+        spread = float(np.std(column, ddof=1))
         return Score(
             single.name, self.records.split, subset, metric, float(np.mean(column)), n, measure,
-            std=float(np.std(column, ddof=1)), each=tuple(column),
+            std=spread if math.isfinite(spread) else None, each=tuple(column),
         )  # fmt: skip
 
     def slices(self, ends: Mapping[Label, Ends]) -> list[Slice]:

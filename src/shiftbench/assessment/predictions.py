@@ -32,7 +32,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
-from shiftbench.errors import ArrayError, PredictionsError, TableError
+from shiftbench.errors import ArrayError, PredictionsError, TableError, quoted
 from shiftbench.io import tables
 
 FORMAT = "shiftbench predictions 1"
@@ -223,6 +223,8 @@ def _metadata_problems(metadata: Any) -> list[str]:
     if not isinstance(metadata, Mapping):
         return [f"metadata: expected a mapping of names to values, found {type(metadata).__name__}."]
     problems = []
+    if odd := [name for name in metadata if not isinstance(name, str)]:
+        return [f"metadata: expected names that are text, found {quoted(odd[0])}. Write it as text."]
     if taken := sorted(set(metadata) & set(LAYOUT)):
         problems.append(f"metadata: expected keys other than the file's own, found {', '.join(taken)}. Rename these.")
     try:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import check
 from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
 from shiftbench.errors import ArrayError
@@ -37,8 +38,9 @@ class Categorical(Ensemble):
         hint = "One model? Use probabilities[None]. Two classes? Use np.stack([1 - p, p], axis=-1)."
         array, problems = class_probabilities(self.probabilities, "[M, N, C]", hint=hint)
         if self.classes is not None:
-            object.__setattr__(self, "classes", tuple(self.classes))
-            problems += _class_problems(tuple(self.classes), array.shape[-1])
+            classes = check.names("classes", self.classes)
+            object.__setattr__(self, "classes", classes)
+            problems += _class_problems(classes, array.shape[-1])
         if problems:
             raise ArrayError(*problems)
         hold(self, probabilities=array)
@@ -61,12 +63,13 @@ class Categorical(Ensemble):
             ArrayError: for models that are not fitted, or to other columns or other classes; for a classifier without
                 `predict_proba`, a module in training mode, and as the constructor does: logits need a softmax first.
         """
+        classes = None if classes is None else check.names("classes", classes)
         members, index = fitted.lined_up(members, records)
         found = fitted.of_classes(members, records)
-        if classes is not None and found.classes is not None and list(classes) != list(found.classes):
+        if classes is not None and found.classes is not None and classes != tuple(found.classes):
             known = ", ".join(map(str, found.classes))
             raise ArrayError(f"classes: expected those of the models in their order, {known}. Leave them out.")
-        names = found.classes if classes is None else tuple(classes)
+        names = found.classes if classes is None else classes
         return Categorical(found.values, names).labelled(index)
 
     @classmethod

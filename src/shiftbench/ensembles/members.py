@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shiftbench import check
 from shiftbench.ensembles.ensemble import Array
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, quoted
 
 FIT = "Fit it first, and give it the columns that it was fitted to, in the form that it takes."
 DROPOUT = "For Monte Carlo dropout, give the outputs of draws instead: [model(x) for _ in range(20)]."
@@ -250,7 +250,11 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
             f"{_name(model)}: expected probabilities [N, C], found shape {array.shape}. Choose one target."
         )
     classes = getattr(model, "classes_", None)
-    return array, None if classes is None else tuple(np.asarray(classes).tolist())
+    if classes is None:
+        return array, None
+    if np.ndim(classes) != 1:
+        raise ArrayError(f"{_name(model)}: expected one name for each class in classes_, found {quoted(classes)}.")
+    return array, tuple(np.asarray(classes).tolist())
 
 
 def _with_all_classes(models: Sequence[Any], found: Sequence[tuple[Array, Any]]) -> Outputs:

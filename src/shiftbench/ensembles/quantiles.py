@@ -152,7 +152,7 @@ def level_problems(levels: tuple[float, ...]) -> list[str]:
 def _checked_levels(values: Any) -> tuple[tuple[float, ...], list[str]]:
     try:
         levels = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return (), [f"levels: expected numbers between 0 and 1, one for each quantile, found {values!r}."]
     return levels, level_problems(levels)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles.trajectories import MOST_MODES, WEIGHT_ROUNDING, WEIGHT_TOLERANCE
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, quoted
 from shiftbench.scores.metric import Metric
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -132,8 +132,8 @@ def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, V
     Returns:
         Positions of the kept modes [M'] (None for all), their weights [M'], and their requests.
     """
-    if most < 1:
-        raise SettingsError(f"most: expected at least 1 mode, found {most}.")
+    if not check.number(most) >= 1:
+        raise SettingsError(f"most: expected at least 1 mode, found {quoted(most)}.")
     weights = normalised(weights, modes)
     if modes.counts.max() <= most:
         return None, weights, modes

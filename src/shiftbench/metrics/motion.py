@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shiftbench import check
 from shiftbench.check import Vector
 from shiftbench.ensembles.trajectories import MOST_MODES
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError, quoted
 from shiftbench.metrics.modes import (
     Displacements,
     Floats,
@@ -158,9 +158,12 @@ def ragged_scores(
 
 def softmax_weights(logits: Any) -> Vector:
     """Weights [N, D] from their logarithms up to a constant [N, D] (also [D]); rows sum to 1."""
-    array = np.asarray(logits, dtype=np.float64)
-    if not array.ndim or not array.shape[-1] or (problems := check.value_problems("logits", array)):
-        raise ArrayError(*(problems if array.size else [f"logits: expected [N, D], found shape {array.shape}."]))
+    array = check.as_array("logits", logits)
+    if array.dtype.kind not in "biuf" or not array.ndim or not array.size:
+        raise ArrayError(f"logits: expected numbers [N, D], found {array.dtype} of shape {array.shape}.")
+    if problems := check.value_problems("logits", array):
+        raise ArrayError(*problems)
+    array = array.astype(np.float64, copy=False)
     powers = np.exp(array - array.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
@@ -184,8 +187,8 @@ def _likelihood_parts(
     trajectories: Any, weights: Any, targets: Any, sigma_m: float, most: int
 ) -> tuple[Vector, Vector, Modes]:
     """Sums of squares [M] and weights [M] of the modes that count, and their assignment to requests."""
-    if not (math.isfinite(sigma_m) and sigma_m > 0):
-        raise SettingsError(f"sigma_m: expected a standard deviation above 0 in metres, found {sigma_m!r}.")
+    if not 0 < check.number(sigma_m) < math.inf:
+        raise SettingsError(f"sigma_m: expected a standard deviation above 0 in metres, found {quoted(sigma_m)}.")
     trajectories, weights, targets = _checked(trajectories, weights, targets)
     n, modes_each = weights.shape
     kept, shares, modes = likeliest(weights.reshape(-1), Modes.of(np.full(n, modes_each)), most)

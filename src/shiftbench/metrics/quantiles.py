@@ -33,6 +33,7 @@ def pinball_losses(targets: Any, ensemble: Quantiles) -> Array:
     Raises:
         ArrayError: unequal numbers of records, NaN or infinity, differences too large to be added up.
     """
+    check.kind("ensemble", ensemble, Quantiles)
     targets = check.vector("targets", targets, length=ensemble.records)
     levels = np.array(ensemble.levels)
     with np.errstate(over="ignore"):
@@ -65,6 +66,7 @@ def interval_scores(targets: Vector, values: Array, levels: tuple[float, ...]) -
 
 def member_scores(targets: Any, ensemble: Means) -> dict[str, Vector]:
     """CRPS of the members as a sample and, where they are enough, coverage and widths of intervals between them."""
+    check.kind("ensemble", ensemble, Means)
     targets = check.vector("targets", targets, length=ensemble.records)
     found = {"crps": crps_of_members(targets, ensemble)}
     if levels := member_levels(ensemble.members):
@@ -80,6 +82,7 @@ def crps_of_members(targets: Any, ensemble: Means) -> Vector:
 
     Source: Gneiting & Raftery 2007, Equation 21.
     """
+    check.kind("ensemble", ensemble, Means)
     targets = check.vector("targets", targets, length=ensemble.records)
     members, found = ensemble.members, np.empty(ensemble.records)
     weights = (2.0 * np.arange(1, members + 1) - members - 1.0) / members**2  # of sorted values: E|X - X'| / 2

@@ -132,7 +132,7 @@ class Report:
         for score, own in zip(self.scores, known, strict=True):
             if own == place and score.measure in measures:
                 return score
-        raise UnknownNameError("score", " / ".join(place), set(map(" / ".join, known)))
+        raise UnknownNameError("score", " / ".join(map(str, place)), set(map(" / ".join, known)))
 
     def measure_of(self, system: str) -> str:
         """The measure behind a system's headline scores."""

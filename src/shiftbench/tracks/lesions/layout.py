@@ -3,7 +3,7 @@
 Published: `<site>/<part>/{flair,gt,fg_mask}/<number>_FLAIR_isovox.nii.gz`, `<number>_gt_isovox.nii.gz` and
 `<number>_isovox_fg_mask.nii.gz`, optional `t1/<number>_T1_isovox.nii.gz`; a `patients.csv` beside the sites may add
 columns by `id`, and its `part` and `site` replace those of the folders. Any other layout is a table with a line for
-each patient: `patient`, `site`, `part`, `flair`, `gt`, `brain`, `t1` (paths from the table's folder), and further columns.
+each patient: `patient`, `site`, `part`, `flair`, `gt`, `brain`, `t1` (paths from the table's folder), further columns.
 """
 
 from __future__ import annotations
