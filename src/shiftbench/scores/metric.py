@@ -80,7 +80,7 @@ def level_metric(name: str, kinds: Mapping[str, Callable[[float], Metric]], *, u
 
 
 def _number(text: str) -> float:
-    return float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else math.nan
+    return float(text) if text == "inf" or (text.isascii() and text.replace(".", "", 1).isdigit()) else math.nan
 
 
 HOMES = (  # in the order in which reports show metrics
@@ -120,4 +120,4 @@ def _place(name: str, places: Mapping[str, int]) -> tuple[float, float, str]:
     lower = [places[known] for known, number in relatives.items() if number < _number(level)]
     first = min((places[known] for known in relatives), default=len(places))
     number = _number(level)
-    return max(lower, default=first - 0.5), number if math.isfinite(number) else 0.0, name
+    return max(lower, default=first - 0.5), 0.0 if math.isnan(number) else number, name

@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.metrics.segmentation import LesionRule, detection_by_size, lesion_f1, lesion_table
 from shiftbench.metrics.segmentation.scores import detected_amounts, detected_name, f1_name, f1_scores, named
-from shiftbench.scores.metric import METRICS
+from shiftbench.scores.metric import METRICS, in_order
 from tests.metrics.segmentation.golden import volume
 
 
@@ -30,6 +30,13 @@ def test_classes_of_sizes_pool_the_lesions_of_all_records():
         share = METRICS[name].of_sums(sums[None], sums)
         assert share == pytest.approx(sums[0] / sums[1], nan_ok=True) if sums[1] else np.isnan(share)
     assert [METRICS[name].row for name in records[0]] == ["below 10 mm³", "10 to 100 mm³", "above 100 mm³"]
+
+
+def test_reports_show_sizes_from_small_to_large_and_connectivities_from_few_to_many():
+    sizes = [detected_name(0, 10), detected_name(10, 100), detected_name(100, 1000), detected_name(1000, np.inf)]
+    assert [name for name in in_order(sizes[::-1]) if name in sizes] == sizes
+    rules = [f1_name(LesionRule(connectivity=each)) for each in (6, 18, 26)]
+    assert in_order(rules[::-1]) == rules
 
 
 def test_areas_are_named_after_their_measure_which_may_be_a_users_own():
