@@ -57,11 +57,12 @@ SMALLER = {
     "compare": FEWER,
 }
 # What examples and runs of a track are cut down to.
-FEWER_SCENES = {"motion": ["--rows", "24"]}
+FEWER_SCENES = {"motion": ["--rows", "24"], "lesions": ["--rows", "10", "--voxel", "8"]}
 QUICKEST = {
     "weather": ["--method", "likelihood_boosting", "--members", "1", "--task", "regression"],
     "power": ["--method", "mlp"],
     "motion": ["--method", "vector", "--task", "cnll"],
+    "lesions": ["--method", "intensity_threshold"],
 }
 
 

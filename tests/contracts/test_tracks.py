@@ -19,12 +19,15 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import PredictionsError, SettingsError, ShiftbenchError, TableError
 from shiftbench.track import Option, RunOptions, Task, Track, assessing, read_manifest
 from shiftbench.tracks import names, track
+from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.lesions.volumes import Volumes
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.submitted import Submission
 from tests.tracks.motion import made_parts
 
-ROWS = {"weather": 3_000, "power": 3_000}
+ROWS = {"weather": 3_000, "power": 3_000, "lesions": 20}
+OPTIONS: dict[str, dict[str, Any]] = {"lesions": {"voxel": 8.0}}
 EVALUATED = ("dev_in", "dev_out", "eval_in", "eval_out")
 
 
@@ -33,8 +36,9 @@ def prepared(name: str, folder: Path) -> Path:
     chosen = track(name)
     source = made_parts.write(folder / "made") if name == "motion" else folder / chosen.example.name
     if name in ROWS:
-        chosen.example.write(source, ROWS[name], 0, None)
-    chosen.prepare(source, folder / "prepared", experiment=chosen.experiments[0], progress=None)
+        chosen.example.write(source, ROWS[name], 0, None, **OPTIONS.get(name, {}))
+    experiment = {"experiment": chosen.experiments[0]} if chosen.experiments else {}
+    chosen.prepare(source, folder / "prepared", **experiment, progress=None)
     return folder / "prepared"
 
 
@@ -65,8 +69,19 @@ def of_scenes(data: Path, _task: Task, place: Path, seed: int) -> Path:
     return write_submission(submission, place.with_suffix(".pb"))
 
 
+def of_scans(data: Path, _task: Task, place: Path, seed: int) -> Path:
+    """Probability maps around the lesions of all patients."""
+    volumes, rng = Volumes.open(data), np.random.default_rng(seed)
+    for row, name in enumerate(volumes.ids):
+        truth = volumes.truth(row)
+        assert truth is not None
+        noisy = np.clip(0.2 + 0.6 * truth + 0.2 * rng.normal(size=truth.shape), 0, 1)
+        nifti.write(place / f"{name}_prob.nii.gz", noisy.astype(np.float32), volumes.affine(row))
+    return place
+
+
 MAKERS: dict[str, Callable[[Path, Task, Path, int], Path]] = {
-    "weather": of_tables, "power": of_tables, "motion": of_scenes,
+    "weather": of_tables, "power": of_tables, "motion": of_scenes, "lesions": of_scans,
 }  # fmt: skip
 
 
@@ -114,7 +129,7 @@ def test_several_files_are_compared_in_one_report_for_each_task(ready: tuple[Tra
     (report,) = [result.report for result in results]
     assert {"first", "second"} <= {system.name for system in report.systems}
     assert report.splits == ("dev", "eval")
-    assert report.threshold is not None
+    assert (report.threshold is None) == (chosen.tasks[0].threshold is None)
 
 
 def test_records_without_a_prediction_and_others_data_are_refused(tmp_path: Path) -> None:

@@ -199,8 +199,9 @@ def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:
     """Draw a file of a track's data; earlier pictures of the same file are replaced."""
     if track.show is None:
         raise SettingsError(f"{track.name} does not support show: its data cannot be drawn.")
-    if not source.is_file():
-        raise TableError(f"{source}: expected a file, found {'a folder' if source.is_dir() else 'nothing'} there.")
+    if not source.is_file() and not (track.show.folders and source.is_dir()):
+        wanted = "a file or folder" if track.show.folders else "a file"
+        raise TableError(f"{source}: expected {wanted}, found {'a folder' if source.is_dir() else 'nothing'} there.")
     folder = out or Path("shiftbench-show")
     with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
         paths = track.show.draw(source, place, progress=progress, **own)

@@ -258,12 +258,13 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
 
 
 def _rows(report: Report, split: str, kind: str) -> Grid:
-    """Metrics of one title as a column: a row for each system and each `Metric.row`."""
+    """Metrics of one title as a column: a row for each `Metric.row` of each system that is no single model."""
     metrics = [metric for metric in scored_metrics(report, split) if metric.table == kind]
     chosen = {key: score for key, score in headline_scores(report).items() if key[1] == split}
     named = {(metric.title, metric.row): metric.name for metric in metrics}
     columns, cells = [], []  # one list of cells per column
-    places = [(s.name, row) for s in report.systems for row in dict.fromkeys(metric.row for metric in metrics)]
+    shown = [system.name for system in report.systems if system.role != "single"]
+    places = [(name, row) for name in shown for row in dict.fromkeys(metric.row for metric in metrics)]
     for title in dict.fromkeys(metric.title for metric in metrics):
         own = [metric for metric in metrics if metric.title == title]
         mine = [score for key, score in chosen.items() if any(key[3] == metric.name for metric in own)]

@@ -203,12 +203,13 @@ class Show:
     """Drawing one file of a track's data.
 
     draw: (file, folder, *, progress, **options) draws it and returns the pictures by content. about: a description of
-    the file. metavar: its name in the help.
+    the file. metavar: its name in the help. folders: whether it may be a folder, too.
     """
 
     draw: Callable[..., Mapping[str, Path]]
     about: str
     metavar: str = "FILE"
+    folders: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

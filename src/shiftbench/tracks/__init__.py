@@ -19,6 +19,7 @@ TRACKS: dict[str, dict[str, str]] = {
     "weather": {},
     "power": {"symbolic": "symbolic.method:METHOD"},
     "motion": {},
+    "lesions": {},
 }
 HOMES = {name: f"shiftbench.tracks.{name}.definition:TRACK" for name in TRACKS}
 for _track, _methods in TRACKS.items():

@@ -128,6 +128,22 @@ def geometry(path: str | os.PathLike[str]) -> tuple[tuple[int, int, int], Affine
     return turned, affine @ orientations.inv_ornt_aff(turns, shape)  # type: ignore[return-value]
 
 
+def oriented_as(path: str | os.PathLike[str], array: Array) -> Scan:
+    """An array [X, Y, Z] in the order in which a file stores its voxels, in RAS+ orientation with the file's affine.
+
+    Raises:
+        ShiftbenchError: as `geometry`; if the file has another shape.
+    """
+    file = Path(path)
+    with _reading(file), _opened(file) as stream:
+        header = _header(stream, file)
+    shape, affine = _shape(header, file, several=False), _affine(header, file)
+    if array.shape != shape:
+        found, wanted = (" × ".join(map(str, each)) for each in (array.shape, shape))
+        raise ShiftbenchError(f"{file}: expected voxels in its shape {wanted} beside it, found {found}. Resample them.")
+    return _oriented(array, affine, header)
+
+
 def members(path: str | os.PathLike[str]) -> Scan:
     """The M volumes of a 4D file [X, Y, Z, M] as float32 [M, X, Y, Z], each probabilities or a mask of 0 and 1.
 

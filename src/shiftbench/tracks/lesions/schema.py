@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 TRACK = "lesions"
+TASK = "segmentation"
 PARTS = ("train", "dev_in", "eval_in", "dev_out", "eval_out")
 SHIFTED = ("dev_out", "eval_out")
 TABLE_6 = {

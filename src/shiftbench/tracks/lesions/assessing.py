@@ -1,0 +1,151 @@
+"""Reports on predictions that somebody else made: masks, probability maps or members as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.errors import PredictionsError, ShiftbenchError
+from shiftbench.io import files
+from shiftbench.progress import Progress
+from shiftbench.report.picture import Picture
+from shiftbench.scores.score import System
+from shiftbench.track import ScoredFiles, Task
+from shiftbench.tracks.lesions import schema, scoring
+from shiftbench.tracks.lesions.evaluation import Evaluation
+from shiftbench.tracks.lesions.picture.gallery import galleries, shown
+from shiftbench.tracks.lesions.prediction import Prediction
+from shiftbench.tracks.lesions.scoring import Reader
+from shiftbench.tracks.lesions.submissions import Submission, missing, submission
+from shiftbench.tracks.lesions.volumes import Volumes
+
+ERROR = "1 − nDSC"
+WITHOUT = "masks alone: without a probability or members there is no uncertainty to assess"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What pictures are drawn from: the volumes of each scored split, and the systems that read predictions."""
+
+    splits: Mapping[str, Volumes]
+    readers: Sequence[Reader]
+    parts: Sequence[tuple[Records, Sequence[Scored]]]
+
+
+class Reading:
+    """Reads a submission's predictions, and gathers remarks."""
+
+    def __init__(self, submitted: Submission) -> None:
+        self.submitted = submitted
+        self.notes = dict.fromkeys(submitted.notes)
+
+    def __call__(self, volumes: Volumes, row: int) -> Prediction:
+        """The prediction for the patient at a row."""
+        found, notes = self.submitted.read(volumes.ids[row], volumes.shape(row), volumes.affine(row))
+        self.notes |= dict.fromkeys(f"{self.submitted.name}: {note}" for note in notes)
+        return found
+
+
+def score_files(
+    predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
+) -> list[ScoredFiles]:
+    """The scores of systems, each a folder of files or one file, by the error of each task; see `submissions`.
+
+    Args:
+        predictions: name → folder or file.
+        truth: a prepared folder, a folder in the published layout, a table of paths, or one lesion mask. Scored is
+            every split of it that predictions are about.
+        tasks: whose errors they are.
+        progress: called with the number of scored patients.
+
+    Raises:
+        PredictionsError: naming all that is wrong with the files, and patients without a prediction.
+        ShiftbenchError: for a truth that is invalid.
+    """
+    held = Evaluation.open(truth)
+    read, problems = list[Submission](), list[str]()
+    for name, path in predictions.items():
+        try:
+            read.append(submission(name, path, held.volumes.ids))
+        except ShiftbenchError as error:
+            problems += error.problems
+    if problems:
+        raise PredictionsError(*problems)
+    about = {
+        split: volumes
+        for split, volumes in held.splits().items()
+        if any(one in each.patients for each in read for one in volumes.ids)
+    }
+    if not about:
+        raise PredictionsError(
+            f"{truth}: expected predictions of patients in dev or eval, found those of others alone."
+        )
+    if len(held.volumes) > 1 and (lacking := missing(read, [one for each in about.values() for one in each.ids])):
+        raise PredictionsError(*lacking)
+    reading = [Reading(each) for each in read]
+    readers = [Reader(System(each.submitted.name, "model"), each) for each in reading]
+    parts = [scoring.score(volumes, split, readers, progress=progress) for split, volumes in about.items()]
+    options = report_options(
+        f"MS lesions: {' · '.join(predictions)} on {held.origin}", _recipe(predictions, held, about)
+    )
+    notes = (*held.notes, *_left_out(held, about), *(note for each in reading for note in each.notes), *_without(parts))
+    return [ScoredFiles(task, parts, options, notes, _Source(about, readers, parts)) for task in tasks]
+
+
+def report_options(title: str, recipe: Mapping[str, Any]) -> Options:
+    """How a report of this track is made: error 1 − nDSC from 0 to 1, without a threshold."""
+    return Options(title, schema.TASK, error_name=ERROR, recipe=recipe)
+
+
+def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:
+    """Patients and lesions worth a look; of dev only if it is scored alone."""
+    source, drawn, notes = found.source, list[Picture](), list[str]()
+    for (split, volumes), (_, scored) in zip(source.splits.items(), source.parts, strict=True):
+        if split == "dev" and len(source.splits) > 1:  # what one looks at is what was held back to the end
+            continue
+        try:
+            drawn += galleries(volumes, split, [(scored[k], source.readers[k].read) for k in shown(scored)])
+        except ShiftbenchError as error:
+            notes.append(f"{split}: no pictures of patients: {error}")
+    return drawn, notes
+
+
+def _left_out(held: Evaluation, about: Mapping[str, Volumes]) -> Iterator[str]:
+    for split, volumes in held.splits().items():
+        if split not in about:
+            yield f"{split}: not scored, since there is no prediction for any of its {len(volumes):,} patients"
+
+
+def _without(parts: Sequence[tuple[Records, Sequence[Scored]]]) -> list[str]:
+    """A note for each system without uncertainty."""
+    return list(
+        dict.fromkeys(f"{one.system.name}: {WITHOUT}" for _, every in parts for one in every if not one.measure)
+    )
+
+
+def _recipe(predictions: Mapping[str, Path], held: Evaluation, about: Mapping[str, Volumes]) -> dict[str, Any]:
+    return {
+        "track": {"name": schema.TRACK, "origin": held.origin},
+        "partition": {"counts": {split: len(volumes) for split, volumes in about.items()}},
+        "scores": scoring.RULES,
+        "data": {split: volumes.digest for split, volumes in about.items()},
+        "systems": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in predictions.items()},
+    }
+
+
+def _sha256(path: Path) -> str:
+    """A hash of a file, or of the names and contents of a folder's."""
+    if path.is_file():
+        return files.sha256(path)
+    import hashlib
+
+    every = (
+        f"{each.relative_to(path).as_posix()}\t{files.sha256(each)}\n"
+        for each in sorted(path.rglob("*"))
+        if each.is_file()
+    )
+    return hashlib.sha256("".join(every).encode()).hexdigest()

@@ -1,0 +1,34 @@
+"""The lesion track as one value: segmentation of MS lesions in scans of hospitals that training has not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shiftbench.track import Example, Option, Show, Task, Track
+from shiftbench.tracks.lesions import assessing, example, paper, preparation, schema, study
+from shiftbench.tracks.lesions.picture import showing
+
+TASKS = (Task(schema.TASK, "segmentation", "lesions"),)
+EXAMPLE = (Option("voxel", float, "Side of a voxel in mm", default="4"),)
+SHOW = (
+    Option("patient", str, "The patient, if the source has several"),
+    Option("truth", Path, "Lesion mask of a single scan"),
+    Option("predictions", Path, "File or folder of predictions, as `shiftbench assess` takes them"),
+    Option("measure", str, "Voxel measure to draw", default="the first there is"),
+    Option("at", str, "Voxel where the planes meet, from 1", default="the largest lesion", metavar="X,Y,Z"),
+)
+
+TRACK = Track(
+    name=schema.TRACK,
+    tasks=TASKS,
+    presets=study.PRESETS,
+    example=Example(example.write, "lesions-example", unit="patients", is_folder=True),
+    prepare=preparation.prepare,
+    open_prepared=preparation.open_prepared,
+    run=study.run,
+    score_files=assessing.score_files,
+    options={"example": EXAMPLE, "show": SHOW},
+    show=Show(showing.show, "A scan, or a folder or table of patients.", metavar="SCAN", folders=True),
+    pictures=assessing.pictures,
+    paper=paper.LESIONS,
+)

@@ -1,0 +1,198 @@
+"""One patient as a figure: axial, sagittal and coronal planes with the outlines of truth and prediction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shiftbench.ensembles.structure import lesion_overlaps
+from shiftbench.measures import MEASURES
+from shiftbench.report import canvas
+from shiftbench.report.style import short
+from shiftbench.tracks.lesions.picture.view import PLANES, Plane, View, largest_first
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRUTH, ANSWER, INK = "#00d18f", "#ff9d1f", "#f2f2f2"
+HEAT = "inferno"
+WINDOW = (1.0, 99.7)  # percentiles of the brain that are black and white
+SCALE_MM = 20
+MOST_NUMBERS = 8  # of lesions in a plane, the largest there
+WIDTH = 10.5  # inches
+
+
+def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
+    """Three planes of a patient; below them the same with a map of uncertainty, if the prediction has one.
+
+    Args:
+        view: what is seen; its planes meet at `view.at`.
+        title: above the planes.
+        measure: the voxel measure that is drawn; by default the first one.
+    """
+    seen = view.cropped()
+    maps = {} if seen.prediction is None else seen.prediction.maps
+    name = measure or next(iter(maps), "")
+    rows = 1 + (name in maps)
+    sizes = [_size(plane, seen) for plane in PLANES]
+    widths = [size[0] for size in sizes]
+    tallest = max(size[1] for size in sizes) * WIDTH / sum(widths)
+    with canvas.settings():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(WIDTH, rows * (tallest + 0.1) + 0.95), layout="constrained")
+        grid: Any = figure.subplots(rows, 3, squeeze=False, width_ratios=widths)
+        numbers = _numbered(seen)
+        for column, plane in enumerate(PLANES):
+            _anatomy(grid[0][column], seen, plane, numbers)
+            grid[0][column].set_title(f"{plane.title}, {_where(seen, view, plane)}", fontsize=8.5)
+            if rows > 1:
+                drawn = _heat(grid[1][column], seen, plane, maps[name])
+        if rows > 1:
+            bar = figure.colorbar(drawn, ax=grid[1].tolist(), location="bottom", shrink=0.4, aspect=40, pad=0.01)
+            bar.set_label(MEASURES[name].title if name in MEASURES else name, fontsize=8)
+        figure.suptitle(short(title, 110), fontsize=10, x=0.01, ha="left")
+        handles = _handles(seen, bool(numbers[1]))
+        canvas.legend(figure, handles, len(handles))
+    return figure
+
+
+def _size(plane: Plane, view: View) -> tuple[float, float]:
+    """Width and height of a plane in mm."""
+    wide, high = plane.across([size * side for size, side in zip(view.shape, view.spacing, strict=True)])
+    return float(wide), float(high)
+
+
+def _where(seen: View, whole: View, plane: Plane) -> str:
+    """The slice in the numbers of the scan, from 1."""
+    return f"slice {whole.at[plane.axis] + 1} of {whole.shape[plane.axis]}"
+
+
+def _numbered(view: View) -> tuple[Any, list[float]]:
+    """The numbers of the predicted lesions as labels [X, Y, Z], and the structural uncertainty of each, if known."""
+    if view.prediction is None:
+        return None, []
+    labels = largest_first(view.prediction.mask)
+    members = view.prediction.members
+    if members is None or len(members) < 2 or not labels.any():
+        return labels, []
+    return labels, [1.0 - float(each) for each in lesion_overlaps(labels, members, 6).mean(axis=0)]
+
+
+# --- panels ----------------------------------------------------------------------------------------------------------
+
+
+def _anatomy(axes: Any, view: View, plane: Plane, numbers: tuple[Any, list[float]]) -> None:
+    _ground(axes, view, plane)
+    place = view.at[plane.axis]
+    if view.truth is not None:
+        _outline(axes, plane.cut(view.truth, place), view, plane, TRUTH, 2.4)
+    if view.prediction is not None:
+        _outline(axes, plane.cut(view.prediction.mask, place), view, plane, ANSWER, 1.0)
+        _number(axes, plane.cut(numbers[0], place), view, plane, numbers[1])
+    _marks(axes, view, plane)
+
+
+def _heat(axes: Any, view: View, plane: Plane, uncertainty: Any) -> Any:
+    _ground(axes, view, plane)
+    place = view.at[plane.axis]
+    values = plane.cut(uncertainty, place)
+    most = float(uncertainty[view.brain].max(initial=0.0)) or 1.0
+    shown = np.ma.masked_less(values, 0.04 * most)
+    drawn = axes.imshow(
+        shown, cmap=HEAT, vmin=0, vmax=most, alpha=0.85, origin="lower", extent=_extent(view, plane),
+        interpolation="nearest",
+    )  # fmt: skip
+    if view.truth is not None:
+        _outline(axes, plane.cut(view.truth, place), view, plane, TRUTH, 1.0)
+    _marks(axes, view, plane)
+    return drawn
+
+
+def _ground(axes: Any, view: View, plane: Plane) -> None:
+    """The scan in grey, or the brain where there is no scan."""
+    axes.set_facecolor("black")
+    axes.grid(visible=False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    place = view.at[plane.axis]
+    if view.image is None:
+        ground, low, high = plane.cut(view.brain, place).astype(float), 0.0, 3.0
+    else:
+        inside = view.image[view.brain] if view.brain.any() else view.image.ravel()
+        low, high = (float(end) for end in np.percentile(inside, WINDOW))
+        ground = plane.cut(view.image, place)
+    axes.imshow(
+        ground, cmap="gray", vmin=low, vmax=max(high, low + 1e-6), origin="lower", extent=_extent(view, plane),
+        interpolation="nearest",
+    )  # fmt: skip
+
+
+def _extent(view: View, plane: Plane) -> tuple[float, float, float, float]:
+    wide, high = _size(plane, view)
+    return 0.0, wide, 0.0, high
+
+
+def _outline(axes: Any, mask: Any, view: View, plane: Plane, color: str, width: float) -> None:
+    """The boundary of a mask along the sides of its voxels."""
+    if not mask.any():
+        return
+    wide, high = plane.across(view.spacing)
+    segments = [*_sides(mask, 0), *_sides(mask, 1)]
+    from matplotlib.collections import LineCollection
+
+    scaled = [[(x * wide, y * high) for x, y in segment] for segment in segments]
+    axes.add_collection(LineCollection(scaled, colors=color, linewidths=width))
+
+
+def _sides(mask: Any, axis: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The sides between voxels of a mask [rows, columns] and others, of one direction, as (column, row) pairs."""
+    padded = np.pad(mask.astype(np.int8), 1)
+    edges = np.argwhere(np.diff(padded, axis=axis))
+    found = []
+    for row, column in edges.tolist():
+        if axis == 0:  # between rows: a horizontal side
+            found.append(((column - 1, row), (column, row)))
+        else:
+            found.append(((column, row - 1), (column, row)))
+    return found
+
+
+def _number(axes: Any, labels: Any, view: View, plane: Plane, structural: list[float]) -> None:
+    """The numbers of the largest lesions of a plane beside them, with their structural uncertainty."""
+    wide, high = plane.across(view.spacing)
+    names, sizes = np.unique(labels[labels > 0], return_counts=True)
+    for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
+        rows, columns = np.nonzero(labels == name)
+        text = f"{name}" + (f": {structural[name - 1]:.2f}" if structural else "")
+        place = ((columns.max() + 1.5) * wide, (rows.max() + 1.0) * high)
+        axes.text(*place, text, color=ANSWER, fontsize=6.5, clip_on=True, ha="left", va="bottom")
+
+
+def _marks(axes: Any, view: View, plane: Plane) -> None:
+    """Directions at the edges, and a bar of 20 mm."""
+    wide, high = _size(plane, view)
+    left, right, top, bottom = plane.letters
+    look = {"color": INK, "fontsize": 8, "fontweight": "bold"}
+    axes.text(2, high / 2, left, ha="left", va="center", **look)
+    axes.text(wide - 2, high / 2, right, ha="right", va="center", **look)
+    axes.text(wide / 2, high - 2, top, ha="center", va="top", **look)
+    axes.text(wide / 2, 2, bottom, ha="center", va="bottom", **look)
+    axes.plot([5, 5 + SCALE_MM], [5, 5], color=INK, linewidth=2, solid_capstyle="butt")
+    axes.text(5 + SCALE_MM / 2, 7, f"{SCALE_MM} mm", color=INK, fontsize=6.5, ha="center", va="bottom")
+    axes.set_xlim(0, wide)
+    axes.set_ylim(0, high)
+
+
+def _handles(view: View, structural: bool) -> list[Any]:
+    handles = []
+    if view.truth is not None:
+        handles.append(canvas.handle("truth", color=TRUTH, linewidth=2.4))
+    if view.prediction is not None:
+        beside = "number: structural uncertainty" if structural else "numbered, the largest first"
+        handles.append(canvas.handle(f"prediction ({beside})", color=ANSWER, linewidth=1.0))
+    handles.append(canvas.handle("R right, L left, A front, P back, S top, I bottom of the patient", linestyle=""))
+    return handles

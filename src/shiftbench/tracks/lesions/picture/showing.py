@@ -1,0 +1,93 @@
+"""What `shiftbench show` draws of a patient."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from shiftbench.errors import PredictionsError, SettingsError, UnknownNameError
+from shiftbench.io import files
+from shiftbench.progress import Progress
+from shiftbench.report import canvas
+from shiftbench.track import MANIFEST
+from shiftbench.tracks.lesions import layout, nifti, submissions
+from shiftbench.tracks.lesions.patient import Patient
+from shiftbench.tracks.lesions.picture.figure import patient_figure
+from shiftbench.tracks.lesions.picture.gallery import view_of
+from shiftbench.tracks.lesions.picture.view import Point
+from shiftbench.tracks.lesions.prediction import MEASURES
+from shiftbench.tracks.lesions.volumes import Volumes
+
+
+def show(
+    source: Path, folder: Path, *, patient: str = "", truth: Path | None = None, predictions: Path | None = None,
+    measure: str = "", at: str = "", progress: Progress | None = None,
+) -> dict[str, Path]:  # fmt: skip
+    """Draw axial, sagittal and coronal slices of a patient into a folder, where an earlier picture is replaced.
+
+    Args:
+        source: a scan, or a folder (prepared, or in the published layout), or a table.
+        folder: where to.
+        patient: the id, if the source has several.
+        truth: the lesion mask of a single scan.
+        predictions: a file, or a folder with those of the patient, as `shiftbench assess` takes them.
+        measure: the voxel measure below the slices; by default the first one that there is.
+        at: the voxel x,y,z where the planes meet, from 1; by default in the largest lesion.
+
+    Raises:
+        ShiftbenchError: for files that are invalid.
+        SettingsError: if several patients are there and none is named, or for an invalid voxel.
+        UnknownNameError: for another patient or measure.
+    """
+    volumes = _volumes(source, truth)
+    row = _row(volumes, patient)
+    name, prediction = volumes.ids[row], None
+    if predictions is not None:
+        found = submissions.submission(predictions.name, predictions, volumes.ids)
+        if lacking := submissions.missing([found], [name]):
+            raise PredictionsError(*lacking)
+        prediction, _ = found.read(name, volumes.shape(row), volumes.affine(row))
+    if measure and measure not in (known := [*(prediction.maps if prediction else ())]):
+        raise UnknownNameError("measure", measure, known or MEASURES)
+    view = view_of(volumes, row, prediction)
+    if at:
+        view = replace(view, at=_point(at, view.shape))
+    path = folder / f"{files.name_of(name)}.png"
+    folder.mkdir(parents=True, exist_ok=True)
+    with files.replacing(path) as temporary:
+        canvas.write_png(patient_figure(view, title=name, measure=measure), temporary)
+    return {"picture": path}
+
+
+def _volumes(source: Path, truth: Path | None) -> Volumes:
+    if source.is_file() and source.name.endswith(nifti.SUFFIXES):
+        kinds = {"flair": source, **({"gt": truth} if truth else {})}
+        return Volumes((Patient(source.name.split(".")[0].removesuffix("_FLAIR_isovox"), "", "", kinds),))
+    if truth is not None:
+        raise SettingsError(
+            "--truth: expected with one scan, found a folder or table, which names masks itself. Drop it."
+        )
+    if (source / MANIFEST).is_file():
+        return Volumes.open(source)
+    return Volumes(layout.found(source).patients)
+
+
+def _row(volumes: Volumes, patient: str) -> int:
+    ids = volumes.ids
+    if patient in ids:
+        return ids.index(patient)
+    if patient:
+        raise UnknownNameError("patient", patient, ids)
+    if len(ids) > 1:
+        raise SettingsError(f"--patient: expected one of {', '.join(ids[:8])}, found none named. Name one.")
+    return 0
+
+
+def _point(text: str, shape: tuple[int, ...]) -> Point:
+    found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*", text)
+    places = [int(each) - 1 for each in found.groups()] if found else []
+    if not places or any(not 0 <= place < size for place, size in zip(places, shape, strict=True)):
+        most = ",".join(map(str, shape))
+        raise SettingsError(f"--at: expected a voxel x,y,z from 1,1,1 to {most}, found {text!r}.")
+    return places[0], places[1], places[2]

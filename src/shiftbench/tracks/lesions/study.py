@@ -1,0 +1,324 @@
+"""A run on prepared scans: methods learn from train, segment every evaluated patient once, and become systems.
+
+A patient's prediction and its scores are kept as files, so that a killed run goes on with the next patient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shiftbench import methods
+from shiftbench.assessment.assess import Options
+from shiftbench.assessment.scored import Records, Scored
+from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
+from shiftbench.io import files
+from shiftbench.methods import fitted_folder
+from shiftbench.partition.settings import SPLITS
+from shiftbench.pipeline import study
+from shiftbench.pipeline.settings import Assessment
+from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
+from shiftbench.progress import Progress
+from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
+from shiftbench.scores.retention import checked_rule
+from shiftbench.scores.score import Role, System
+from shiftbench.track import Prepared, RunOptions, Task
+from shiftbench.tracks.lesions import intensity, schema, scoring
+from shiftbench.tracks.lesions.assessing import report_options
+from shiftbench.tracks.lesions.picture.gallery import galleries, shown
+from shiftbench.tracks.lesions.prediction import Prediction
+from shiftbench.tracks.lesions.scoring import Case, PatientScores, Reader
+from shiftbench.tracks.lesions.submissions import submission
+from shiftbench.tracks.lesions.volumes import Volumes
+
+INTENSITY, DROPOUT = "intensity_threshold", "unet_dropout"
+SETTINGS: Mapping[str, tuple[dict[str, Any], ...]] = {
+    "quick": (
+        {"name": INTENSITY, "title": "Intensity threshold"},
+        {"name": "unet_slices", "title": "UNet of slices"},
+    ),
+    "paper": (
+        {"name": INTENSITY, "title": "Intensity threshold"},
+        {"name": "unet", "title": "UNet"},
+        {"name": DROPOUT, "title": "UNet, 50 % dropout", "dropout": 0.5},
+        {"name": "unetr", "title": "UNETR"},
+    ),
+}
+"""Preset → its methods, with the settings that are not the default: "paper" as published needs a GPU for days."""
+PRESETS = {preset: tuple(str(entry["name"]) for entry in entries) for preset, entries in SETTINGS.items()}
+FOLDER = "predictions"
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """The predictions of a system for the patients of a split, in a folder; `scores`: what each patient has."""
+
+    name: str
+    recipe: Mapping[str, Any]
+    role: Role
+    about: str
+    folder: Path
+    scores: Sequence[PatientScores]
+
+
+@dataclass(frozen=True)
+class Patients(EvaluationSet[Segmented]):
+    """The evaluated patients of a split."""
+
+    splits: tuple[str]
+    volumes: Volumes
+
+    def score(
+        self, systems: Sequence[Segmented], split: str, tasks: Sequence[str]
+    ) -> Mapping[str, tuple[Records, list[Scored]]]:
+        """Errors and uncertainty of systems; there is one task."""
+        found = scoring.score(self.volumes, split, [self.reader(system) for system in systems])
+        return dict.fromkeys(tasks, found)
+
+    def write(self, system: Segmented, folder: Path) -> None:
+        """Nothing: predictions were written one by one."""
+
+    def reader(self, system: Segmented) -> Reader:
+        """Reads the predictions of a system back, and has its scores."""
+        files_of = submission(system.name, system.folder, self.volumes.ids)
+
+        def read(volumes: Volumes, row: int) -> Prediction:
+            return files_of.read(volumes.ids[row], volumes.shape(row), volumes.affine(row))[0]
+
+        known = dict(zip(self.volumes.ids, system.scores, strict=True))
+        own = System(system.name, system.role, about=system.about)
+        return Reader(own, read, lambda volumes, row, _case: known[volumes.ids[row]])
+
+
+def run(
+    prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
+    progress: Progress | None,
+) -> list[Result]:  # fmt: skip
+    """Fit the methods of the preset, segment every evaluated patient, and assess.
+
+    `folder` gets `model/`, and in `predictions/` a folder of NIfTI files for each split and system, with the scores of
+    each patient.
+
+    Raises:
+        ShiftbenchError: for invalid data or settings.
+    """
+    return study.run(LesionStudy.open(prepared, tasks, options), folder, cores=cores, progress=progress)
+
+
+@dataclass(frozen=True)
+class LesionStudy(Study[Segmented, Patients]):
+    """Prepared scans with the methods of a preset (see `pipeline.study.Study`)."""
+
+    prepared: Prepared
+    chosen: RunOptions
+    parts: tuple[Volumes, Volumes]
+    tasks: Mapping[str, str]
+    planned: Sequence[Planned]
+    evaluation_sets: Sequence[Patients]
+
+    @classmethod
+    def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions) -> LesionStudy:
+        """Open the scans.
+
+        Raises:
+            ShiftbenchError: for invalid data or settings.
+        """
+        volumes = Volumes.open(prepared.folder)
+        parts = [volumes.part(name) for name in ("train", "dev_in")]
+        if lacking := [name for name, part in zip(("train", "dev_in"), parts, strict=True) if not len(part)]:
+            raise TableError(
+                f"{prepared.folder}: expected patients of train and dev_in to learn from, found none of "
+                f"{' and '.join(lacking)}. To score predictions that you have, use `shiftbench assess`."
+            )
+        evaluated = [
+            Patients((split,), volumes.select([k for k, part in enumerate(volumes.parts) if part in names]))
+            for split, names in SPLITS.items()
+        ]
+        return cls(
+            prepared, options, (parts[0], parts[1]), {task.name: task.title for task in tasks}, entries(options),
+            [each for each in evaluated if len(each.volumes)],
+        )  # fmt: skip
+
+    def fit(self, planned: Planned, folder: Path, *, cores: int, progress: Progress) -> Fitted:
+        """Fit networks to train, tuned on dev_in; or the threshold of intensity to dev_in."""
+        if planned.method == INTENSITY:
+            found = intensity.fit(self.parts[1], folder, progress=progress)
+            about = f"FLAIR above the brain's mean by {found:g} standard deviations, the best on dev_in"
+            return Fitted(planned, {**planned.settings, "deviations": found}, folder, about)
+        settings = methods.method(planned.method).Settings.from_dict(planned.settings)
+        evaluated = self.evaluation_sets[0].volumes
+        return study.fitted(planned, settings, *self.parts, folder, evaluated=evaluated, cores=cores, progress=progress)
+
+    def systems(
+        self, fitted: Sequence[Fitted], records: Patients, _selection: Selection, *, folder: Path, cores: int,
+        progress: Progress,
+    ) -> Iterator[Segmented]:  # fmt: skip
+        """The ensemble of each method; of networks with dropout the draws of all of them, too."""
+        for each in fitted:
+            for ensemble in ensembles(each):
+                place = folder / FOLDER / records.splits[0] / files.name_of(ensemble.name)
+                yield ensemble.segmented(records, place, cores=cores, progress=progress)
+
+    def options(self, _task: str, _selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
+        """Title, intervals and recipe."""
+        how = self.chosen.assessment(Assessment())
+        recipe = {
+            "track": {
+                "name": schema.TRACK, "origin": self.prepared.origin,
+                "preset": self.chosen.preset_of(len(self.planned) == len(SETTINGS[self.chosen.preset])),
+            },
+            "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
+            "data": {each.splits[0]: each.volumes.digest for each in self.evaluation_sets},
+            "scores": scoring.RULES, "systems": dict(recipes), "seed": self.chosen.seed,
+        }  # fmt: skip
+        usual = report_options(f"MS lesions: {self.prepared.origin}", recipe)
+        return replace(usual, rule=checked_rule(how.rule), intervals=how.intervals(self.chosen.seed, cores))
+
+    def pictures(
+        self, systems: Sequence[Segmented], scored: Sequence[Scored], records: Patients, _task: str
+    ) -> tuple[list[Picture], list[str]]:
+        """Patients and lesions worth a look, of evaluation alone."""
+        if records.splits[0] == "dev":
+            return [], []
+        chosen = [(scored[k], records.reader(systems[k]).read) for k in shown(scored)]
+        try:
+            return galleries(records.volumes, records.splits[0], chosen), []
+        except ShiftbenchError as error:
+            return [], [f"{records.splits[0]}: no pictures of patients: {error}"]
+
+    def finished(self, report: Report, _task: str) -> Report:
+        """The report with the notes on the data."""
+        return replace(report, warnings=(*self.prepared.notes, *report.warnings))
+
+
+def entries(options: RunOptions) -> list[Planned]:
+    """The methods of a preset, or those chosen of it, with their settings and the seed.
+
+    Raises:
+        UnknownNameError: for a preset or method that does not exist.
+    """
+    if options.preset not in SETTINGS:
+        raise UnknownNameError("preset", options.preset, SETTINGS)
+    for name in options.methods:
+        if name not in PRESETS[options.preset]:
+            raise UnknownNameError("method of this preset", name, PRESETS[options.preset])
+    found = []
+    for entry in SETTINGS[options.preset]:
+        own = dict(entry)
+        name, title = str(own.pop("name")), str(own.pop("title"))
+        if options.methods and name not in options.methods:
+            continue
+        if name == INTENSITY:
+            found.append(Planned(title, name, "baseline", {}))
+            continue
+        members = {} if options.members is None else {"members": options.members}
+        method = "unet" if name == DROPOUT else name
+        found.append(Planned(title, method, "ensemble", {**own, **members, "seed": options.seed}))
+    return found
+
+
+# --- systems ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SystemOf:
+    """A system that a fitted method gives: its threshold of intensity, its networks, or draws of dropout of them."""
+
+    fitted: Fitted
+    name: str
+    kind: str
+    about: str
+
+    def segmented(self, records: Patients, place: Path, *, cores: int, progress: Progress) -> Segmented:
+        """The predictions for all patients, each made or found in the folder."""
+        volumes, stage = records.volumes, f"predict {self.name}, {records.splits[0]}"
+        key, found, predict = self._key(volumes), [], None
+        for row, patient in enumerate(volumes.ids):
+            progress(stage, row, len(volumes))
+            path = place / f"{patient}.json"
+            held = _held(path, key)
+            if held is None:
+                predict = predict or self._predicting(volumes, cores)
+                prediction, held = predict(row)
+                prediction.write(place, patient, volumes.affine(row))
+                files.write_json(path, {"key": key, **asdict(held)})  # last: the others are complete
+            found.append(held)
+        progress(stage, len(volumes), len(volumes))
+        recipe = {**self.fitted.settings, "method": self.fitted.planned.method, "ensemble": self.kind}
+        role: Role = "baseline" if self.kind == INTENSITY else "ensemble"
+        return Segmented(self.name, recipe, role, self.about, place, found)
+
+    def _key(self, volumes: Volumes) -> str:
+        """What a prediction depends on, and how it is scored."""
+        fit = self.fitted.settings if self.kind == INTENSITY else fitted_folder.read(self.fitted.folder)
+        known = {"fit": fit, "kind": self.kind, "data": volumes.digest, "scores": scoring.RULES}
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+    def _predicting(self, volumes: Volumes, cores: int) -> Any:
+        if self.kind == INTENSITY:
+            deviations = float(self.fitted.settings["deviations"])
+
+            def by_intensity(row: int) -> tuple[Prediction, PatientScores]:
+                found = intensity.predict(volumes, row, deviations)
+                return found, scoring.patient_scores(Case.of(volumes, row), found)
+
+            return by_intensity
+        method, folder = methods.method(self.fitted.planned.method), self.fitted.folder
+        answers = method.predict(volumes, folder=folder, cores=cores, ensemble=self.kind)
+        networks = int(self.fitted.settings["members"]) if self.kind != "deep" else 0
+        each = [answers.of_network(number) for number in range(networks)] or [answers]
+        return lambda row: by_networks(each, Case.of(volumes, row), row)
+
+
+def ensembles(fitted: Fitted) -> list[SystemOf]:
+    """The systems of a fitted method."""
+    name, method = fitted.planned.name, fitted.planned.method
+    if method == INTENSITY:
+        return [SystemOf(fitted, name, INTENSITY, fitted.about)]
+    found = [SystemOf(fitted, name, "deep", fitted.about)]
+    if fitted.settings.get("dropout"):
+        draws = f"{fitted.settings['draws']} draws of dropout of each of {fitted.settings['members']} networks"
+        found.append(SystemOf(fitted, f"{name}, MC dropout", "mc_dropout", draws))
+    return found
+
+
+def by_networks(answers: Sequence[Any], case: Case, row: int) -> tuple[Prediction, PatientScores]:
+    """The prediction of all members for a patient, and its scores; one member's probabilities are held at a time.
+
+    answers: of the ensemble; or of each network, whose members are draws of dropout: its models are then ensembles of
+    draws.
+    """
+    from shiftbench.methods.volumes.sums import VolumeSums
+
+    whole, models = VolumeSums(case.truth.shape), []
+    threshold = sum(each.threshold for each in answers) / len(answers)
+    for each in answers:
+        own = VolumeSums(case.truth.shape)
+        for probability, tuned in zip(each.probabilities(row), each.thresholds, strict=True):
+            whole.add(probability, threshold=threshold)
+            if len(answers) > 1:
+                own.add(probability, threshold=each.threshold)
+            elif each.members > 1:
+                alone = Prediction.of_probability(probability, threshold=tuned)
+                models.append(scoring.patient_scores(case, alone, member=True))
+        if len(answers) > 1:
+            drawn = Prediction.of_sums(own, threshold=each.threshold)
+            models.append(scoring.patient_scores(case, drawn, member=True))
+    found = Prediction.of_sums(whole, threshold=threshold)
+    return found, scoring.patient_scores(case, found, members=models)
+
+
+def _held(path: Path, key: str) -> PatientScores | None:
+    """The scores of a patient that were found before, if the prediction was made in the same way."""
+    if not path.is_file():
+        return None
+    try:
+        held = json.loads(files.read_text(path))
+        return PatientScores.from_dict(held) if held["key"] == key else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,129 @@
+"""From files of predictions to a report: scores, pictures, and what is said where something is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import ShiftbenchError
+from shiftbench.metrics import segmentation
+from shiftbench.track import RunOptions, assessing
+from shiftbench.tracks import track
+from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.lesions.volumes import Volumes
+
+QUICK = RunOptions("quick", replicates=20)
+
+
+def write_members(volumes: Volumes, folder: Path, *, members: int = 3) -> Path:
+    """Members around the truth that know less of shifted patients, and have a false alarm and a missed lesion."""
+    rng = np.random.default_rng(0)
+    for row, name in enumerate(volumes.ids):
+        truth = volumes.truth(row)
+        assert truth is not None
+        noise = 0.15 if volumes.parts[row].endswith("in") else 0.3
+        each = [np.clip(0.15 + 0.7 * truth + noise * rng.normal(size=truth.shape), 0, 1) for _ in range(members)]
+        nifti.write(folder / f"{name}_members.nii.gz", np.array(each, dtype=np.float32), volumes.affine(row))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def volumes(prepared: Path) -> Volumes:
+    return Volumes.open(prepared)
+
+
+@pytest.fixture(scope="module")
+def ensemble(volumes: Volumes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_members(volumes, tmp_path_factory.mktemp("predictions") / "ensemble")
+
+
+@pytest.fixture(scope="module")
+def report(ensemble: Path, prepared: Path):
+    chosen = track("lesions")
+    (result,) = assessing.assess(chosen, {"ours": ensemble}, prepared, chosen.tasks, QUICK, cores=1)
+    return result
+
+
+def test_the_error_is_one_minus_ndsc_of_the_mask_of_the_mean(report, ensemble, volumes):
+    rows = [k for k, part in enumerate(volumes.parts) if part.startswith("eval")]
+    values = []
+    for row in rows:
+        mean = nifti.members(ensemble / f"{volumes.ids[row]}_members.nii.gz").array.mean(axis=0)
+        mask = segmentation.keep_large_components(mean >= 0.5)
+        values.append(segmentation.ndsc(volumes.truth(row), mask))
+    found = report.report.score("mean_error", system="ours", split="eval", subset="full")
+    assert found.value == pytest.approx(1 - np.mean(values))
+    own = report.report.score("ndsc", system="ours", split="eval", subset="full")
+    assert own.value == pytest.approx(np.mean(values))
+
+
+def test_voxels_lesions_and_patients_have_scores_with_random_and_optimal_beside(report):
+    names = {score.metric for score in report.report.scores}
+    assert names >= {"dsc", "lesion_f1", "hausdorff_95", "r_auc", "roc_auc"}
+    for stem, measure in (("ndsc_raac", "entropy_of_expected"), ("lppv_aac", "lesion_structural")):
+        values = [
+            report.report.score(f"{stem}_{order}", system="ours", split="eval", subset="full").value
+            for order in ("optimal", measure, "random")
+        ]
+        assert values == sorted(values)
+    assert report.report.measure_of("ours") == "patient_structural"
+
+
+def test_single_members_stand_beside_the_ensemble_with_their_deviation(report):
+    single = report.report.score("ndsc", system="ours (single)", split="eval", subset="full")
+    assert len(single.each) == 3
+    assert single.std > 0
+
+
+def test_pictures_show_the_worst_patients_of_evaluation(report):
+    titles = [picture.title for picture in report.pictures]
+    assert titles[:2] == ["Worst patients: ours", "Worst patients: ours"]
+    assert all(picture.png.startswith(b"\x89PNG") for picture in report.pictures[:1])
+
+
+def test_masks_alone_are_scored_without_uncertainty(volumes, prepared, tmp_path):
+    for row, name in enumerate(volumes.ids):
+        nifti.write(tmp_path / f"{name}_seg.nii.gz", volumes.truth(row), volumes.affine(row))
+    chosen = track("lesions")
+    (result,) = assessing.assess(chosen, {"masks": tmp_path}, prepared, chosen.tasks, QUICK, cores=1)
+    assert result.report.score("mean_error", system="masks", split="eval", subset="full").value == 0
+    assert result.report.score("lesion_f1", system="masks", split="eval", subset="full").value == 1
+    assert not [score for score in result.report.scores if score.metric in ("r_auc", "roc_auc")]
+    assert any("there is no uncertainty to assess" in text for text in result.report.warnings)
+
+
+def test_the_published_layout_needs_no_prepared_folder(report, ensemble, phantoms):
+    chosen = track("lesions")
+    (result,) = assessing.assess(chosen, {"ours": ensemble}, phantoms, chosen.tasks, QUICK, cores=1)
+    assert [score.value for score in result.report.scores] == pytest.approx(
+        [score.value for score in report.report.scores], nan_ok=True
+    )
+
+
+def test_a_table_of_masks_alone_is_enough(volumes, ensemble, tmp_path):
+    gt = [str(patient.files["gt"]) for patient in volumes.patients[:3]]
+    (tmp_path / "truth.csv").write_text(
+        "patient,gt\n" + "\n".join(map(",".join, zip(volumes.ids, gt, strict=False))) + "\n"
+    )
+    ((records, scored),) = track("lesions").score(ensemble, tmp_path / "truth.csv", track("lesions").tasks[0])
+    assert (records.split, records.n, records.shifted) == ("all", 3, None)
+    assert len(scored.errors) == 3
+
+
+def test_patients_without_a_prediction_are_named(ensemble, prepared, volumes, tmp_path):
+    place = tmp_path / "part"
+    shutil.copytree(ensemble, place)
+    lost = next(name for name, part in zip(volumes.ids, volumes.parts, strict=True) if part == "eval_in")
+    (place / f"{lost}_members.nii.gz").unlink()
+    with pytest.raises(ShiftbenchError, match=rf"ours: expected a prediction for each of .* found none for {lost}"):
+        track("lesions").score_files({"ours": place}, prepared, track("lesions").tasks)
+
+
+def test_all_problems_of_all_systems_are_told_at_once(prepared, tmp_path):
+    (tmp_path / "one").mkdir()
+    with pytest.raises(ShiftbenchError) as caught:
+        track("lesions").score_files({"a": tmp_path / "one", "b": tmp_path / "two"}, prepared, track("lesions").tasks)
+    assert len(caught.value.problems) == 2

@@ -1,0 +1,135 @@
+"""Runs on prepared scans: the baseline of intensity, networks as systems, predictions that are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.metrics import segmentation
+from shiftbench.pipeline.study import Fitted, Planned
+from shiftbench.track import RunOptions
+from shiftbench.tracks import track
+from shiftbench.tracks.lesions import intensity, preparation, scoring, study
+from shiftbench.tracks.lesions.scoring import Case
+from shiftbench.tracks.lesions.volumes import Volumes
+
+ALONE = RunOptions("quick", methods=(study.INTENSITY,), replicates=20)
+
+
+@pytest.fixture(scope="module")
+def ran(prepared: Path, tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("run")
+    chosen = track("lesions")
+    held = chosen.open_prepared(prepared)
+    (result,) = chosen.run(held, chosen.tasks, ALONE, folder=folder, cores=1, progress=None)
+    return folder, held, result
+
+
+def test_the_threshold_is_the_best_of_those_tried_on_dev_in(ran):
+    folder, held, _ = ran
+    dev = Volumes.open(held.folder).part("dev_in")
+
+    def reached(deviations: float) -> float:
+        bright = [intensity.brightness(dev.image(row)[0], dev.brain(row)) for row in range(len(dev))]
+        return float(np.mean([segmentation.ndsc(dev.truth(k), each >= deviations) for k, each in enumerate(bright)]))
+
+    found = intensity.threshold(folder / "model" / "Intensity%20threshold")
+    assert reached(found) == max(map(reached, intensity.DEVIATIONS))
+
+
+def test_a_report_has_both_splits_and_pictures_of_evaluation_alone(ran):
+    _, _, result = ran
+    assert result.report.splits == ("dev", "eval")
+    assert result.report.title == "MS lesions: scans"
+    assert all(picture.name.startswith("eval-") for picture in result.pictures)
+    assert {system.role for system in result.report.systems} == {"baseline"}
+
+
+def test_a_killed_run_goes_on_with_the_next_patient(ran, monkeypatch):
+    folder, held, result = ran
+    place = folder / "predictions" / "eval" / "Intensity%20threshold"
+    first, *_ = sorted(place.glob("*.json"))
+    first.unlink()  # it was killed before this patient was done
+    made: list[int] = []
+    predict = intensity.predict
+    monkeypatch.setattr(intensity, "predict", lambda *given: made.append(given[1]) or predict(*given))
+    chosen = track("lesions")
+    (again,) = chosen.run(held, chosen.tasks, ALONE, folder=folder, cores=1, progress=None)
+    assert len(made) == 1
+    assert [score.value for score in again.report.scores] == pytest.approx(
+        [score.value for score in result.report.scores], nan_ok=True
+    )
+
+
+def test_a_damaged_file_of_scores_is_made_again(ran, tmp_path):
+    path = tmp_path / "one.json"
+    for text in ("{", "[]", json.dumps({"key": "another"}), json.dumps({"key": "mine"})):
+        path.write_text(text)
+        assert study._held(path, "mine") is None
+
+
+class Answers:
+    """Members that say the same of every patient, as networks do."""
+
+    def __init__(self, members: np.ndarray, threshold: float = 0.5) -> None:
+        self.each, self.members, self.threshold = members, len(members), threshold
+        self.thresholds = [threshold] * len(members)
+
+    def probabilities(self, _row: int):
+        return iter(self.each)
+
+
+def case() -> tuple[Case, np.ndarray]:
+    truth = np.zeros((8, 8, 8), dtype=bool)
+    truth[2:5, 2:5, 2:6] = True
+    rng = np.random.default_rng(0)
+    members = np.clip(0.2 + 0.6 * truth + 0.15 * rng.normal(size=(4, 8, 8, 8)), 0, 1).astype(np.float32)
+    return Case(truth, np.ones_like(truth), np.ones(3)), members
+
+
+def test_networks_give_the_same_scores_as_their_probabilities_in_files():
+    own, members = case()
+    _, found = study.by_networks([Answers(members)], own, 0)
+    from_files = scoring.patient_scores(own, study.Prediction.of_members(members))
+    assert found.scores == pytest.approx(from_files.scores)
+    assert found.uncertainty == pytest.approx(from_files.uncertainty)
+    assert [each.scores["ndsc"] for each in found.members] == pytest.approx(
+        [each.scores["ndsc"] for each in from_files.members]
+    )
+
+
+def test_draws_of_several_networks_are_an_ensemble_of_all_with_a_model_for_each_network():
+    own, members = case()
+    prediction, found = study.by_networks([Answers(members[:2]), Answers(members[2:])], own, 0)
+    assert prediction.members.shape[0] == 4
+    assert len(found.members) == 2
+    alone = scoring.patient_scores(own, study.Prediction.of_members(members[:2]))
+    assert found.members[0].scores["ndsc_raac_epkl"] == pytest.approx(alone.scores["ndsc_raac_epkl"])
+
+
+def test_dropout_gives_a_further_system_of_draws():
+    planned = Planned("UNet", "unet", "ensemble", {})
+    for dropout, names in ((0.0, ["UNet"]), (0.5, ["UNet", "UNet, MC dropout"])):
+        settings = {"dropout": dropout, "draws": 5, "members": 3}
+        assert [each.name for each in study.ensembles(Fitted(planned, settings, Path()))] == names
+
+
+def test_a_run_names_methods_that_its_preset_lacks(prepared):
+    held = preparation.open_prepared(prepared)
+    with pytest.raises(UnknownNameError, match=r"Unknown method of this preset 'unetr'\..*intensity_threshold"):
+        study.LesionStudy.open(held, track("lesions").tasks, RunOptions("quick", methods=("unetr",)))
+    paper = study.entries(RunOptions("paper", members=3, seed=7))
+    assert [each.method for each in paper] == [study.INTENSITY, "unet", "unet", "unetr"]
+    assert paper[2].settings == {"dropout": 0.5, "members": 3, "seed": 7}
+
+
+def test_data_without_training_patients_are_refused_with_what_to_do(prepared, monkeypatch):
+    nobody = Volumes(tuple(each for each in Volumes.open(prepared).patients if each.part != "train"))
+    monkeypatch.setattr(Volumes, "open", lambda _folder: nobody)
+    with pytest.raises(TableError, match=r"found none of train\. To score predictions .* use `shiftbench assess`"):
+        study.LesionStudy.open(SimpleNamespace(folder=prepared), track("lesions").tasks, RunOptions("quick"))
