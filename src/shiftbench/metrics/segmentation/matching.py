@@ -142,15 +142,15 @@ def lesion_counts(targets: Any, answers: Any, **rule: Any) -> LesionCounts:
     return _counts(Labelled.of(truth, found, settings.connectivity), settings)
 
 
-def lesion_f1(targets: Any, answers: Any, **rule: Any) -> float:
-    """F1 of the lesions of two masks [X, Y, Z], 0 … 1; `rule`: the fields of `LesionRule` (`iou=0.25`, …).
+def lesion_f1(targets: Any, answers: Any, *, iou: float = 0.25, connectivity: int = 6, **rule: Any) -> float:
+    """F1 of the lesions of two masks [X, Y, Z], 0 … 1; the keywords are the fields of `LesionRule`.
 
     Raises:
         ArrayError, SettingsError, UnknownNameError, MissingExtraError: as `lesion_counts`.
 
     Source: Shifts 2.0.
     """
-    return lesion_counts(targets, answers, **rule).f1
+    return lesion_counts(targets, answers, iou=iou, connectivity=connectivity, **rule).f1
 
 
 def lesion_table(
