@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
 from shiftbench.components import components, keep_large_components, large_components
 from shiftbench.ensembles import Masks
@@ -91,6 +92,16 @@ def test_many_lesions_in_random_order_cost_what_orders_drawn_at_random_cost(rng)
     drawn = [lppv_retention_area(true, rng.random(400)) for _ in range(300)]
     found = lppv_retention_area(true, np.zeros(400))
     assert abs(found - np.mean(drawn)) < 4 * np.std(drawn) / np.sqrt(300)
+
+
+@pytest.mark.parametrize(("right", "false"), [(1, 3), (30, 570), (3, 600), (570, 30)])
+def test_random_orders_of_many_lesions_are_drawn_without_replacement(right, false):
+    size = right + false
+    curve = lppv_retention(np.arange(size) < right, np.zeros(size))
+    for retained in (0, 1, size // 3, size - 1, size):
+        wrong = np.arange(false + 1)
+        chances = hypergeom.pmf(wrong, size, false, retained)
+        assert curve[retained] == pytest.approx(chances @ (right / (right + wrong)), rel=1e-9)
 
 
 def test_areas_are_those_of_the_published_interpolation_up_to_its_grid(rng):

@@ -185,7 +185,7 @@ def _over_orders(scores: Vector, size: int) -> Vector:
     left = np.arange(len(scores))[::-1]  # false lesions not drawn yet
     means = [scores[0]]
     for rest in range(size, 0, -1):
-        drawn = chances * left / rest
+        drawn = chances * np.minimum(left / rest, 1.0)  # above 1 it is impossible, but rounding would grow
         chances = chances - drawn
         chances[1:] += drawn[:-1]
         means.append(float(chances @ scores))
