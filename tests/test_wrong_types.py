@@ -24,7 +24,8 @@ MODES = (np.zeros((N, 1, 3, 2)), np.ones((N, 1)), np.zeros((N, 3, 2)))
 class Classifier:
     """A fitted classifier that tells its classes in an odd way."""
 
-    classes_ = 5
+    def __init__(self, classes: Any) -> None:
+        self.classes_ = classes
 
     def predict_proba(self, _: Any) -> Any:
         return PROBABILITIES[0]
@@ -42,7 +43,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Categorical.from_members(PROBABILITIES, classes=5),  # type: ignore[arg-type]
         "classes: expected a sequence of names",
     ),
-    "classes of a model": (lambda: Categorical.from_members(Classifier(), np.zeros((N, 1))), "in classes_, found 5"),
+    "classes of a model": (lambda: Categorical.from_members(Classifier(5), np.zeros((N, 1))), "in classes_, found 5"),
+    "other classes of a model": (
+        lambda: Categorical.from_members([Classifier(["a"]), Classifier(["a", "b"])], np.zeros((N, 1))),
+        "one name for each of 2 classes in classes_, found 1",
+    ),
     "levels": (lambda: Quantiles(VALUES, levels=(10**400, 0.5)), "levels: expected numbers between 0 and 1"),
     "threshold": (
         lambda: shiftbench.f1_at(np.ones(N), np.arange(N), threshold=10**400),
@@ -75,3 +80,9 @@ def test_names_of_classes_may_be_numbers() -> None:
     assert Categorical(PROBABILITIES, classes=[1, 2]).classes == (1, 2)
     with pytest.raises(ArrayError, match="expected different names"):
         Categorical(PROBABILITIES, classes=[1, 1])
+
+
+def test_dates_of_any_unit_may_be_columns_of_a_table() -> None:
+    days = np.array(["2021-01-01"] * N, dtype="M8[s]")
+    found = shiftbench.assess_predictions(np.zeros(N), GAUSSIAN, table={"when": days, "month": days.astype("M8[M]")})
+    assert found.counts

@@ -260,7 +260,7 @@ def test_a_partition_by_days_with_short_years_is_refused(shiftbench: Shiftbench,
 
 
 @pytest.mark.parametrize("unit", ["us", "ms"])
-def test_a_time_that_nobody_can_write_harms_no_report_but_as_a_slice(
+def test_a_time_that_nobody_can_write_is_missing_in_a_report_that_names_its_row(
     shiftbench: Shiftbench, tmp_path: Path, unit: Any
 ) -> None:
     far = 9_000_000_000_000_000_000 if unit == "us" else 9_000_000_000_000_000
@@ -271,5 +271,10 @@ def test_a_time_that_nobody_can_write_harms_no_report_but_as_a_slice(
     assert said.code == 0, said.err
     assert "1970-01-01" in (tmp_path / "r/records.csv").read_text()
     said = shiftbench(*words, "--overwrite", "--slice", "when")
+    assert said.code == 0, said.err
+    assert "expected dates of the years 1 to 9999 in column 'when', found others in row" in (
+        tmp_path / "r/report.json"
+    ).read_text("utf-8")
+    said = shiftbench("assess", "a.parquet", "--shifted", "when", "--out", "s")
     assert said.code == 2
-    assert "column 'when': expected dates of years that can be written, found others (row" in said.err
+    assert "in column 'when', found Datetime(" in said.err

@@ -7,9 +7,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from shiftbench.errors import FetchError
+from shiftbench.errors import FetchError, ShiftbenchError
 from shiftbench.track.intake import sources
 
 
@@ -34,3 +35,27 @@ def test_archives_of_some_files_are_read(tmp_path: Path) -> None:
         for k in range(300):
             tar.addfile(tarfile.TarInfo(f"{k}.csv"), io.BytesIO())
     assert len(sources.tables_in(tmp_path / "d.tar", lambda _name: None, expected="a table")) == 300
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "zip"])
+def test_an_archive_with_a_flipped_byte_anywhere_is_refused_or_read(form: str, tmp_path: Path) -> None:
+    rng, whole = np.random.default_rng(0), tmp_path / f"whole.{form}"
+    rows = "\n".join(map(str, rng.integers(0, 1000, 60_000))).encode()  # several blocks of packed bytes
+    if form == "zip":
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("train.csv", rows)
+    else:
+        with tarfile.open(whole, "w:gz") as archive:
+            header = tarfile.TarInfo("train.csv")
+            header.size = len(rows)
+            archive.addfile(header, io.BytesIO(rows))
+    data, path, refused = whole.read_bytes(), tmp_path / f"d.{form}", 0
+    for place in rng.integers(0, len(data), 150):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        try:
+            for source in sources.tables_in(path, lambda _name: None, expected="tables"):
+                with sources.opened(source) as stream:
+                    stream.file.read()
+        except ShiftbenchError:
+            refused += 1
+    assert refused > 100

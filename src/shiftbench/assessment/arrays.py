@@ -202,6 +202,8 @@ def _series(name: str, values: Any) -> pl.Series:
         absent = check.missing(array.astype(object))
         texts = [None if gap else str(value) for value, gap in zip(array.tolist(), absent, strict=True)]
         return pl.Series(texts, dtype=pl.String)
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
+        array = array.astype(f"{array.dtype.kind}8[ms]")
     return pl.Series(array)
 
 

@@ -581,8 +581,9 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
     known = text.is_in(list(YES | NO))
     if values.null_count() or not known.all():
         odd = int(np.argmin(known.fill_null(False).to_numpy()))
+        found = f"{values.dtype} values" if values.dtype.is_temporal() else repr(values[odd])
         raise TableError(
-            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {values[odd]!r} in row {odd + 1}."
+            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {found} in row {odd + 1}."
         )
     return text.is_in(list(YES)).to_numpy()
 

@@ -254,7 +254,12 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
         return array, None
     if np.ndim(classes) != 1:
         raise ArrayError(f"{_name(model)}: expected one name for each class in classes_, found {quoted(classes)}.")
-    return array, tuple(np.asarray(classes).tolist())
+    if len(classes) != array.shape[1]:
+        raise ArrayError(
+            f"{_name(model)}: expected one name for each of {array.shape[1]} classes in classes_, found "
+            f"{len(classes)}. Was the model changed after it was fitted?"
+        )
+    return array, check.names("classes_", np.asarray(classes).tolist())
 
 
 def _with_all_classes(models: Sequence[Any], found: Sequence[tuple[Array, Any]]) -> Outputs:

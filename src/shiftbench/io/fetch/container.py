@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +21,11 @@ MOST_MEMBERS = 2_000_000
 TOLD = 5_000  # members between two progress reports
 
 T = TypeVar("T", tarfile.TarInfo, zipfile.ZipInfo)
+# Raised while an archive that is damaged, cut off or packed in an unknown way is listed or unpacked.
+DAMAGED = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError,
+    ValueError, OverflowError,
+)  # fmt: skip
 
 
 def kind(file: str) -> str | None:
@@ -72,7 +80,7 @@ def check_whole(path: Path, progress: Progress = silent) -> None:
                 with zipfile.ZipFile(path) as packed:
                     for _ in few(path, packed.infolist(), progress=progress):
                         pass
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+    except DAMAGED as error:
         raise cut_off(path, error) from None
 
 

@@ -6,14 +6,13 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
-from shiftbench.errors import FetchError, UnknownNameError
+from shiftbench.errors import FetchError, ShiftbenchError, UnknownNameError
 from shiftbench.io.fetch import container
 from shiftbench.progress import Progress, silent
 
@@ -87,9 +86,11 @@ def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
                     yield [_of_zip(packed, info) for info in listed if not info.is_dir()]
             case _:
                 raise FetchError(f"{archive}: expected a .tar, .tar.gz, .tgz or .zip, found another ending.")
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except ShiftbenchError:
+        raise
+    except container.DAMAGED as error:
         raise container.cut_off(archive, error) from None
-    except (OSError, RuntimeError, NotImplementedError) as error:  # an encrypted zip, an unknown method, a full disk
+    except (OSError, RuntimeError) as error:  # an encrypted zip, an unknown method, a full disk
         raise FetchError(f"{archive}: expected to unpack it, found: {error}. Nothing was unpacked.") from None
 
 

@@ -11,8 +11,12 @@ from __future__ import annotations
 import functools
 import operator
 import re
+import warnings
 
 import polars as pl
+
+from shiftbench.errors import TableWarning
+from shiftbench.io.tables import problem
 
 SHOWN_ORDER = 0.1  # share of the different dates that must reveal the order of day and month
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -32,8 +36,10 @@ CERTAIN = (  # unambiguous without other values
 )
 OFFSET = r":\d{2}(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})$"  # from UTC, after a time of day
 FEW = 50
-LATEST_S = 8.2e12  # from 1970: beyond (the years ±260,000) polars cannot write a date as text
 DAY_S = 86_400
+# From 1970: the years 1 to 9999 but for a day at each end, which another time zone may need.
+FIRST_S, LAST_S = -719_161 * DAY_S, 2_932_895 * DAY_S
+LONGEST_S = 999_999_999 * DAY_S
 UNITS = {"ms": 1e3, "us": 1e6, "ns": 1e9}  # of a second
 DAY_FIRST, MONTH_FIRST = "the day before the month", "the month before the day"
 SIGNS = {"/": "/", ".": r"\.", "-": "-"}
@@ -166,11 +172,40 @@ def _moment(groups: pl.DataFrame) -> pl.Series:
 
 
 def beyond(values: pl.Series) -> pl.Series:
-    """Whether each value [N] is a date or time of a year that polars cannot write; false for missing ones."""
+    """Whether each value [N] is a date, time or duration that Python has none of; false for missing ones.
+
+    Dates of the years 1 to 9999, times of one day and durations of up to 999,999,999 days can be written and shown;
+    files may hold others, most of them by mistake.
+    """
+    unit = UNITS.get(getattr(values.dtype, "time_unit", None) or "ns", 1e9)
     if isinstance(values.dtype, pl.Datetime):
-        latest = LATEST_S * UNITS[values.dtype.time_unit]
+        first, last = FIRST_S * unit, LAST_S * unit
     elif values.dtype == pl.Date:
-        latest = LATEST_S / DAY_S
+        first, last = FIRST_S / DAY_S, LAST_S / DAY_S
+    elif isinstance(values.dtype, pl.Duration):
+        first, last = -LONGEST_S * unit, LONGEST_S * unit
+    elif values.dtype == pl.Time:
+        first, last = 0.0, DAY_S * unit - 1
     else:
         return pl.repeat(False, len(values), eager=True)
-    return ~values.to_physical().cast(pl.Float64).is_between(-latest, latest).fill_null(True)
+    return ~values.to_physical().cast(pl.Float64).is_between(first, last).fill_null(True)
+
+
+def bounded(frame: pl.DataFrame, *, where: str) -> pl.DataFrame:
+    """The table with those that are `beyond` as missing values.
+
+    Warns:
+        TableWarning: naming each such column and its rows.
+    """
+    found = []
+    for column in frame.get_columns():
+        if column.dtype.is_temporal() and (far := beyond(column)).any():
+            warnings.warn(
+                TableWarning(
+                    f"{where}: expected dates of the years 1 to 9999 in column {column.name!r}, found others in "
+                    f"{problem.rows(far)}. They are treated as missing."
+                ),
+                stacklevel=2,
+            )
+            found.append(column.set(far, None))
+    return frame.with_columns(found)

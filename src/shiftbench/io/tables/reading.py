@@ -14,7 +14,7 @@ import polars as pl
 from shiftbench.errors import TableError, TableWarning
 from shiftbench.io import files
 from shiftbench.io.tables import columns as column_names
-from shiftbench.io.tables import dtypes, problem
+from shiftbench.io.tables import dates, dtypes, problem
 from shiftbench.io.tables.csv_file import read_csv
 from shiftbench.io.tables.jsonl import read_jsonl
 from shiftbench.io.tables.npz import read_npz
@@ -54,6 +54,7 @@ def read_table(
         frame = _READERS[kind](file, columns)
         if retype and kind in ("Parquet", "Arrow"):
             frame = dtypes.with_times(frame)
+        frame = dates.bounded(frame, where=str(file))
     if frame.height == 0 or frame.width == 0:
         raise TableError(f"{file}: expected at least one row, found none. Was the writing of this file cut off?")
     return frame if columns is None else frame.select(columns)

@@ -204,7 +204,7 @@ def _zip_members(file: Path) -> list[str]:
         with zipfile.ZipFile(file) as archive:
             few = container.few(file, archive.infolist(), most=MOST_MEMBERS)
             return [info.filename for info in few if not info.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
+    except (*container.DAMAGED, OSError) as error:
         raise _not_whole(file, "zip", error) from None
 
 
@@ -216,7 +216,7 @@ def _tar_members(file: Path) -> list[str]:
             members = [member for member in container.few(file, archive, most=MOST_MEMBERS) if member.isfile()]
             while archive.fileobj is not None and archive.fileobj.read(2**20):
                 pass  # a compressed archive verifies its checksum only at its end
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (*container.DAMAGED, OSError) as error:
         raise _not_whole(file, "tar", error) from None
     for member in members:
         end = member.offset_data + member.size
