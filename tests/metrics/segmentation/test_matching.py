@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
 from shiftbench.metrics import segmentation
 from shiftbench.metrics.segmentation import LesionRule, detection_by_size, lesion_counts, lesion_f1, lesion_table
-from shiftbench.metrics.segmentation.matching import MATCHES, MISSES
+from shiftbench.metrics.segmentation.rule import MATCHES, MISSES
 from tests.metrics.segmentation import twins
 from tests.metrics.segmentation.golden import CASES, INPUTS, PUBLISHED, unpacked, volume
 

@@ -10,16 +10,7 @@ from typing import Any
 from shiftbench import check
 from shiftbench import components as parts
 from shiftbench.errors import SettingsError
-from shiftbench.metrics.segmentation.matching import (
-    LesionCounts,
-    LesionRule,
-    SizeClass,
-    detection_by_size,
-    lesion_counts,
-    lesion_f1,
-    lesion_table,
-    lesion_volumes,
-)
+from shiftbench.metrics.segmentation.matching import LesionCounts, lesion_counts, lesion_f1, lesion_table
 from shiftbench.metrics.segmentation.overlap import dsc, ndsc
 from shiftbench.metrics.segmentation.retention import (
     Curve,
@@ -28,6 +19,8 @@ from shiftbench.metrics.segmentation.retention import (
     ndsc_retention_optimal,
     ndsc_retention_random,
 )
+from shiftbench.metrics.segmentation.rule import LesionRule
+from shiftbench.metrics.segmentation.sizes import SizeClass, detection_by_size, lesion_volumes
 from shiftbench.metrics.segmentation.surface import hausdorff_95, surface_distance
 
 __all__ = [

@@ -1,16 +1,12 @@
-"""Which lesions of one mask are those of another: under rules that every count names.
+"""Which lesions of one mask are those of another: connected components that overlap, matched by a `LesionRule`.
 
-A lesion is a connected component. `LesionRule` says which voxels are neighbours, which IoU makes two lesions match, how
-often one may match, and what a missed lesion is; `lesion_table` shows how much of a score is the choice of these.
-
-Source: the published code of Shifts 2.0 (Malinin et al. 2022) and of its follow-up (Molchanova et al. 2023).
+`lesion_table` shows how much of a score is the choice of the rule.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,48 +14,7 @@ import numpy as np
 from shiftbench import check, components
 from shiftbench.check import Flags
 from shiftbench.components import Index, Pairs
-from shiftbench.errors import SettingsError, UnknownNameError
-
-MATCHES = ("published", "one_to_one", "many_to_many")
-MISSES = ("below_iou", "no_overlap")
-CONNECTIVITIES = (6, 18, 26)
-
-
-@dataclass(frozen=True)
-class LesionRule:
-    """What counts as a lesion, as one that was found, and as one that was missed.
-
-    iou: the least intersection over union of lesions that match; the published default is 0.25, the papers print 0.5.
-    connectivity: which voxels are neighbours: 6 (faces; published), 18 (edges, too; follow-up work) or 26 (corners).
-    match: "published": a predicted lesion is right if its largest IoU with a true one suffices, however many are right
-        by the same true lesion. "one_to_one": as many pairs as possible that share no lesion, of these the largest sum
-        of IoUs (counts never depend on what remains tied). "many_to_many": lesions that touch, directly or through
-        others, are one group, right or wrong as a whole by the IoU of its two unions, so that a lesion split in two or
-        two merged into one may be right.
-    missed: a true lesion is missed if it does not match ("below_iou"; published), or only if no predicted one touches
-        it ("no_overlap"; follow-up work), whether or not that is right.
-
-    Raises:
-        UnknownNameError: another `match` or `missed`.
-        SettingsError: an IoU that is not above 0 and at most 1, or another connectivity.
-    """
-
-    iou: float = 0.25
-    connectivity: int = 6
-    match: str = "published"
-    missed: str = "below_iou"
-
-    def __post_init__(self) -> None:
-        for kind, known in (("match", MATCHES), ("missed", MISSES)):
-            if getattr(self, kind) not in known:
-                raise UnknownNameError(f"rule of {kind}", getattr(self, kind), known)
-        if not (isinstance(self.iou, (int, float)) and 0 < self.iou <= 1):
-            raise SettingsError(f"iou: expected a number above 0 and at most 1, found {self.iou!r}.")
-        components.rank(3, self.connectivity)
-
-    def __str__(self) -> str:
-        missed = "no overlap" if self.missed == "no_overlap" else f"IoU < {self.iou:g}"
-        return f"connectivity {self.connectivity}, IoU {self.iou:g}, {self.match.replace('_', ' ')}, missed: {missed}"
+from shiftbench.metrics.segmentation.rule import CONNECTIVITIES, MATCHES, MISSES, LesionRule, rule_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +94,7 @@ def lesion_counts(targets: Any, answers: Any, **rule: Any) -> LesionCounts:
     """
     settings = rule_of(**rule)
     truth, found = check.masks(volume=True, targets=targets, answers=answers)
-    return _counts(Labelled.of(truth, found, settings.connectivity), settings)
+    return counts_of(Labelled.of(truth, found, settings.connectivity), settings)
 
 
 def lesion_f1(targets: Any, answers: Any, *, iou: float = 0.25, connectivity: int = 6, **rule: Any) -> float:
@@ -168,16 +123,8 @@ def lesion_table(
         rules = (
             LesionRule(iou, connectivity, match, missed) for match in MATCHES for missed in MISSES for iou in thresholds
         )
-        table += [_counts(labelled, rule) for rule in rules]
+        table += [counts_of(labelled, rule) for rule in rules]
     return table
-
-
-def rule_of(**rule: Any) -> LesionRule:
-    """A rule from its fields; UnknownNameError for others."""
-    for name in rule:
-        if name not in (known := [field.name for field in fields(LesionRule)]):
-            raise UnknownNameError("setting of lesions", name, known)
-    return LesionRule(**rule)
 
 
 # --- labels and what touches ------------------------------------------------------------------------------------------
@@ -209,7 +156,8 @@ class Labelled(NamedTuple):
         return len(self.predicted), len(self.true)
 
 
-def _counts(labelled: Labelled, rule: LesionRule) -> LesionCounts:
+def counts_of(labelled: Labelled, rule: LesionRule) -> LesionCounts:
+    """What became of labelled lesions under a rule, whose connectivity they were labelled by."""
     pairs, (predicted, true) = labelled.pairs, labelled.numbers
     matches, detected = _MATCHED[rule.match](labelled, rule.iou)
     if rule.missed == "no_overlap":
@@ -277,76 +225,3 @@ def _groups(labelled: Labelled, rows: Index) -> Index:
 
 
 _MATCHED = {"published": _largest_iou, "one_to_one": _one_to_one, "many_to_many": _many_to_many}
-
-
-# --- lesions by size --------------------------------------------------------------------------------------------------
-
-
-class SizeClass(NamedTuple):
-    """Lesions of one class of volumes, `low` <= mm³ <= `high`: true ones by their true volume, predicted by their own.
-
-    true, detected: lesions there are, and those not missed. predicted, false: lesions predicted, and the wrong ones.
-    """
-
-    low: float
-    high: float
-    true: int
-    detected: int
-    predicted: int
-    false: int
-
-    @property
-    def recall(self) -> float:
-        """The share of lesions of this class that are not missed; NaN without any."""
-        return self.detected / self.true if self.true else math.nan
-
-
-def detection_by_size(
-    targets: Any, answers: Any, *, spacing: Any, edges: tuple[float, ...] = (10.0, 100.0), **rule: Any
-) -> tuple[SizeClass, ...]:
-    """Lesions found and missed by volume: below the first edge, between edges (both included), above the last, in mm³.
-
-    Args:
-        targets, answers: masks [X, Y, Z].
-        spacing: the three edges of a voxel, mm.
-        edges: ascending volumes, mm³.
-        rule: the fields of `LesionRule`.
-
-    Raises:
-        ArrayError, SettingsError, UnknownNameError, MissingExtraError: as `lesion_counts`; ArrayError also for edges of
-            voxels that are not above 0, SettingsError for `edges` that do not ascend.
-    """
-    settings = rule_of(**rule)
-    if not len(edges) or any(not high > low for low, high in zip((0.0, *edges), edges, strict=False)):
-        raise SettingsError(f"edges: expected ascending volumes above 0 mm³, found {edges!r}.")
-    truth, found = check.masks(volume=True, targets=targets, answers=answers)
-    volume = float(np.prod(check.spacing(spacing)))
-    labelled = Labelled.of(truth, found, settings.connectivity)
-    counts = _counts(labelled, settings)
-    (true, detected), (predicted, right) = (
-        (_by_size(sizes * volume, edges), _by_size((sizes * volume)[flags], edges))
-        for sizes, flags in ((labelled.true, counts.detected), (labelled.predicted, counts.matches))
-    )
-    limits = zip((0.0, *edges), (*edges, math.inf), strict=True)
-    return tuple(
-        SizeClass(*pair, *map(int, row))
-        for pair, row in zip(limits, np.stack((true, detected, predicted, predicted - right), axis=1), strict=True)
-    )
-
-
-def _by_size(volumes: Any, edges: tuple[float, ...]) -> Index:
-    """How many of these volumes [L] are in each class."""
-    # Sums of voxels miss an edge by rounding: 10 voxels of 1.0000001 mm³ are 10 mm³.
-    limits = np.array(edges) * (1 + 1e-6 * np.where(np.arange(len(edges)) == 0, -1, 1))
-    return np.bincount(np.searchsorted(limits, volumes), minlength=len(edges) + 1)
-
-
-def lesion_volumes(mask: Any, *, spacing: Any, connectivity: int = 6) -> check.Vector:
-    """The volume of each lesion of a mask [X, Y, Z], mm³ [L], in the order of the labels of `components`.
-
-    Raises:
-        ArrayError, SettingsError, MissingExtraError: as `detection_by_size`.
-    """
-    (flags,) = check.masks(volume=True, mask=mask)
-    volume = float(np.prod(check.spacing(spacing)))
-    return np.asarray(components.sizes_of(*components.components(flags, connectivity)) * volume)

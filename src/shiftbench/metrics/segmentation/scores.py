@@ -13,14 +13,9 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.measures import MEASURES
-from shiftbench.metrics.segmentation.matching import (
-    CONNECTIVITIES,
-    MATCHES,
-    MISSES,
-    LesionCounts,
-    LesionRule,
-    SizeClass,
-)
+from shiftbench.metrics.segmentation.matching import LesionCounts
+from shiftbench.metrics.segmentation.rule import CONNECTIVITIES, MATCHES, MISSES, LesionRule
+from shiftbench.metrics.segmentation.sizes import SizeClass
 from shiftbench.scores.metric import Metric
 
 _SHIFTS = "Shifts 2.0"
