@@ -127,3 +127,26 @@ def test_all_problems_of_all_systems_are_told_at_once(prepared, tmp_path):
     with pytest.raises(ShiftbenchError) as caught:
         track("lesions").score_files({"a": tmp_path / "one", "b": tmp_path / "two"}, prepared, track("lesions").tasks)
     assert len(caught.value.problems) == 2
+
+
+def test_one_patient_with_a_mask_alone_is_named_where_the_others_have_members(ensemble, prepared, volumes, tmp_path):
+    place = tmp_path / "mixed"
+    shutil.copytree(ensemble, place)
+    row = volumes.parts.index("eval_in")
+    (place / f"{volumes.ids[row]}_members.nii.gz").unlink()
+    nifti.write(place / f"{volumes.ids[row]}_seg.nii.gz", volumes.truth(row), volumes.affine(row))
+    (found,) = track("lesions").score_files({"ours": place}, prepared, track("lesions").tasks)
+    assert f"ours: {volumes.ids[row]}: masks alone: without a probability or members there is no unc" in str(
+        found.notes
+    )
+    assert [system.measure for _, systems in found.parts for system in systems] == ["patient_structural", ""]
+
+
+def test_an_empty_brain_mask_is_refused_with_its_patient(ensemble, phantoms, tmp_path):
+    place = tmp_path / "scans"
+    shutil.copytree(phantoms, place)
+    brain = sorted(place.rglob("eval_in/fg_mask/*.nii.gz"))[0]
+    mask, affine = nifti.read_mask(brain)
+    nifti.write(brain, np.zeros_like(mask), affine)
+    with pytest.raises(ShiftbenchError, match=r"site-.-\d+: expected a brain mask, found an empty one"):
+        track("lesions").score_files({"ours": ensemble}, place, track("lesions").tasks)

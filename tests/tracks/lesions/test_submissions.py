@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.errors import PredictionsError
+from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.submissions import missing, submission
 
@@ -224,3 +224,9 @@ def test_nothing_there_and_missing_patients_are_told(tmp_path):
     nifti.write(tmp_path / "lyon-7_seg.nii.gz", blob(), AFFINE)
     (problem,) = missing([submission("ours", tmp_path, IDS)], IDS)
     assert "found none for ljubljana-7, ljubljana-19" in problem
+
+
+def test_what_is_called_a_probability_has_to_be_one(tmp_path):
+    nifti.write(tmp_path / "ljubljana-7_prob.nii.gz", np.full(SHAPE, 3.5, dtype=np.float32), AFFINE)
+    with pytest.raises(ShiftbenchError, match=r"expected probabilities from 0 to 1, found 3\.5 .*Are these logits"):
+        one(tmp_path)

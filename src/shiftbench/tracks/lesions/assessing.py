@@ -20,11 +20,11 @@ from shiftbench.tracks.lesions.evaluation import Evaluation
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.scoring import Reader
-from shiftbench.tracks.lesions.submissions import Submission, missing, submission
+from shiftbench.tracks.lesions.submissions import Submission, listed, missing, submission
 from shiftbench.tracks.lesions.volumes import Volumes
 
 ERROR = "1 − nDSC"
-WITHOUT = "masks alone: without a probability or members there is no uncertainty to assess"
+WITHOUT = "without a probability or members there is no uncertainty to assess"
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,25 @@ class Reading:
     def __init__(self, submitted: Submission) -> None:
         self.submitted = submitted
         self.notes = dict.fromkeys(submitted.notes)
+        self.bare: dict[str, None] = {}  # patients with a mask alone
 
     def __call__(self, volumes: Volumes, row: int) -> Prediction:
         """The prediction for the patient at a row."""
         found, notes = self.submitted.read(volumes.ids[row], volumes.shape(row), volumes.affine(row))
         self.notes |= dict.fromkeys(f"{self.submitted.name}: {note}" for note in notes)
+        if not found.maps and found.members is None:
+            self.bare[volumes.ids[row]] = None
         return found
+
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks on what was read, and on patients with masks alone."""
+        if not self.bare:
+            return [*self.notes]
+        whose = (
+            "masks alone" if len(self.bare) == len(self.submitted.patients) else f"{listed([*self.bare])}: masks alone"
+        )
+        return [*self.notes, f"{self.submitted.name}: {whose}: {WITHOUT}"]
 
 
 def score_files(
@@ -92,7 +105,7 @@ def score_files(
     options = report_options(
         f"MS lesions: {' · '.join(predictions)} on {held.origin}", _recipe(predictions, held, about)
     )
-    notes = (*held.notes, *_left_out(held, about), *(note for each in reading for note in each.notes), *_without(parts))
+    notes = (*held.notes, *_left_out(held, about), *(note for each in reading for note in each.remarks))
     return [ScoredFiles(task, parts, options, notes, _Source(about, readers, parts)) for task in tasks]
 
 
@@ -118,13 +131,6 @@ def _left_out(held: Evaluation, about: Mapping[str, Volumes]) -> Iterator[str]:
     for split, volumes in held.splits().items():
         if split not in about:
             yield f"{split}: not scored, since there is no prediction for any of its {len(volumes):,} patients"
-
-
-def _without(parts: Sequence[tuple[Records, Sequence[Scored]]]) -> list[str]:
-    """A note for each system without uncertainty."""
-    return list(
-        dict.fromkeys(f"{one.system.name}: {WITHOUT}" for _, every in parts for one in every if not one.measure)
-    )
 
 
 def _recipe(predictions: Mapping[str, Path], held: Evaluation, about: Mapping[str, Volumes]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shiftbench.assessment.scored import Records, Scored, Singles
 from shiftbench.check import Flags, Vector
 from shiftbench.components import components
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
+from shiftbench.errors import ShiftbenchError
 from shiftbench.metrics import segmentation
 from shiftbench.metrics.segmentation import scores, structure
 from shiftbench.progress import Progress, silent
@@ -77,10 +78,19 @@ class Case:
 
     @classmethod
     def of(cls, volumes: Volumes, row: int) -> Case:
-        """That of a row of the volumes."""
-        truth = volumes.truth(row)
+        """That of a row of the volumes.
+
+        Raises:
+            ShiftbenchError: for files that are invalid, or an empty brain mask.
+        """
+        truth, brain = volumes.truth(row), volumes.brain(row)
         assert truth is not None
-        return cls(truth, volumes.brain(row), volumes.spacing(row))
+        if not brain.any():
+            raise ShiftbenchError(
+                f"{volumes.ids[row]}: expected a brain mask, found an empty one. Leave it out to take the voxels of "
+                "the scan that are not 0."
+            )
+        return cls(truth, brain, volumes.spacing(row))
 
     @property
     def load_ml(self) -> float:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,10 @@ class SystemOf:
     def _key(self, volumes: Volumes) -> str:
         """What a prediction depends on, and how it is scored."""
         fit = self.fitted.settings if self.kind == INTENSITY else fitted_folder.read(self.fitted.folder)
-        known = {"fit": fit, "kind": self.kind, "data": volumes.digest, "scores": scoring.RULES}
+        known = {
+            "fit": fit, "kind": self.kind, "data": volumes.digest, "scores": scoring.RULES,
+            "version": version("shiftbench"),
+        }  # fmt: skip
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
     def _predicting(self, volumes: Volumes, cores: int) -> Any:

@@ -102,20 +102,19 @@ def submission(name: str, path: Path, ids: Sequence[str]) -> Submission:
             problems.append(f"{file}: expected one such file of {whose}, found {taken} besides. Remove one.")
     if not found and not problems:
         problems.append(
-            f"{path}: expected files named after patients ({_listed(ids)}), found {_listed(strangers)}. Rename them, "
+            f"{path}: expected files named after patients ({listed(ids)}), found {listed(strangers)}. Rename them, "
             "such as <patient>_prob.nii.gz."
         )
     if problems:
         raise PredictionsError(*problems)
-    notes = [f"{name}: {len(strangers)} files belong to no patient of the truth: {_listed(strangers)}"] * bool(
-        strangers
-    )
+    notes = [f"{name}: not scored, as they belong to no patient of the truth: {listed(strangers)}"] if strangers else []
     if any(file.suffix == NPZ for each in found.values() for file in each.every):
         notes.append(NNUNET)
     return Submission(name, found, tuple(notes))
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     rest = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -237,9 +236,11 @@ class _Reading:
         return self._volume(nifti.mask(answer), answer)
 
     def _probability(self) -> Any:
-        file = self.files.probability
-        if file is None and self.files.answer is not None and _is_probability(self.files.answer):
-            file = self.files.answer
+        file, answer = self.files.probability, self.files.answer
+        if file is not None and file.suffix != NPZ:  # called so by its name: other values are wrong
+            return self._volume(nifti.probabilities(file), file)
+        if file is None and answer is not None and _is_probability(answer):
+            file = answer
         return None if file is None else self._one(file)
 
     def _members(self) -> Any:
@@ -334,6 +335,6 @@ def missing(submissions: Iterable[Submission], ids: Sequence[str]) -> list[str]:
         if lacks:
             problems.append(
                 f"{each.name}: expected a prediction for each of {len(ids):,} patients, found none for "
-                f"{_listed(lacks)}. Add them."
+                f"{listed(lacks)}. Add them."
             )
     return problems
