@@ -18,7 +18,7 @@ from shiftbench.report.plots import figures
 from shiftbench.report.svg import svg
 from shiftbench.report.verdict import verdict
 
-from .factory import HOSTILE, hostile, regression
+from .factory import HOSTILE, classification, hostile, regression
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
@@ -241,3 +241,13 @@ def test_every_curve_of_a_page_tells_its_values():
         figure = figure[: figure.index("</figure>")]
         assert figure.count("data-x=") == figure.count("<svg") - figure.count("<span>")
         assert figure.count("data-name=") >= 2
+
+
+def test_no_line_of_a_page_begins_with_a_percent_sign():
+    for report in (regression(), classification()):
+        text = html(report)
+        shown = re.findall(r"<(?:li|figcaption|p)\b[^>]*>.*?</(?:li|figcaption|p)>", text, re.DOTALL)
+        sentences = [each for each in shown if "%" in each and 'id="warn' not in each]
+        assert len(sentences) > 5
+        told = re.findall(r"\d %", " ".join(sentences[: len(front.findings(report))]))
+        assert told == []

@@ -122,12 +122,17 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["clean"] = clean
+    environment.filters |= {"clean": clean, "bound": _bound}
     script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals.update(script=Markup(script), script_hash=f"sha256-{digest}")
     return environment.get_template(name)
+
+
+def _bound(text: str) -> str:
+    """A sentence in which no percent sign is parted from its number at the end of a line."""
+    return str(text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _section(

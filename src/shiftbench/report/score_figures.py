@@ -181,8 +181,7 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
 
 def _slice_words(entry: Slice) -> tuple[str, str]:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
-    name = f"{fitted(entry.column, 20)} = {fitted(entry.group, 26)}"
-    return name, f"{count_text(entry.n)} records{share}"
+    return f"{fitted(entry.column, 20)} = {entry.group}", f"{count_text(entry.n)} records{share}"
 
 
 def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
