@@ -342,8 +342,11 @@ def test_dropout_of_networks_without_any_is_refused(tmp_path):
         predict(folder, ensemble="mc_dropout")
 
 
+SHORT = {"deep": [{"threshold": 0.5, "ndsc": 0.5, "members": [0.5]}]}
+
+
 @pytest.mark.parametrize(
-    "odd", [b"nothing", {"fit": "of another"}, {"deep": []}, {"deep": [7]}, {"deep": [{"threshold": 2.0}]}]
+    "odd", [b"nothing", {"fit": "of another"}, {"deep": []}, {"deep": [7]}, {"deep": [{"threshold": 2.0}]}, SHORT]
 )
 def test_damaged_thresholds_are_refused(odd, copied):
     if isinstance(odd, bytes):
@@ -352,6 +355,12 @@ def test_damaged_thresholds_are_refused(odd, copied):
         files.write_json(copied / "calibration.json", {"fit": fitted_folder.identity(copied)} | odd)
     with pytest.raises(SettingsError, match=r"calibration\.json: expected the thresholds of deep, found none"):
         predict(copied)
+
+
+def test_networks_that_there_are_not_are_refused(fitted):
+    says = predict(fitted["unet"], ensemble="mc_dropout")
+    with pytest.raises(SettingsError, match="network: expected 0 to 1 with draws of its own, found 2"):
+        says.of_network(2)
 
 
 def test_a_damaged_member_is_named(copied):

@@ -80,7 +80,7 @@ class VolumeAnswers:
 
     def __init__(self, dataset: VolumeDataset, fitted: Fitted, *, network: int = 0) -> None:
         self.dataset, self.fitted, self.runs = dataset, fitted, runs(fitted, network=network)
-        found = threshold.require(fitted.folder, fitted.ensemble)[network]
+        found = threshold.require(fitted.folder, fitted.ensemble, members=self.members, network=network)
         self.threshold, self.thresholds = float(found["threshold"]), tuple(map(float, found["members"]))
         self._networks = Networks(fitted)
 

@@ -92,7 +92,8 @@ def answer(dataset: VolumeDataset, fitted: Fitted) -> VolumeAnswers:
 def describe(_dataset: VolumeDataset, fitted: Fitted) -> str:
     """The number of networks, the step at which each was best, and the threshold of the ensemble."""
     settings = fitted.record["settings"]
-    members, found = settings["members"], threshold.require(fitted.folder, DEEP)[0]
+    members = settings["members"]
+    found = threshold.require(fitted.folder, DEEP, members=members)
     limit = f"threshold {found['threshold']:.2f} ({'given' if found['ndsc'] is None else 'tuned on dev_in'})"
     if settings["weights"]:
         return f"{members} networks with weights that were trained elsewhere, {limit}"
@@ -101,7 +102,7 @@ def describe(_dataset: VolumeDataset, fitted: Fitted) -> str:
 
 def doubt(fitted: Fitted) -> str:
     """A sentence if the networks found next to nothing on dev_in, or ""."""
-    found: dict[str, Any] = threshold.require(fitted.folder, DEEP)[0]
+    found = threshold.require(fitted.folder, DEEP, members=fitted.record["settings"]["members"])
     if found["ndsc"] is None or found["ndsc"] >= FAINT:
         return ""
     return (

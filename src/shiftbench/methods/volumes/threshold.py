@@ -94,28 +94,26 @@ def read(folder: Path) -> dict[str, Any]:
     return found if found.pop("fit", None) == fitted_folder.identity(folder) else {}
 
 
-def require(folder: Path, ensemble: str) -> list[dict[str, Any]]:
-    """The thresholds of an ensemble of the fit in `folder`, one entry for each network that has draws of its own.
+def require(folder: Path, ensemble: str, *, members: int, network: int = 0) -> dict[str, Any]:
+    """The thresholds of an ensemble of so many members of the fit in `folder`; of this network, if they are its draws.
 
     Raises:
-        SettingsError: if they are missing, damaged or of another fit.
+        SettingsError: if they are missing, damaged or of another fit; for a network that there is not.
     """
     found = read(folder).get(ensemble)
-    if not isinstance(found, list) or not found or not all(map(_valid, found)):
+    if not isinstance(found, list) or not found or not all(_valid(entry, members) for entry in found):
         raise SettingsError(
             f"{folder}: {FILE}: expected the thresholds of {ensemble}, found none that are whole and of this fit. "
             f"{member_files.ADVICE}"
         )
-    return found
+    if not 0 <= network < len(found):
+        raise SettingsError(f"network: expected 0 to {len(found) - 1} with draws of its own, found {network}.")
+    return dict(found[network])
 
 
-def _valid(entry: Any) -> bool:
-    if not isinstance(entry, dict):
+def _valid(entry: Any, count: int) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("members"), list) or len(entry["members"]) != count:
         return False
-    members, score = entry.get("members"), entry.get("ndsc")
-    values = [
-        entry.get("threshold"),
-        *(members if isinstance(members, list) else [None]),
-        0.0 if score is None else score,
-    ]
+    score = entry.get("ndsc")
+    values = [entry.get("threshold"), *entry["members"], 0.0 if score is None else score]
     return all(isinstance(value, float) and 0 <= value <= 1 for value in values)
