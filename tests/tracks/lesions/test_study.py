@@ -50,6 +50,14 @@ def test_a_report_has_both_splits_and_pictures_of_evaluation_alone(ran):
     assert {system.role for system in result.report.systems} == {"baseline"}
 
 
+def test_the_recipe_says_how_much_of_each_part_is_lesion(ran):
+    _, held, result = ran
+    volumes = Volumes.open(held.folder).part("dev_out")
+    ml = [Case.of(volumes, row).load_ml for row in range(len(volumes))]
+    told = result.report.recipe["lesions"]["dev_out"]
+    assert told == pytest.approx({"patients": 2, "volume_ml": np.mean(ml), "volume_sd_ml": np.std(ml, ddof=1)})
+
+
 def test_a_killed_run_goes_on_with_the_next_patient(ran, monkeypatch):
     folder, held, result = ran
     place = folder / "predictions" / "eval" / "Intensity%20threshold"

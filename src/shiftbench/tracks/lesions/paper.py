@@ -1,7 +1,7 @@
-"""The main results of Shifts 2.0 on lesions (Tables 9 to 11) from any runs, the printed values beside one's own.
+"""The data (Table 6) and main results (Tables 9 to 11) of Shifts 2.0 on lesions, printed values beside those of runs.
 
-The others (cross-site, leave-one-site-out, statistics, load, sub-populations) are not filled yet; `shiftbench tables
-lesions --metric ndsc` lists what is printed in them.
+The others (cross-site, leave-one-site-out, correlation with load, sub-populations) are not filled yet;
+`shiftbench tables lesions --metric ndsc` lists what is printed in them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from shiftbench.report.content import Report
+from shiftbench.report.digits import MISSING, count_text
 from shiftbench.report.view import clean
 from shiftbench.scores.score import Score
 from shiftbench.track import published
@@ -80,13 +81,13 @@ def _slot(method: str, settings: dict[str, object], *, alone: bool) -> Slot | No
 
 
 def tables(reports: Iterable[Report]) -> list[Table]:
-    """Tables 9 to 11.
+    """Table 6, then Tables 9 to 11.
 
     Raises:
         TableError: if there is no report of this track, or one of another.
     """
     runs = run.of_track(reports, Run, track=schema.TRACK, tasks=(schema.TASK,))
-    return [_table(number, runs) for number in TABLES]
+    return [_data(runs), *(_table(number, runs) for number in TABLES)]
 
 
 def printed(number: str) -> pl.DataFrame:
@@ -95,6 +96,28 @@ def printed(number: str) -> pl.DataFrame:
     return frame.with_columns(
         subset=pl.col("subset").replace("out", "shifted"), metric=pl.col("metric").replace("r_auc", AREA)
     )
+
+
+def _data(runs: Sequence[Run]) -> Table:
+    """How many patients each part has and how much of them is lesion, in print and in the data of runs."""
+    rows, words = [], []
+    for part, told in schema.TABLE_6.items():
+        rows.append(Row(f"{part}, in print"))
+        words.append(
+            (MISSING, f"{told['volume_ml']:.2f} ± {told['volume_sd_ml']:.2f}", count_text(int(told["lesions"])))
+        )
+        for own in runs:
+            held = own.report.recipe.get("lesions")
+            found = held.get(part) if isinstance(held, dict) else None
+            if isinstance(found, dict) and {"patients", "volume_ml"} <= found.keys():
+                spread = f" ± {found['volume_sd_ml']:.2f}" if "volume_sd_ml" in found else ""
+                rows.append(Row(f"{part}, {own.name}"))
+                words.append((count_text(found["patients"]), f"{found['volume_ml']:.2f}{spread}", MISSING))
+    return Table(
+        "Table 6", PAPER, "Data", f"Lesions of each part. {origins(runs)}", "Part", tuple(rows), task=schema.TASK,
+        heads=("Patients", "Volume of lesions (ml), mean ± sd", "Lesions"), words=tuple(words),
+        notes=("Numbers of lesions depend on the connectivity, which the paper does not state.",),
+    )  # fmt: skip
 
 
 def _table(number: str, runs: Sequence[Run]) -> Table:

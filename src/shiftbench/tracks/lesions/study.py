@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shiftbench import methods
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
@@ -29,7 +31,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.scores.retention import checked_rule
 from shiftbench.scores.score import Role, System
 from shiftbench.track import Prepared, RunOptions, Task
-from shiftbench.tracks.lesions import intensity, schema, scoring
+from shiftbench.tracks.lesions import intensity, manifest, schema, scoring
 from shiftbench.tracks.lesions.assessing import report_options
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
@@ -175,6 +177,7 @@ class LesionStudy(Study[Segmented, Patients]):
             },
             "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
             "data": {each.splits[0]: each.volumes.digest for each in self.evaluation_sets},
+            "lesions": loads(self.prepared.folder),
             "scores": scoring.RULES, "systems": dict(recipes), "seed": self.chosen.seed,
         }  # fmt: skip
         usual = report_options(f"MS lesions: {self.prepared.origin}", recipe)
@@ -195,6 +198,22 @@ class LesionStudy(Study[Segmented, Patients]):
     def finished(self, report: Report, _task: str) -> Report:
         """The report with the notes on the data."""
         return replace(report, warnings=(*self.prepared.notes, *report.warnings))
+
+
+def loads(folder: Path) -> dict[str, dict[str, float]]:
+    """Of each part the patients, and the mean and standard deviation (ddof 1) of the volume of their lesions in ml."""
+    volumes: dict[str, list[float]] = {}
+    for patient in manifest.held_in(folder)["patients"]:
+        if isinstance(patient.get("lesions_ml"), int | float):
+            volumes.setdefault(patient["part"], []).append(patient["lesions_ml"])
+    return {
+        part: {
+            "patients": len(own), "volume_ml": float(np.mean(own)),
+            **({"volume_sd_ml": float(np.std(own, ddof=1))} if len(own) > 1 else {}),
+        }
+        for part, own in volumes.items()
+        if part
+    }  # fmt: skip
 
 
 def entries(options: RunOptions) -> list[Planned]:
