@@ -131,7 +131,7 @@ def _tree(folder: Path) -> dict[str, str]:
 
 
 class _Trial(child.Child):
-    """The process that tries CatBoost's models, forked: in one that is started, importing CatBoost is most of the work."""
+    """Processes that try CatBoost's models are forked, since importing CatBoost is most of their work."""
 
     def __init__(self, _module: str, folder: str, suffix: str) -> None:
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
