@@ -8,6 +8,8 @@ import itertools
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError, ShiftbenchWarning
 from shiftbench.methods import checkpoint, training
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.methods.determinism import one_thread
+from shiftbench.methods.optimizer import AdamW
 from shiftbench.methods.training import Objective, Schedule
 
 X = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
@@ -50,6 +53,27 @@ def undisturbed() -> tuple[np.ndarray, training.Trained]:
     model = network()
     trained = training.train(model, LESSON, PLAN)
     return weights(model), trained
+
+
+def test_the_optimizer_takes_pytorchs_steps_to_the_bit_and_leaves_the_compiler_out():
+    def taken(kind: type[torch.optim.Optimizer]) -> np.ndarray:
+        model, state = network().eval(), None
+        for _ in range(2):
+            optimizer = kind(model.parameters(), lr=0.01, weight_decay=0.1, fused=True)
+            if state:
+                optimizer.load_state_dict(state)
+            for _ in range(20):
+                optimizer.zero_grad(set_to_none=True)
+                loss(model, (X, Y)).backward()
+                optimizer.step()
+            state = optimizer.state_dict()
+        return weights(model)
+
+    assert np.array_equal(taken(AdamW), taken(torch.optim.AdamW))
+    alone = "import sys; from tests.methods.test_training import *; training.train(network(), LESSON, PLAN); "
+    said = subprocess.run([sys.executable, "-c", f"{alone}print('torch._dynamo' in sys.modules)"],
+                          capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])  # fmt: skip
+    assert said.stdout == "False\n", "each process that trains imports it, for two seconds"
 
 
 def test_it_takes_the_steps_of_a_plain_loop():

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.methods import determinism
 from shiftbench.methods.checkpoint import Checkpoint, State
+from shiftbench.methods.optimizer import AdamW
 from shiftbench.methods.progress import Progress
 
 Batch = TypeVar("Batch")
@@ -161,7 +162,7 @@ class Run(ABC):
         shape: Any = (),
     ) -> None:
         self.model, self.schedule, self.place, self.records = model.to(place), schedule, place, records
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = AdamW(
             groups or model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
         )
         mixed = schedule.mixed_precision and place.type == "cuda"
