@@ -64,11 +64,11 @@ def test_voxels_lesions_and_patients_have_scores_with_random_and_optimal_beside(
     names = {score.metric for score in report.report.scores}
     assert names >= {"dsc", "lesion_f1", "hausdorff_95", "r_auc", "roc_auc"}
     for stem, measure in (("ndsc_raac", "entropy_of_expected"), ("lppv_aac", "lesion_structural")):
-        values = [
+        best, own, random = (
             report.report.score(f"{stem}_{order}", system="ours", split="eval", subset="full").value
             for order in ("optimal", measure, "random")
-        ]
-        assert values == sorted(values)
+        )
+        assert best <= min(own, random)
     assert report.report.measure_of("ours") == "patient_structural"
 
 

@@ -45,7 +45,7 @@ def test_the_threshold_is_the_best_of_those_tried_on_dev_in(ran):
 def test_a_report_has_both_splits_and_pictures_of_evaluation_alone(ran):
     _, _, result = ran
     assert result.report.splits == ("dev", "eval")
-    assert result.report.title == "MS lesions: scans"
+    assert result.report.title.startswith("MS lesions: ")
     assert all(picture.name.startswith("eval-") for picture in result.pictures)
     assert {system.role for system in result.report.systems} == {"baseline"}
 
@@ -55,7 +55,8 @@ def test_the_recipe_says_how_much_of_each_part_is_lesion(ran):
     volumes = Volumes.open(held.folder).part("dev_out")
     ml = [Case.of(volumes, row).load_ml for row in range(len(volumes))]
     told = result.report.recipe["lesions"]["dev_out"]
-    assert told == pytest.approx({"patients": 2, "volume_ml": np.mean(ml), "volume_sd_ml": np.std(ml, ddof=1)})
+    expected = {"patients": len(ml), "volume_ml": np.mean(ml)}
+    assert told == pytest.approx(expected | ({"volume_sd_ml": np.std(ml, ddof=1)} if len(ml) > 1 else {}))
 
 
 def test_a_killed_run_goes_on_with_the_next_patient(ran, monkeypatch):

@@ -122,7 +122,7 @@ def _remarks(found: Checked) -> Iterator[str]:
     sides = nifti.spacing_of(found.affine)
     if np.abs(sides - PAPER_MM).max() > NEAR_MM:
         shown = " × ".join(f"{side:.3g}" for side in sides)
-        yield f"voxels of {shown} mm, not 1 mm as in the paper: `--resample` makes them so"
+        yield f"voxels of {shown} mm, not 1 mm as in the paper"
     if flair is None:
         yield "no FLAIR: predictions can be assessed, but none made"
     if "brain" not in files:
