@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -364,16 +364,24 @@ def _published() -> Sequence[str]:
     return published.tracks()
 
 
+@dataclass(frozen=True)
+class Printed:
+    """The options that choose some of the printed results."""
+
+    task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None
+    metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None
+    model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None
+    subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None
+
+
 def tables(
     track: Annotated[
         str | None,
         typer.Argument(help="A track; without one, all are listed.", autocompletion=o.starting(_published)),
     ] = None,
     runs: Annotated[list[Path] | None, typer.Argument(help="Runs to show beside the printed results.")] = None,
-    task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
-    subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None,
+    *,
+    only: Printed,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Also write them to this file; with runs, tables and figures to this folder."),
@@ -391,13 +399,13 @@ def tables(
             say(f"{name:12} {published.results(track=name).height:>6,} results")
         return
     if runs:
-        if any((task, metric, model, subset)):
+        if any(asdict(only).values()):
             raise SettingsError("expected runs, or --task, --metric, --model and --subset, found both. Drop one.")
         benchmarking.track_tables(track, runs, out, full=full)
         return
     if track not in published.tracks():
         raise UnknownNameError("track", track, published.tracks())
-    found = published.results(track=track, task=task, metric=metric, model=model, subset=subset)
+    found = published.results(track=track, **asdict(only))
     if out:
         with single_file.replacing(out, f"tables {track}", overwrite=overwrite):
             write_table(found, out)
