@@ -9,7 +9,10 @@ from shiftbench.tracks.lesions import assessing, example, paper, preparation, sc
 from shiftbench.tracks.lesions.picture import showing
 
 TASKS = (Task(schema.TASK, "segmentation", "lesions"),)
-EXAMPLE = (Option("voxel", float, "Side of a voxel in mm", default="4"),)
+EXAMPLE = (
+    Option("voxel", float, "Side of a voxel in mm", default="4"),
+    Option("t1", bool, "Write T1 images as well", default="no"),
+)
 SHOW = (
     Option("patient", str, "The patient, if the source has several"),
     Option("truth", Path, "Lesion mask of a single scan"),

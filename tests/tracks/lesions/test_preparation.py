@@ -1,0 +1,201 @@
+"""Files are paired by patient; what does not belong together is refused, and what is odd is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.tracks.lesions import layout, nifti, preparation
+from shiftbench.tracks.lesions.volumes import Volumes
+
+SITE = Path("site-e/dev_out")
+
+
+@pytest.fixture
+def site(phantoms: Path, tmp_path: Path) -> Path:
+    """A copy of one site in its part, with one patient, number 1."""
+    shutil.copytree(phantoms / SITE, tmp_path / "data" / SITE)
+    for path in [*(tmp_path / "data").rglob("*.nii.gz")]:
+        if not path.name.startswith("1_"):
+            path.unlink()
+    return tmp_path / "data"
+
+
+def flair(site: Path) -> Path:
+    return site / SITE / "flair" / "1_FLAIR_isovox.nii.gz"
+
+
+def lesions(site: Path) -> Path:
+    return site / SITE / "gt" / "1_gt_isovox.nii.gz"
+
+
+def brain(site: Path) -> Path:
+    return site / SITE / "fg_mask" / "1_isovox_fg_mask.nii.gz"
+
+
+def test_a_prepared_folder_gives_what_its_source_gives(phantoms: Path, prepared: Path) -> None:
+    opened, direct = Volumes.open(prepared), Volumes.of(phantoms)
+    assert opened.ids == direct.ids
+    assert opened.digest == direct.digest
+    assert opened.columns == direct.columns
+    row = opened.ids.index("site-e-1")
+    array, affine = nifti.image(phantoms / SITE / "flair" / "1_FLAIR_isovox.nii.gz").array, opened.affine(row)
+    assert np.array_equal(opened.image(row)[0], array)
+    assert np.allclose(opened.spacing(row), 8)
+    assert affine.shape == (4, 4)
+    truth = opened.truth(row)
+    assert truth is not None
+    assert truth.dtype == bool
+    assert (truth <= opened.brain(row)).all()
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    entry = next(entry for entry in manifest["patients"] if entry["id"] == "site-e-1")
+    assert entry["lesions_ml"] == pytest.approx(truth.sum() * 8**3 / 1_000)
+    assert preparation.open_prepared(prepared).counts["train"] == opened.parts.count("train")
+
+
+def test_preparing_twice_gives_the_same_bytes(phantoms: Path, prepared: Path, tmp_path: Path) -> None:
+    again = preparation.prepare(phantoms, tmp_path / "again").folder
+    assert (again / "manifest.json").read_bytes() == (prepared / "manifest.json").read_bytes()
+
+
+def test_a_missing_brain_mask_is_derived_and_told(site: Path, tmp_path: Path) -> None:
+    brain(site).unlink()
+    made = preparation.prepare(site, tmp_path / "p")
+    assert any("no brain mask: taken as FLAIR ≠ 0" in note for note in made.notes)
+    assert np.array_equal(Volumes.open(made.folder).brain(0), nifti.image(flair(site)).array != 0)
+
+
+def test_an_empty_lesion_mask_is_accepted_and_told(site: Path, tmp_path: Path) -> None:
+    array, affine = nifti.mask(lesions(site)).array, nifti.mask(lesions(site)).affine
+    nifti.write(lesions(site), np.zeros_like(array), affine)
+    assert any("no lesions: an empty mask" in note for note in preparation.prepare(site, tmp_path / "p").notes)
+
+
+def test_a_small_displacement_is_told_and_a_large_one_refused(site: Path, tmp_path: Path) -> None:
+    scan = nifti.mask(lesions(site))
+    for apart in (0.45, 2.0):
+        moved = scan.affine.copy()
+        moved[0, 3] += apart
+        nifti.write(lesions(site), scan.array, moved)
+        if apart < 0.5:
+            assert any("0.45 mm off" in note for note in preparation.prepare(site, tmp_path / "p").notes)
+        else:
+            with pytest.raises(ShiftbenchError, match="found it 2 mm away"):
+                preparation.prepare(site, tmp_path / "q")
+
+
+def spoiled(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    scan = nifti.image(path)
+    nifti.write(path, change(scan.array), scan.affine)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "told"),
+    [
+        (flair, np.zeros_like, "expected an image, found 0 in every voxel"),
+        (brain, np.zeros_like, "expected a brain, found an empty mask"),
+        (lesions, lambda array: array[:-1], "expected the shape"),
+        (lesions, lambda array: np.eye(*array.shape[:2])[..., None] * np.ones(array.shape[2]) * 0.4, "a threshold"),
+        (lesions, lambda array: np.pad(np.ones((3, 3, 3)), [(0, size - 3) for size in array.shape]), "another patient"),
+        (brain, lambda array: np.pad(np.ones((3, 3, 3)), [(0, size - 3) for size in array.shape]), "another patient"),
+    ],
+)
+def test_files_that_cannot_be_right_are_refused(
+    site: Path, tmp_path: Path, file: Callable[[Path], Path], change: Callable[[np.ndarray], np.ndarray], told: str
+) -> None:
+    spoiled(file(site), change)
+    with pytest.raises(ShiftbenchError, match=told) as error:
+        preparation.prepare(site, tmp_path / "p")
+    assert str(file(site)) in str(error.value)
+    assert not (tmp_path / "p").exists()
+
+
+def test_problems_of_all_files_come_at_once(site: Path, tmp_path: Path) -> None:
+    flair(site).write_bytes(flair(site).read_bytes()[:-30])
+    brain(site).write_text("text")
+    with pytest.raises(ShiftbenchError, match="cut short") as error:
+        preparation.prepare(site, tmp_path / "p")
+    assert len(error.value.problems) == 2
+
+
+def test_one_file_for_two_patients_is_refused(site: Path, tmp_path: Path) -> None:
+    for path in list(site.rglob("1_*.nii.gz")):
+        shutil.copy(path, path.with_name(path.name.replace("1_", "9_", 1)))
+    (site / layout.TABLE).unlink(missing_ok=True)
+    with pytest.raises(ShiftbenchError, match="'site-e-1', 'site-e-9': expected a FLAIR of each"):
+        preparation.prepare(site, tmp_path / "p")
+
+
+def test_a_file_that_changed_after_preparation_is_refused(site: Path, tmp_path: Path) -> None:
+    made = preparation.prepare(site, tmp_path / "p")
+    spoiled(flair(site), lambda array: array + 1)
+    with pytest.raises(ShiftbenchError, match="expected the file that was prepared"):
+        Volumes.open(made.folder).image(0)
+
+
+def test_a_table_pairs_any_files_by_patient_and_not_by_order(phantoms: Path, tmp_path: Path) -> None:
+    there = phantoms / SITE
+    for number, name in ((1, "zoe"), (2, "adam")):
+        for kind, path in {"flair": "flair/{}_FLAIR_isovox", "mask": "gt/{}_gt_isovox"}.items():
+            if (file := there / f"{path.format(number)}.nii.gz").is_file():
+                shutil.copy(file, tmp_path / f"{kind}-{name}.nii.gz")
+    table = tmp_path / "scans.csv"
+    table.write_text("patient,site,part,flair,gt,age\nzoe,x,dev_out,flair-zoe.nii.gz,mask-zoe.nii.gz,51\n")
+    found = Volumes.of(table)
+    assert found.ids == ["zoe"]
+    assert found.columns == {"site": ["x"], "age": [51]}
+    assert np.array_equal(found.image(0)[0], nifti.image(there / "flair" / "1_FLAIR_isovox.nii.gz").array)
+    assert preparation.prepare(table, tmp_path / "p").counts["dev_out"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("flair\na.nii.gz\n", "expected columns patient"),
+        ("patient,flair\na,absent.nii.gz\n", "row 1: expected an existing FLAIR, found nothing at 'absent.nii.gz'"),
+        ("patient,flair,part\na,x.nii.gz,test\n", "expected a part among train"),
+        ("patient,flair\na,x.nii.gz\na,x.nii.gz\n", "'a': expected each patient once, found 2"),
+        ("patient,flair\n../a,x.nii.gz\n", "can be in a file name"),
+        ("patient,flair,gt\na,,\n", "row 1: expected a FLAIR or a lesion mask"),
+    ],
+)
+def test_a_wrong_table_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "x.nii.gz").touch()
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(TableError, match=told):
+        layout.found(tmp_path / "t.csv")
+
+
+def test_names_that_are_none_and_folders_without_parts_are_refused(tmp_path: Path, site: Path) -> None:
+    with pytest.raises(TableError, match="expected scans as"):
+        layout.found(tmp_path / "data" / SITE / "flair")
+    flair(site).rename(flair(site).with_name("brain.nii.gz"))
+    with pytest.raises(TableError, match="expected a name such as 7_FLAIR"):
+        layout.found(site)
+
+
+def test_a_damaged_manifest_is_refused(site: Path, tmp_path: Path) -> None:
+    made = preparation.prepare(site, tmp_path / "p").folder
+    held = json.loads((made / "manifest.json").read_text())
+    held["patients"][0]["files"]["flair"]["file"] = "../../etc/passwd"
+    (made / "manifest.json").write_text(json.dumps(held))
+    with pytest.raises(TableError, match="expected a file below the source"):
+        preparation.open_prepared(made)
+
+
+@pytest.mark.needs_shared
+def test_three_real_patients_of_two_hospitals_are_prepared(shared: Path, tmp_path: Path) -> None:
+    made = preparation.prepare(shared / "data" / "lesions", tmp_path / "p")
+    assert made.counts == {"train": 0, "dev_in": 0, "eval_in": 0, "dev_out": 3, "eval_out": 0}
+    found = Volumes.open(made.folder)
+    assert found.ids == ["ljubljana-7", "ljubljana-19", "mslesseg-18"]
+    truth = found.truth(0)
+    assert truth is not None
+    assert truth.shape == found.image(0).shape[1:] == (182, 218, 182)
+    assert "60 scans are outside the folders of the parts: left out" in made.notes
