@@ -461,7 +461,8 @@ def test_a_wrong_file_put_there_by_hand_is_refused_and_left(archive, server, tmp
 
 
 def test_a_damaged_record_is_named(archive, server, tmp_path):
-    for content in ("not JSON", '{"data.tar": {"url": 1}}', "[1]"):
+    entry = {"url": "u", "size": "x", "sha256": "5", "mtime_ns": 5, "fetched": "2026-01-01", "licence": "x"}
+    for content in ("not JSON", '{"data.tar": {"url": 1}}', "[1]", json.dumps({"data.tar": entry})):
         (tmp_path / "fetched.json").write_text(content)
         with pytest.raises(FetchError, match=r"fetched\.json: expected the record that `fetch` writes"):
             fetch(archive, tmp_path)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import shiftbench
@@ -48,6 +49,23 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Categorical.from_members([Classifier(["a"]), Classifier(["a", "b"])], np.zeros((N, 1))),
         "one name for each of 2 classes in classes_, found 1",
     ),
+    "targets": (
+        lambda: shiftbench.assess_predictions([{1}] * N, Categorical(PROBABILITIES)),
+        "targets: expected a sequence of names",
+    ),
+    "numbers of another library": (
+        lambda: shiftbench.r_auc(pl.Series([1] * N, dtype=pl.Int128), np.arange(N)),
+        "errors: expected an array of numbers, found Series",
+    ),
+    "bytes for groups": (
+        lambda: shiftbench.assess(np.ones(N), np.arange(N), clusters=pl.Series([b"\xff"] * N)),
+        "clusters: expected labels that are text, found bytes",
+    ),
+    "text that is not Unicode": (
+        lambda: shiftbench.assess(np.ones(N), np.arange(N), slices={"c": ["\ud800"] * N}),
+        "expected text that is Unicode",
+    ),
+    "dates for ids": (lambda: Predictions(np.arange(N).astype("M8[D]"), GAUSSIAN), "expected ids"),  # type: ignore[arg-type]
     "levels": (lambda: Quantiles(VALUES, levels=(10**400, 0.5)), "levels: expected numbers between 0 and 1"),
     "threshold": (
         lambda: shiftbench.f1_at(np.ones(N), np.arange(N), threshold=10**400),
@@ -86,3 +104,8 @@ def test_dates_of_any_unit_may_be_columns_of_a_table() -> None:
     days = np.array(["2021-01-01"] * N, dtype="M8[s]")
     found = shiftbench.assess_predictions(np.zeros(N), GAUSSIAN, table={"when": days, "month": days.astype("M8[M]")})
     assert found.counts
+
+
+def test_targets_in_extended_precision_are_numbers() -> None:
+    found = shiftbench.assess_predictions(np.arange(N).astype(np.longdouble), GAUSSIAN)
+    assert found.score("mae", system="model", split="all", subset="full").value == 2.5

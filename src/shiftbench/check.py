@@ -47,11 +47,13 @@ def as_array(name: str, values: Any, kind: str = "numbers") -> npt.NDArray[Any]:
         raise ArrayError(f"{name}: expected a value for every record, found masked ones. Drop these records.")
     try:
         found = np.asarray(plain(values))
-    except (ValueError, TypeError, RuntimeError) as error:
+    except Exception as error:  # of any library whose values these are
         if "inhomogeneous" in str(error):
             raise ArrayError(f"{name}: expected an array of {kind}, found a ragged sequence.") from None
         wanted = f"{name}: expected an array of {kind}, found {type(values).__name__}"
         raise ArrayError(f"{wanted}, which does not become one ({error}). Copy it to a NumPy array first.") from None
+    if found.dtype == np.longdouble:
+        return found.astype(np.float64)
     if found.dtype.kind == "O" and found.size and all(isinstance(value, (bool, np.bool_)) for value in found.flat):
         return found.astype(np.bool_)
     return found
@@ -347,7 +349,10 @@ def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[n
             f"{name}: expected a label for every record, found missing ones ({_places(gaps)}). Fill or drop them."
         )
     if array.dtype.kind == "O":
-        array = array.astype(str)
+        try:
+            array = array.astype(str)
+        except UnicodeError as error:
+            raise ArrayError(f"{name}: expected labels that are text, found bytes: {error}. Decode them.") from None
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 

@@ -201,7 +201,10 @@ def _series(name: str, values: Any) -> pl.Series:
     if array.dtype.kind in "OUST":
         absent = check.missing(array.astype(object))
         texts = [None if gap else str(value) for value, gap in zip(array.tolist(), absent, strict=True)]
-        return pl.Series(texts, dtype=pl.String)
+        try:
+            return pl.Series(texts, dtype=pl.String)
+        except UnicodeError as error:
+            raise ArrayError(f"{name}: expected text that is Unicode, found: {error}. Decode it again.") from None
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
         array = array.astype(f"{array.dtype.kind}8[ms]")
     return pl.Series(array)
@@ -290,7 +293,7 @@ def _class_indices(ensemble: Categorical, targets: Any) -> npt.NDArray[np.int64]
     values = check.as_array("targets", targets, "classes")
     if values.ndim != 1:
         raise ArrayError(f"targets: expected one class for each record, found shape {values.shape}.")
-    labels = values.tolist()
+    labels = check.names("targets", values.tolist())
     if unknown := list(dict.fromkeys(label for label in labels if label not in places)):
         shown, known = (", ".join(map(repr, list(each)[:MOST_LISTED])) for each in (unknown, names))
         absent = [place for place, label in enumerate(labels) if label not in places]

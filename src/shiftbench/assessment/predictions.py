@@ -197,7 +197,7 @@ def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
     nothing = np.empty(0, dtype=object)
     try:
         series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
-    except (TypeError, ValueError) as error:  # not a sequence, or text that is not Unicode
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:  # no sequence, other types, text not Unicode
         return nothing, [f"{where}: expected ids [N] as text or whole numbers, found: {error}."]
     if not len(series):
         return nothing, [f"{where}: expected at least one record, found none. Predict again."]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from shiftbench.errors import FetchError
+from shiftbench.errors import FetchError, quoted
 from shiftbench.io import files
 from shiftbench.io.output import lock
 
@@ -41,7 +41,7 @@ def read(folder: Path) -> dict[str, Entry]:
     path = folder / RECORD
     try:
         entries = json.loads(files.read_text(path))
-        return {str(name): Entry(**entry) for name, entry in entries.items()}
+        return {str(name): _checked(Entry(**entry)) for name, entry in entries.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -49,6 +49,16 @@ def read(folder: Path) -> dict[str, Entry]:
             f"{path}: expected the record that `fetch` writes, found other content ({error}). Move it away; the next "
             "fetch writes a new one, which trusts the files as they are then."
         ) from None
+
+
+def _checked(entry: Entry) -> Entry:
+    """The entry, if its numbers are whole and the rest is text."""
+    for each in fields(Entry):
+        value = getattr(entry, each.name)
+        kind = int if each.name in ("size", "mtime_ns") else str
+        if not (isinstance(value, kind) or (value is None and each.default is None)):
+            raise ValueError(f"{each.name}: {quoted(value)}")
+    return entry
 
 
 def write(folder: Path, name: str, entry: Entry) -> None:
