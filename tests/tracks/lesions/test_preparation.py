@@ -199,3 +199,23 @@ def test_three_real_patients_of_two_hospitals_are_prepared(shared: Path, tmp_pat
     assert truth is not None
     assert truth.shape == found.image(0).shape[1:] == (182, 218, 182)
     assert "60 scans are outside the folders of the parts: left out" in made.notes
+
+
+def test_resampled_volumes_have_1_mm_the_same_place_and_the_same_lesions(tmp_path: Path) -> None:
+    x, y, z = np.meshgrid(*[np.linspace(-1, 1, size) for size in (12, 14, 8)], indexing="ij")
+    inside, affine = x**2 + y**2 + z**2, np.array([[2.0, 0, 0, 5], [0, 2, 0, -9], [0, 0, 3, 1], [0, 0, 0, 1]])
+    nifti.write(tmp_path / "f.nii.gz", np.where(inside < 0.8, 100 + 40 * (inside < 0.2), 0), affine)
+    nifti.write(tmp_path / "g.nii.gz", inside < 0.2, affine)
+    (tmp_path / "t.csv").write_text("patient,flair,gt,part\na,f.nii.gz,g.nii.gz,dev_out\n")
+    made = preparation.prepare(tmp_path / "t.csv", tmp_path / "p", resample=True)
+    assert any("resampled to 1 mm" in note for note in made.notes)
+    found = Volumes.open(made.folder)
+    truth = found.truth(0)
+    assert truth is not None
+    assert truth.shape == found.image(0).shape[1:] == (24, 28, 24)
+    assert np.allclose(found.spacing(0), 1)
+    assert truth.sum() == pytest.approx(12 * (inside < 0.2).sum(), rel=0.15)
+    old = affine @ [*np.argwhere(inside < 0.2).mean(axis=0), 1]
+    assert np.allclose(found.affine(0) @ [*np.argwhere(truth).mean(axis=0), 1], old, atol=0.3)
+    shutil.move(made.folder, tmp_path / "moved")
+    assert Volumes.open(tmp_path / "moved").image(0).any()

@@ -13,6 +13,7 @@ EXAMPLE = (
     Option("voxel", float, "Side of a voxel in mm", default="4"),
     Option("t1", bool, "Write T1 images as well", default="no"),
 )
+PREPARE = (Option("resample", bool, "Write all volumes at 1 mm, as in the paper", default="no"),)
 SHOW = (
     Option("patient", str, "The patient, if the source has several"),
     Option("truth", Path, "Lesion mask of a single scan"),
@@ -30,7 +31,7 @@ TRACK = Track(
     open_prepared=preparation.open_prepared,
     run=study.run,
     score_files=assessing.score_files,
-    options={"example": EXAMPLE, "show": SHOW},
+    options={"example": EXAMPLE, "prepare": PREPARE, "show": SHOW},
     show=Show(showing.show, "A scan, or a folder or table of patients.", metavar="SCAN", folders=True),
     pictures=assessing.pictures,
     paper=paper.LESIONS,

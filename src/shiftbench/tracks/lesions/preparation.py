@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +15,29 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 from shiftbench.track import MANIFEST, Prepared
-from shiftbench.tracks.lesions import checks, layout, manifest
+from shiftbench.tracks.lesions import checks, layout, manifest, resampling
 from shiftbench.tracks.lesions.checks import Checked
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 from shiftbench.tracks.lesions.schema import PARTS
 
 MOST_LISTED = 20
 MOST_NAMED = 4
-STAGE = "check scans"
+STAGE, RESAMPLING = "check scans", "resample to 1 mm"
 
 
-def prepare(source: Path, folder: Path, *, progress: Progress | None = None) -> Prepared:
+def prepare(source: Path, folder: Path, *, resample: bool = False, progress: Progress | None = None) -> Prepared:
     """Check all scans of a source, and write the manifest of a prepared folder.
 
     Args:
         source: a folder in the published layout, or a table of paths; see `layout`.
         folder: a new or empty folder.
+        resample: whether to write all volumes at 1 mm below the folder; else they stay as and where they are.
         progress: called with the number of finished patients.
 
     Raises:
         TableError: if the source is no such data, or is a prepared folder.
         ShiftbenchError: listing the problems of all patients.
-        MissingExtraError: if nibabel is not installed.
+        MissingExtraError: if nibabel is not installed, or SciPy for `resample`.
     """
     say = progress or silent
     if (source / MANIFEST).is_file():
@@ -54,6 +56,15 @@ def prepare(source: Path, folder: Path, *, progress: Progress | None = None) -> 
     if problems:
         more = [f"… and {len(problems) - MOST_LISTED:,} more."] if len(problems) > MOST_LISTED else []
         raise ShiftbenchError(*problems[:MOST_LISTED], *more)
+    if resample:
+        entries = []
+        for done, patient in enumerate(found.patients):
+            say(RESAMPLING, done, len(found.patients))
+            made = resampling.written(patient, checks.checked(patient).scans, folder / manifest.MADE)
+            entries.append(_entry(checks.checked(made), folder, source))
+        say(RESAMPLING, len(found.patients), len(found.patients))
+        notes = [(name, note) for name, note in notes if "voxels of" not in note]
+        found = replace(found, notes=(*found.notes, "all volumes were resampled to 1 mm"))
     _write(folder, source, entries, [*found.notes, *_gathered(notes, len(entries))])
     return open_prepared(folder)
 
