@@ -43,7 +43,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Runs commands in processes of their own, in a tenth of the time that those need to start."""
+    """Runs commands in processes of their own that need not import anything."""
     running = Commands(tmp_path_factory.mktemp("commands"))
     yield running
     running.close()

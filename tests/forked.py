@@ -1,6 +1,6 @@
 """Commands in processes of their own that need not import anything: each is forked from one that has.
 
-`python -m tests.forked` is that process. It only imports, so that no thread of it could be missed after a fork.
+`python -m tests.forked` is that process. It only imports: its threads are those that libraries start when imported.
 """
 
 from __future__ import annotations
