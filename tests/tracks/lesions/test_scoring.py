@@ -110,3 +110,13 @@ def test_slices_group_by_columns_age_and_load():
     assert set(found) == {"site", "age", "id", "lesion load"}
     assert found["age"].tolist() == ["below 30 years", "unknown", "from 40 to 50 years"]
     assert found["lesion load"].tolist() == ["below 5 ml", "from 5 to 15 ml", "15 ml or more"]
+
+
+@pytest.mark.parametrize(("side", "kept"), [(1.0, 10), (2.0, 2), (4.0, 1)])
+def test_components_of_9_cubic_millimetres_or_less_are_removed_whatever_the_voxels(side: float, kept: int) -> None:
+    mask = np.zeros((12, 3, 3), dtype=bool)
+    for voxels, removed in ((kept, False), (kept - 1, True)):
+        mask[:] = False
+        mask[:voxels, 1, 1] = True
+        found = Prediction.of_probability(mask.astype(np.float32), spacing=(side,) * 3)
+        assert found.mask.any() == (voxels > 0 and not removed)

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.check import Flags
-from shiftbench.components import keep_large_components
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.metrics import segmentation
 from shiftbench.progress import Progress, silent
-from shiftbench.tracks.lesions.prediction import Prediction
+from shiftbench.tracks.lesions.prediction import Prediction, without_small
 from shiftbench.tracks.lesions.volumes import Volumes
 
 FILE = "threshold.json"
@@ -52,7 +51,7 @@ def threshold(folder: Path) -> float:
 def predict(volumes: Volumes, row: int, deviations: float) -> Prediction:
     """The mask of a patient."""
     bright = brightness(volumes.image(row)[0], volumes.brain(row))
-    return Prediction(keep_large_components(bright >= deviations))
+    return Prediction(without_small(bright >= deviations, volumes.spacing(row)))
 
 
 def brightness(image: npt.NDArray[np.float32], brain: Flags) -> npt.NDArray[np.float32]:

@@ -18,6 +18,8 @@ from shiftbench.tracks.lesions import nifti
 Volume = npt.NDArray[np.float32]
 
 THRESHOLD = 0.5  # of probabilities whose mask nobody gave
+SMALL_MM3 = 9.0  # components of this volume or less are removed
+UNIT = (1.0, 1.0, 1.0)  # mm
 MEASURES = (
     "entropy_of_expected", "expected_entropy", "mutual_information", "epkl", "reverse_mutual_information",
     "negated_confidence",
@@ -42,28 +44,38 @@ class Prediction:
     each: Volume | None = None
 
     @classmethod
-    def of_probability(cls, probability: Any, *, threshold: float = THRESHOLD, mask: Flags | None = None) -> Prediction:
-        """A probability map, its entropy, and its mask: where it is at least `threshold`, without small components."""
+    def of_probability(
+        cls, probability: Any, *, threshold: float = THRESHOLD, mask: Flags | None = None, spacing: Any = UNIT
+    ) -> Prediction:
+        """A probability map, its entropy, and its mask: where it is at least `threshold`, without small components.
+
+        spacing: the edges of a voxel in mm.
+        """
         held = np.asarray(probability, dtype=np.float32)
         sums = VolumeSums(held.shape)
         sums.add(held, threshold=threshold)
-        return cls.of_sums(sums, threshold=threshold, mask=mask)
+        return cls.of_sums(sums, threshold=threshold, mask=mask, spacing=spacing)
 
     @classmethod
-    def of_sums(cls, sums: VolumeSums, *, threshold: float, mask: Flags | None = None) -> Prediction:
+    def of_sums(
+        cls, sums: VolumeSums, *, threshold: float, mask: Flags | None = None, spacing: Any = UNIT
+    ) -> Prediction:
         """What members said one after another; their masks are without small components, too."""
         mean = sums.probability
-        members = np.stack([keep_large_components(one) for one in sums.masks]) if sums.members > 1 else None
-        return cls(segmented(mean, threshold) if mask is None else mask, mean, _maps(sums), members)
+        members = np.stack([without_small(one, spacing) for one in sums.masks]) if sums.members > 1 else None
+        mask = without_small(mean >= threshold, spacing) if mask is None else mask
+        return cls(mask, mean, _maps(sums), members)
 
     @classmethod
-    def of_members(cls, members: Any, *, threshold: float = THRESHOLD, mask: Flags | None = None) -> Prediction:
+    def of_members(
+        cls, members: Any, *, threshold: float = THRESHOLD, mask: Flags | None = None, spacing: Any = UNIT
+    ) -> Prediction:
         """The members' probabilities, or their masks as 0 and 1 [M, X, Y, Z]: their mean, and what measures say."""
         each = np.asarray(members, dtype=np.float32)
         sums = VolumeSums(each.shape[1:])
         for member in each:
             sums.add(member, threshold=threshold)
-        found = cls.of_sums(sums, threshold=threshold, mask=mask)
+        found = cls.of_sums(sums, threshold=threshold, mask=mask, spacing=spacing)
         if ((each == 0) | (each == 1)).all():
             return replace(found, members=each > 0)
         return replace(found, each=each)
@@ -90,6 +102,6 @@ def _maps(sums: VolumeSums) -> dict[str, Volume]:
     return {name: sums.measure(name) for name in (MEASURES if sums.members > 1 else ALONE)}
 
 
-def segmented(probability: Volume, threshold: float) -> Flags:
-    """Where a probability is at least the threshold, without components of 9 voxels or fewer, as published."""
-    return keep_large_components(probability >= threshold)
+def without_small(mask: Flags, spacing: Any) -> Flags:
+    """A mask [X, Y, Z] without components of 9 mm³ or less: 9 voxels of 1 mm, as published."""
+    return keep_large_components(mask, larger_than=int(SMALL_MM3 / float(np.prod(spacing)) + 1e-6))

@@ -327,12 +327,12 @@ def by_networks(answers: Sequence[Any], case: Case, row: int) -> tuple[Predictio
             if len(answers) > 1:
                 own.add(probability, threshold=each.threshold)
             elif each.members > 1:
-                alone = Prediction.of_probability(probability, threshold=tuned)
+                alone = Prediction.of_probability(probability, threshold=tuned, spacing=case.spacing)
                 models.append(scoring.patient_scores(case, alone, member=True))
         if len(answers) > 1:
-            drawn = Prediction.of_sums(own, threshold=each.threshold)
+            drawn = Prediction.of_sums(own, threshold=each.threshold, spacing=case.spacing)
             models.append(scoring.patient_scores(case, drawn, member=True))
-    found = Prediction.of_sums(whole, threshold=threshold)
+    found = Prediction.of_sums(whole, threshold=threshold, spacing=case.spacing)
     return found, scoring.patient_scores(case, found, members=models)
 
 

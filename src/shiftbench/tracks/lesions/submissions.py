@@ -18,7 +18,15 @@ import numpy as np
 
 from shiftbench.errors import PredictionsError, ShiftbenchError, first_line
 from shiftbench.tracks.lesions import nifti
-from shiftbench.tracks.lesions.prediction import MASK, MEASURES, MEMBERS, PROBABILITY, THRESHOLD, Prediction, segmented
+from shiftbench.tracks.lesions.prediction import (
+    MASK,
+    MEASURES,
+    MEMBERS,
+    PROBABILITY,
+    THRESHOLD,
+    Prediction,
+    without_small,
+)
 
 NPZ = ".npz"
 KEYS = ("probabilities", "softmax")  # of nnU-Net, versions 2 and 1
@@ -208,12 +216,13 @@ class _Reading:
         maps = {name: self._volume(nifti.image(file), file) for name, file in self.files.maps.items()}
         if self.problems:
             raise PredictionsError(*self.problems)
+        spacing = nifti.spacing_of(self.affine)
         if mask is None and members is not None and probability is not None:
-            mask = segmented(probability, THRESHOLD)
+            mask = without_small(probability >= THRESHOLD, spacing)
         if members is not None:
-            found = Prediction.of_members(members, mask=mask)
+            found = Prediction.of_members(members, mask=mask, spacing=spacing)
         elif probability is not None:
-            found = Prediction.of_probability(probability, mask=mask)
+            found = Prediction.of_probability(probability, mask=mask, spacing=spacing)
         elif mask is not None:
             found = Prediction(mask)
         else:
