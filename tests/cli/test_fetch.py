@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from shiftbench.tracks.lesions import layout
 from tests.cli.conftest import Shiftbench
 from tests.web_server import WebServer, a_tar, rightly, running, simply
 
@@ -121,3 +123,66 @@ def test_verify_hashes_again(shiftbench: Shiftbench, server, tmp_path) -> None:
     said = shiftbench(*words, "--verify")
     assert said.code == 2
     assert SHA256 in said.err
+
+
+# --- data under an agreement
+
+
+def a_zip_of(*names: str) -> bytes:
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w") as packed:
+        for name in names:
+            packed.writestr(name, b"scan" * 1_000)
+    return body.getvalue()
+
+
+def scans(folder: str, *numbers: int) -> bytes:
+    return a_zip_of(*(f"{folder}/flair/{number}_FLAIR_isovox.nii.gz" for number in numbers))
+
+
+def test_a_file_under_an_agreement_is_not_asked_for_but_explained(shiftbench: Shiftbench, server, tmp_path) -> None:
+    said = shiftbench("fetch", "lesions", "--what", "msseg", "--accept-licence", "--to", "data")
+    assert said.code == 2
+    for words in ("sign", "zenodo.org/records/7051658", "data/shifts_ms_pt1.zip", "no attempt to identify patients"):
+        assert words in " ".join(said.err.split()).replace("- ", "")
+    assert not server.asked
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_licence_of_a_file_under_an_agreement_is_asked_when_it_is_there(
+    shiftbench: Shiftbench, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/shifts_ms_pt1.zip").write_bytes(scans("msseg/train", 7))
+    at_a_terminal(monkeypatch, "n")
+    said = shiftbench("fetch", "lesions", "--what", "msseg", "--to", "data")
+    assert said.code == 2
+    assert "no attempt to identify patients" in " ".join(said.err.split())
+    assert "OFSEP data usage agreement" in " ".join(said.err.split())
+    assert not (tmp_path / "data/fetched.json").exists()
+
+
+def test_a_damaged_file_under_an_agreement_is_refused(shiftbench: Shiftbench, tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/shifts_ms_pt1.zip").write_bytes(scans("msseg/train", 7)[:-30])
+    said = shiftbench("fetch", "lesions", "--what", "msseg", "--to", "data", "--accept-licence", "--unpack")
+    assert said.code == 2
+    assert sorted(path.name for path in (tmp_path / "data").iterdir() if path.name[0] != ".") == ["shifts_ms_pt1.zip"]
+
+
+def test_what_is_free_and_what_was_signed_for_become_one_source(shiftbench: Shiftbench, server, tmp_path) -> None:
+    server.answers = [rightly(scans("shifts_ms_pt2/best/train", 7))]
+    words = ("fetch", "lesions", "--to", "data", "--accept-licence")
+    said = shiftbench(*words, "--url", server.url())
+    assert said.code == 0, said.err
+    assert "`shiftbench fetch lesions --what msseg` says how" in said.out
+    assert said.out.splitlines()[-1] == "next:   shiftbench fetch lesions --what open --to data --unpack"
+    assert shiftbench(*words, "--unpack").out.splitlines()[-1] == "next:   shiftbench prepare lesions data"
+    (tmp_path / "data/shifts_ms_pt1.zip").write_bytes(scans("shifts_ms_pt1/msseg/train", 7, 8))
+    said = shiftbench(*words, "--what", "msseg", "--unpack")
+    assert said.code == 0, said.err
+    assert "says how" not in said.out
+    found = layout.found(tmp_path / "data").patients
+    assert [(one.id, one.part) for one in found] == [
+        ("best-7", "train"), ("msseg-7", "train"), ("msseg-8", "train"),
+    ]  # fmt: skip

@@ -59,9 +59,10 @@ def fetch(
         return
     archive = next(each for each in archives if each.name == own.get("archive", archives[0].name))
     if url is not None:
-        archive = replace(archive, url=url)
+        archive = replace(archive, url=url, agreement=None)
     folder = to or fetching.default_folder() / track.name
-    accepted = accept_licence or fetching.accepted(archive, folder) or _accepts(archive)
+    there = not archive.agreement or (folder / archive.file).exists()
+    accepted = accept_licence or fetching.accepted(archive, folder) or (there and _accepts(archive))
     with _bytes_bar() as progress:
         fetched = fetching.fetch(archive, folder, accept_licence=accepted, verify=verify, progress=progress)
     known = "recorded now, for later comparison" if fetched.new else "as recorded"
@@ -71,14 +72,20 @@ def fetch(
         with _bytes_bar() as progress:
             fetching.unpack(fetched.path, place, progress=progress)
         say(f"folder: {place}")
+    for other in archives:
+        if other.agreement and other.name != archive.name and not (folder / other.file).exists():
+            say(f"more:   {other.about}: `shiftbench fetch {track.name} --what {other.name}` says how to get them")
     if archive.then:
-        say(f"next:   {archive.then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")
+        unpacks = f"shiftbench fetch {track.name} --what {archive.name} --to {{folder}} --unpack"
+        then = archive.then if unpack or not archive.unpacked else unpacks
+        say(f"next:   {then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")
 
 
 def _list(archives: tuple[Archive, ...]) -> None:
     width = max(len(archive.name) for archive in archives)
     for archive in archives:
-        say(f"{archive.name:{width}}  {archive.about}\n{'':{width}}  {archive.url}\n{'':{width}}  {_terms(archive)}")
+        address = f"sign at {archive.agreement}" if archive.agreement else archive.url
+        say(f"{archive.name:{width}}  {archive.about}\n{'':{width}}  {address}\n{'':{width}}  {_terms(archive)}")
 
 
 def _terms(archive: Archive) -> str:

@@ -43,6 +43,8 @@ class Archive:
         size: in bytes, if published.
         sha256: in hexadecimal, if published; otherwise it is recorded on first use.
         then: the command that uses the file, with {path} and {folder} as placeholders.
+        unpacked: whether `then` needs it unpacked.
+        agreement: the page on which an agreement is to be signed first; such a file is put into the folder by hand.
 
     Raises:
         FetchError: if `url` is not an http(s) address or `file` is not a plain name.
@@ -56,6 +58,8 @@ class Archive:
     size: int | None = None
     sha256: str | None = None
     then: str | None = None
+    unpacked: bool = False
+    agreement: str | None = None
 
     def __post_init__(self) -> None:
         problems = []

@@ -58,8 +58,9 @@ def fetch(
 ) -> Fetched:
     """The archive as a file in `folder`: an existing one, or else downloaded.
 
-    An interrupted download is resumed at the next call. Size and SHA-256 are compared with the published ones and with
-    those recorded in `fetched.json` on first use. A file that differs is reported and left unchanged.
+    An interrupted download is resumed at the next call. A file under an agreement has to be there already. Size and
+    SHA-256 are compared with the published ones and with those recorded in `fetched.json` on first use. A file that
+    differs is reported and left unchanged.
 
     Args:
         archive: what to fetch.
@@ -70,15 +71,21 @@ def fetch(
         patience: retries, waits and timeout.
 
     Raises:
-        FetchError: if the licence is not accepted, another process fetches into the folder, the server or the disk
-            fails, or the file is not what was expected.
+        FetchError: if the licence is not accepted, a file under an agreement is not there, another process fetches into
+            the folder, the server or the disk fails, or the file is not what was expected.
     """
+    path, new = folder / archive.file, not folder.exists()
+    if archive.agreement and not os.path.lexists(path):
+        raise FetchError(
+            f"{path}: expected the file that you get once you have signed an agreement, found nothing there. Sign it "
+            f"at {archive.agreement}, put {archive.file} there, and give the same command again. It asks you to "
+            f"{archive.licence.asks}"
+        )
     if not accept_licence and not accepted(archive, folder):
         raise FetchError(
             f"{archive.name}: expected you to accept its licence, {archive.licence.name} ({archive.licence.url}): "
             f"{archive.licence.asks} Found no acceptance. Read it, then set accept_licence (--accept-licence)."
         )
-    path, new = folder / archive.file, not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with record.locked(folder):

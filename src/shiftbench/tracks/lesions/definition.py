@@ -6,6 +6,7 @@ from pathlib import Path
 
 from shiftbench.track import Example, Option, Show, Task, Track
 from shiftbench.tracks.lesions import assessing, example, paper, preparation, schema, study
+from shiftbench.tracks.lesions.archives import ARCHIVES
 from shiftbench.tracks.lesions.picture import showing
 
 TASKS = (Task(schema.TASK, "segmentation", "lesions"),)
@@ -31,6 +32,7 @@ TRACK = Track(
     open_prepared=preparation.open_prepared,
     run=study.run,
     score_files=assessing.score_files,
+    archives=ARCHIVES,
     options={"example": EXAMPLE, "prepare": PREPARE, "show": SHOW},
     show=Show(showing.show, "A scan, or a folder or table of patients.", metavar="SCAN", folders=True),
     pictures=assessing.pictures,
