@@ -19,6 +19,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Quantiles
 from shiftbench.metrics.modes import Modes, mixture_scores
+from shiftbench.metrics.segmentation import correlation
 from shiftbench.metrics.segmentation.scores import METRICS as OF_VOLUME_SCORES
 from shiftbench.partition.features import Features
 from shiftbench.report.content import Report
@@ -33,7 +34,7 @@ SHIFTED = np.arange(N) % 2 == 1
 # Read before any test registers one of its own.
 OF_VOLUMES = [
     "ndsc_raac_entropy_of_expected", "dsc_raac_their_own", "lesion_f1_18_50_one_to_one_no_overlap",
-    "lesion_detected_10_100",
+    "lesion_detected_10_100", "ndsc_load_spearman", "ndsc_load_pearson",
 ]  # fmt: skip
 OF_A_FAMILY = ["coverage_80", "width_80", "pinball_0.1", "pinball_0.9", *OF_VOLUMES]
 every_metric = pytest.mark.parametrize("name", [*METRICS, *OF_A_FAMILY])
@@ -83,12 +84,15 @@ def segmentation(rng: np.random.Generator, quality: float) -> Scored:
     """Of quality 1: masks that overlap, lesions that are found, on shifted data a little less."""
     good = np.clip(rng.normal(0.8 if quality else 0.5, 0.2, N) - (0.01 if quality else 0.2) * SHIFTED, 0.0, 1.0)
     fewer_is_better = {"hausdorff_95", "surface_distance"} | {name for name in OF_VOLUMES if "raac" in name}
-    names = [metric.name for metric in OF_VOLUME_SCORES] + [name for name in OF_VOLUMES if "detected" not in name]
+    of_sets = ("lesion_detected", "ndsc_load")
+    names = [metric.name for metric in OF_VOLUME_SCORES] + [name for name in OF_VOLUMES if not name.startswith(of_sets)]
     found = {name: 1 - good if name in fewer_is_better else good for name in names}
     true = rng.integers(0, 9, N).astype(float)
     detected = {"lesion_detected_10_100": SetTerms(Terms(amounts=np.stack((true * good, true), axis=1)))}
+    loads = rng.gamma(2.0, 5.0, N) + (0 if quality else 20 * good)
+    sets = {**detected, **correlation.all_terms(loads, {"ndsc": good})}
     uncertainty = {"uncertainty": 1 - good + 0.2 * SHIFTED + 0.1 * rng.random(N) if quality else rng.random(N)}
-    return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=found, sets=detected)
+    return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=found, sets=sets)
 
 
 def source(rng: np.random.Generator) -> Source:

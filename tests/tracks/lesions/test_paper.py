@@ -18,7 +18,7 @@ from shiftbench.tracks.lesions.scoring import PatientScores
 from shiftbench.tracks.lesions.volumes import Volumes
 
 N = 40
-NAMES = ("ndsc", "lesion_f1", paper.AREA, paper.OF_ONE)
+NAMES = ("ndsc", "dsc", "lesion_f1", paper.AREA, paper.OF_ONE)
 
 
 def patient(rng: np.random.Generator, members: int) -> PatientScores:
@@ -31,7 +31,10 @@ def made(*, recipes: dict[str, dict[str, object]]) -> Report:
     parts = ("eval_in", "eval_out")
     volumes = Volumes(tuple(Patient(f"s-{k}", "s", parts[k >= N // 2], {}) for k in range(N)))
     records = evaluation.records(volumes, "eval", np.ones(N))
-    systems = [scoring.scored(System(name, "ensemble"), [patient(rng, 3) for _ in range(N)]) for name in recipes]
+    systems = [
+        scoring.scored(System(name, "ensemble"), [patient(rng, 3) for _ in range(N)], np.arange(1.0, N + 1))
+        for name in recipes
+    ]
     recipe = {"track": {"name": "lesions", "origin": "made up"}, "systems": recipes}
     options = Options("A run", "segmentation", error_name="1 − nDSC", intervals=Settings(replicates=20), recipe=recipe)
     return build([(records, systems)], options)
@@ -60,7 +63,7 @@ def cell(table, title: str, dataset: str, subset: str):
 
 
 def test_systems_stand_beside_their_printed_values(report):
-    _, ndsc, _, _ = paper.tables([report])
+    _, _, ndsc, _, _ = paper.tables([report])
     assert [line.system for line in ndsc.rows] == [
         "UNET single", "UNET ensemble", "UNET single, dropout 0.5", "UNET MC dropout, dropout 0.5", "UNETR single",
         "UNETR ensemble", "Dropout", "Dropout, MC", "Slices",
@@ -74,7 +77,7 @@ def test_systems_stand_beside_their_printed_values(report):
 
 
 def test_single_networks_are_mean_and_deviation_as_in_print(report):
-    _, _, f1, _ = paper.tables([report])
+    _, _, _, f1, _ = paper.tables([report])
     ours = cell(f1, "UNET single", "eval", "in")
     assert ours.std > 0
     assert (ours.printed[0].text, ours.printed[0].std) == ("25.46", "1.51")
@@ -82,7 +85,7 @@ def test_single_networks_are_mean_and_deviation_as_in_print(report):
 
 
 def test_areas_of_ensembles_are_by_knowledge_and_those_of_single_networks_by_entropy(report):
-    area = paper.tables([report])[3]
+    area = paper.tables([report])[4]
     for title, name, metric in (
         ("UNET ensemble", "UNet", paper.AREA),
         ("UNET single", "UNet (single)", paper.OF_ONE),
@@ -90,6 +93,20 @@ def test_areas_of_ensembles_are_by_knowledge_and_those_of_single_networks_by_ent
     ):
         score = report.score(metric, system=name, split="eval", subset="shifted")
         assert cell(area, title, "eval", "shifted").value == pytest.approx(100 * score.value), title
+
+
+def test_correlations_with_load_stand_twice_beside_the_one_in_print(report):
+    table = paper.tables([report])[1]
+    assert table.rows[0].system == "UNET ensemble"
+    places = {(column.metric, column.dataset, column.subset): place for place, column in enumerate(table.columns)}
+    for kind in ("spearman", "pearson"):
+        ours = table.cells[0][places[f"ndsc_load_{kind}", "eval", "shifted"]]
+        score = report.score(f"ndsc_load_{kind}", system="UNet", split="eval", subset="shifted")
+        assert ours.value == pytest.approx(score.value)
+        assert ours.low < ours.value < ours.high
+        assert ours.printed[0].text == "0.18"
+    assert table.cells[0][places["dsc", "eval", "in"]].printed[0].text == "63.16"
+    assert any("Spearman" in title for title in table.titles)
 
 
 def test_made_up_data_are_not_called_comparable(report):
@@ -100,6 +117,7 @@ def test_every_printed_value_of_the_main_tables_has_a_cell(report):
     for number, table in zip(paper.TABLES, paper.tables([report])[1:], strict=True):
         shown = sum(len(cell.printed) for cells in table.cells for cell in cells)
         assert shown == paper.printed(number).height
+    assert paper.printed(paper.CORRELATIONS).height == 16 + 8, "every correlation twice"
 
 
 def test_reports_of_other_tracks_are_refused(report):

@@ -86,14 +86,14 @@ def test_patients_without_lesions_or_predictions_are_counted():
         for case, mask in ((CASE, TRUTH), (CASE, nothing), (empty, nothing), (empty, TRUTH))
     ]
     assert len({frozenset(each.scores) for each in every}) == 1  # so that no metric is lost for all
-    found = scoring.scored(System("ours", "model"), every)
+    found = scoring.scored(System("ours", "model"), every, np.ones(len(every)))
     assert found.errors.tolist() == [0, 1, 0, 1]
     assert all(np.isfinite(values).all() for values in found.means.values())
 
 
 def test_a_system_lacks_what_one_of_its_patients_lacks():
     both = [patient_scores(CASE, Prediction(TRUTH)), patient_scores(CASE, Prediction.of_probability(members(TRUTH)[0]))]
-    found = scoring.scored(System("mixed", "model"), both)
+    found = scoring.scored(System("mixed", "model"), both, np.ones(len(both)))
     assert found.measure == ""
     assert list(found.uncertainty) == [""]
     assert "ndsc_raac_random" not in found.means

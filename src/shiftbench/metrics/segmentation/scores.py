@@ -13,6 +13,7 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.measures import MEASURES
+from shiftbench.metrics.segmentation import correlation
 from shiftbench.metrics.segmentation.matching import LesionCounts
 from shiftbench.metrics.segmentation.rule import CONNECTIVITIES, MATCHES, MISSES, LesionRule
 from shiftbench.metrics.segmentation.sizes import SizeClass
@@ -50,8 +51,8 @@ _F1, _DETECTED = "lesion_f1_", "lesion_detected_"
 
 
 def named(name: str) -> Metric | None:
-    """The metric of a name of `ndsc_raac_…`, `f1_name` or `detected_name`; None for other names."""
-    return _area_metric(name) or _rule_metric(name) or _size_metric(name)
+    """The metric of a name of `ndsc_raac_…`, `f1_name`, `detected_name` or a correlation; None for other names."""
+    return _area_metric(name) or _rule_metric(name) or _size_metric(name) or correlation.named(name)
 
 
 # --- areas of retention over voxels -----------------------------------------------------------------------------------

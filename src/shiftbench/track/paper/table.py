@@ -175,6 +175,8 @@ def _title(column: Column, several: bool) -> str:
         split = split_title(column.dataset)
         where = split if column.subset == "full" else f"{split}, {where}"
     title = metric.title.replace("%", " %") if metric.name == "f1_at_95" else metric.title
+    if metric.table == "variants":
+        title = f"{title}: {metric.row}"
     return f"{title} {ARROWS[metric.better]}{f' ({unit})' if unit else ''}, {where}"
 
 

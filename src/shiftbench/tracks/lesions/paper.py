@@ -1,7 +1,8 @@
-"""The data (Table 6) and main results (Tables 9 to 11) of Shifts 2.0 on lesions, printed values beside those of runs.
+"""The data (Table 6), correlations with lesion load (Table 8) and main results (Tables 9 to 11) of Shifts 2.0 on
+lesions, printed values beside those of runs.
 
-The others (cross-site, leave-one-site-out, correlation with load, sub-populations) are not filled yet;
-`shiftbench tables lesions --metric ndsc` lists what is printed in them.
+The others (cross-site, leave-one-site-out, sub-populations) are not filled yet; `shiftbench tables lesions --metric
+ndsc` lists what is printed in them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench.metrics.segmentation.correlation import KINDS
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, count_text
 from shiftbench.report.view import clean
@@ -29,7 +31,13 @@ PAPER = "Shifts 2.0"
 MODELS = {"unet": "UNET", "unetr": "UNETR"}  # method → in print
 AREA, OF_ONE = "ndsc_raac_reverse_mutual_information", "ndsc_raac_entropy_of_expected"
 KEYS = ("model", "ensemble", "dropout", "dataset", "subset", "metric")  # of a cell in print
+CORRELATIONS = "Table 8"
 TABLES = {
+    CORRELATIONS: (
+        "Scores and the volume of lesions",
+        "DSC and nDSC, and their correlation with the volume of a patient's lesions. In print it is Spearman's by the "
+        "text and Pearson's by the caption; both of ours stand beside it.",
+    ),
     "Table 9": ("Segmentation", "nDSC, a mean over patients."),
     "Table 10": ("Lesions", "Lesion F1, a mean over patients; connectivity 6, IoU 0.25, as in the published code."),
     "Table 11": (
@@ -81,7 +89,7 @@ def _slot(method: str, settings: dict[str, object], *, alone: bool) -> Slot | No
 
 
 def tables(reports: Iterable[Report]) -> list[Table]:
-    """Table 6, then Tables 9 to 11.
+    """Table 6, then Tables 8 to 11.
 
     Raises:
         TableError: if there is no report of this track, or one of another.
@@ -93,9 +101,21 @@ def tables(reports: Iterable[Report]) -> list[Table]:
 def printed(number: str) -> pl.DataFrame:
     """The printed values of a table, with the names of subsets and scores as in reports."""
     frame = values(number, track=schema.TRACK, paper=PAPER)
-    return frame.with_columns(
+    frame = frame.with_columns(
         subset=pl.col("subset").replace("out", "shifted"), metric=pl.col("metric").replace("r_auc", AREA)
     )
+    return _correlations(frame) if number == CORRELATIONS else frame
+
+
+def _correlations(frame: pl.DataFrame) -> pl.DataFrame:
+    """Table 8 with its system named as elsewhere, and with every correlation twice, as print gives it two names."""
+    name, told = pl.col("metric"), pl.col("metric").str.extract("^corr_(.+)_lesion_load$")
+    frame = frame.with_columns(
+        ensemble=pl.col("ensemble").replace("ensemble", "deep_ensemble"), dropout=pl.lit("0.0"),
+        unit=pl.col("unit").fill_null(""),
+    )  # fmt: skip
+    each = [frame.with_columns(metric=pl.coalesce(told + f"_load_{kind}", name)) for kind in KINDS]
+    return pl.concat(each).unique(maintain_order=True)
 
 
 def _data(runs: Sequence[Run]) -> Table:

@@ -18,7 +18,7 @@ from shiftbench.components import components
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
 from shiftbench.errors import ShiftbenchError
 from shiftbench.metrics import segmentation
-from shiftbench.metrics.segmentation import scores, structure
+from shiftbench.metrics.segmentation import correlation, scores, structure
 from shiftbench.progress import Progress, silent
 from shiftbench.scores.resampling import SetTerms, Terms
 from shiftbench.scores.score import System
@@ -111,12 +111,15 @@ def score(
         for reader, own in zip(readers, rows, strict=True):
             own.append(reader.on(volumes, row, case))
     say(f"score {split}", len(volumes), len(volumes))
-    found = [scored(reader.system, own) for reader, own in zip(readers, rows, strict=True)]
+    found = [scored(reader.system, own, np.array(loads)) for reader, own in zip(readers, rows, strict=True)]
     return evaluation.records(volumes, split, np.array(loads)), found
 
 
-def scored(system: System, patients: Sequence[PatientScores]) -> Scored:
-    """A system from its patients, with the scores and measures that all of them have."""
+def scored(system: System, patients: Sequence[PatientScores], loads: Vector) -> Scored:
+    """A system from its N patients, with the scores and measures that all of them have.
+
+    loads: [N], ml, with which scores are correlated.
+    """
 
     def shared(part: str) -> list[str]:
         """In an order that does not depend on how the scores were kept."""
@@ -132,18 +135,21 @@ def scored(system: System, patients: Sequence[PatientScores]) -> Scored:
         np.clip(1.0 - means[NDSC], 0.0, 1.0),
         {name: np.array([each.uncertainty.get(name, 0.0) for each in patients]) for name in measures},
         means=means,
-        sets={name: SetTerms(Terms(amounts=each)) for name, each in sums.items()},
-        singles=_singles(system, patients),
+        sets={
+            **{name: SetTerms(Terms(amounts=each)) for name, each in sums.items()},
+            **correlation.all_terms(loads, means),
+        },
+        singles=_singles(system, patients, loads),
     )
 
 
-def _singles(system: System, patients: Sequence[PatientScores]) -> Singles | None:
+def _singles(system: System, patients: Sequence[PatientScores], loads: Vector) -> Singles | None:
     """The members alone, if every patient has the same number of them."""
     counts = {len(each.members) for each in patients}
     if len(counts) > 1 or max(counts) < 2:
         return None
     alone = System(f"{system.name} (single)", "single")
-    every = [scored(alone, [each.members[k] for each in patients]) for k in range(max(counts))]
+    every = [scored(alone, [each.members[k] for each in patients], loads) for k in range(max(counts))]
     return Singles(every[0].system, len(every), lambda k: every[k])
 
 
