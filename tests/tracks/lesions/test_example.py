@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import SettingsError
+from shiftbench.scores import intervals
 from shiftbench.tracks.lesions import example, schema
 from shiftbench.tracks.lesions.example import anatomy, drawing, sites
 from shiftbench.tracks.lesions.volumes import Volumes
@@ -41,6 +42,12 @@ def test_counts_add_up_and_leave_no_part_empty() -> None:
         counts = example.counts(rows)
         assert sum(counts.values()) == rows
         assert min(counts.values()) > 0
+
+
+def test_the_usual_number_of_patients_is_enough_for_intervals() -> None:
+    counts = example.counts(example.ROWS)
+    assert min(counts[part] for part in ("eval_in", *schema.SHIFTED)) >= intervals.FEW
+    assert counts["dev_in"] >= intervals.FEWEST
 
 
 @pytest.mark.parametrize("part", ["train", "eval_out"])

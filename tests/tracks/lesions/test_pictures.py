@@ -36,7 +36,7 @@ def texts(figure) -> list[str]:
 
 def test_the_patients_right_is_on_the_left_and_the_front_is_up():
     marked = np.zeros(SHAPE)
-    marked[18, 5, 7] = 1.0  # far to the patient's left, behind the middle
+    marked[18, 5, 7] = 1.0  # far to the patient's right, behind the middle
     axial, sagittal, coronal = PLANES
     row, column = np.argwhere(axial.cut(marked, 7))[0]
     assert (row, column) == (5, SHAPE[0] - 1 - 18)  # rows from the bottom: the back is down
@@ -46,7 +46,7 @@ def test_the_patients_right_is_on_the_left_and_the_front_is_up():
 
 
 def test_the_letters_name_these_directions():
-    # RAS+: the first axis grows towards the patient's right hand only if mirrored; index 0 is the patient's left.
+    # RAS+: the first axis grows towards the patient's right, which a mirror brings to the left of the picture.
     assert [plane.letters for plane in PLANES] == [
         ("R", "L", "A", "P"), ("A", "P", "S", "I"), ("R", "L", "S", "I"),
     ]  # fmt: skip
@@ -67,6 +67,19 @@ def test_a_figure_shows_directions_scale_numbers_and_structural_uncertainty():
     assert len(figure.axes) == 7  # three planes, the same with the map, and its bar
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend[:2] == ["truth", "prediction (number: structural uncertainty)"]
+
+
+def test_numbers_of_lesions_at_the_right_edge_stand_on_their_left():
+    edge = box(slice(0, 2), slice(10, 14), slice(5, 8))  # the patient's left is on the right
+    axial = patient_figure(view(Prediction(edge), at=(1, 12, 6)), title="a patient").axes[0]
+    (number,) = [text for text in axial.texts if text.get_text() == "1"]
+    assert number.get_ha() == "right"
+    assert number.get_position()[0] < axial.get_xlim()[1] - 2 * SPACING[0]
+
+
+def test_planes_of_both_rows_stand_alike():
+    figure = patient_figure(view(Prediction.of_probability(0.8 * TRUTH)), title="a patient")
+    assert [axes.get_anchor() for axes in figure.axes[:6]] == ["N"] * 6
 
 
 def test_a_mask_alone_has_no_row_of_uncertainty():

@@ -113,6 +113,14 @@ def test_masks_of_members_vote(tmp_path):
     assert found.probability.max() == pytest.approx(2 / 3)
 
 
+def test_a_probability_beside_masks_of_members_is_no_share_of_votes(tmp_path):
+    nifti.write(tmp_path / "ljubljana-7_members.nii.gz", np.stack([blob(), blob()]), AFFINE)
+    nifti.write(tmp_path / "ljubljana-7_prob.nii.gz", probability(), AFFINE)
+    found, notes = one(tmp_path)
+    np.testing.assert_allclose(found.probability, probability(), atol=1e-6)
+    assert notes == ["masks made of probabilities: at least 0.5, in components larger than 9 mm³"]
+
+
 def test_axes_of_nnunet_are_brought_back_to_the_orientation_of_its_mask(tmp_path):
     stored = np.diag([-1.0, 1.0, 1.0, 1.0])  # x to the left, as the array is stored
     each = probability()

@@ -45,7 +45,7 @@ METRICS = (
     ),
 )  # fmt: skip
 
-_ORDERS = {"random": "a random order", "optimal": "the best order"}
+ORDERS = {"random": "a random order", "optimal": "the best order"}
 _AREAS = {"ndsc_raac_": "nDSC R-AAC", "dsc_raac_": "DSC R-AAC"}
 _F1, _DETECTED = "lesion_f1_", "lesion_detected_"
 
@@ -62,11 +62,18 @@ def _area_metric(name: str) -> Metric | None:
     for stem, title in _AREAS.items():
         if name.startswith(stem) and (order := name.removeprefix(stem)):
             measure = MEASURES.get(order)
-            row = _ORDERS.get(order) or (measure.title if measure else order.replace("_", " "))
+            words = ORDERS.get(order) or (measure.title if measure else order.replace("_", " "))
             score = title.split()[0]
-            formula = f"mean over patients of 1 - area under the {score} retention curve, voxels by {row}"
-            return Metric(name, title, "min", "fraction", formula, _SHIFTS, most=1.0, table="within", row=row)
+            formula = f"mean over patients of 1 - area under the {score} retention curve, voxels by {words}"
+            return Metric(
+                name, title, "min", "fraction", formula, _SHIFTS, most=1.0, table="within", row=sentence(words)
+            )
     return None
+
+
+def sentence(words: str) -> str:
+    """Words with a capital, as the title of a row."""
+    return words[:1].upper() + words[1:]
 
 
 # --- lesion F1 under other rules --------------------------------------------------------------------------------------

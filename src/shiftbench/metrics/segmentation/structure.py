@@ -20,6 +20,7 @@ from shiftbench.ensembles import LOG_EPSILON, Lesions
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
 from shiftbench.errors import ArrayError
 from shiftbench.measures import MEASURES
+from shiftbench.metrics.segmentation.scores import ORDERS, sentence
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.retention import error_area
@@ -199,7 +200,6 @@ def _area_above(curve: Vector) -> float:
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 _SOURCE = "Molchanova et al. 2023, arXiv 2311.08931"
-_ORDERS = {"random": "a random order", "optimal": "the best order"}
 _AREAS = {
     "lppv": ("LPPV", "TP / (TP + FP retained)"),
     "lf1": ("Lesion F1", "TP / (TP + (FP retained + FN) / 2)"),
@@ -215,14 +215,15 @@ def retention_metric(name: str) -> Metric | None:
     """
     stem, _, rest = name.partition("_")
     kind, _, order = rest.partition("_")
-    row = _ORDERS.get(order) or _title(order)
-    if stem not in _AREAS or kind not in {"aac", "gain"} or row is None:
+    words = ORDERS.get(order) or _title(order)
+    if stem not in _AREAS or kind not in {"aac", "gain"} or words is None:
         return None
     title, ratio = _AREAS[stem]
-    formula = f"mean over patients of 1 - area under {ratio}, lesions by {row}"
+    formula = f"mean over patients of 1 - area under {ratio}, lesions by {words}"
+    row = sentence(words)
     if kind == "aac":
         return Metric(
-            name, f"1 - area of {title}", "min", "fraction", formula, _SOURCE, most=1.0, table="within", row=row
+            name, f"1 − area of {title}", "min", "fraction", formula, _SOURCE, most=1.0, table="within", row=row
         )
     return Metric(
         name, f"Gain in area of {title}", "max", "fraction", f"that of a random order minus {formula}", _SOURCE,

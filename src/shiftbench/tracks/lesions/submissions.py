@@ -10,7 +10,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from shiftbench.tracks.lesions.prediction import (
     MEASURES,
     MEMBERS,
     PROBABILITY,
+    SMALL_MM3,
     THRESHOLD,
     Prediction,
     without_small,
@@ -221,6 +222,8 @@ class _Reading:
             mask = without_small(probability >= THRESHOLD, spacing)
         if members is not None:
             found = Prediction.of_members(members, mask=mask, spacing=spacing)
+            if probability is not None:  # that of masks of members would be a share of votes
+                found = replace(found, probability=probability)
         elif probability is not None:
             found = Prediction.of_probability(probability, mask=mask, spacing=spacing)
         elif mask is not None:
@@ -230,9 +233,8 @@ class _Reading:
                 f"{self.files.every[0]}: expected a mask, a probability map or members besides. Add one of them."
             )
         if self.files.mask is None and (self.files.answer is None or _is_probability(self.files.answer)):
-            self.notes[f"masks made of probabilities: at least {THRESHOLD:g}, in components of 10 voxels or more"] = (
-                None
-            )
+            large = f"in components larger than {SMALL_MM3:g} mm³"
+            self.notes[f"masks made of probabilities: at least {THRESHOLD:g}, {large}"] = None
         held = {**found.maps, **{name: array for name, array in maps.items() if array is not None}}
         return Prediction(found.mask, found.probability, held, found.members, found.each), [*self.notes]
 

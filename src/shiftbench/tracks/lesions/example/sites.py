@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 IN_DOMAIN = ("site-a", "site-b", "site-c", "site-d")
-SHARES = {"train": 0.40, "dev_in": 0.10, "eval_in": 0.20, "dev_out": 0.15, "eval_out": 0.15}
+SHARES = {"train": 0.30, "dev_in": 0.10, "eval_in": 0.20, "dev_out": 0.20, "eval_out": 0.20}
 """Part → its share of the patients."""
 
 

@@ -20,6 +20,7 @@ HEAT = "inferno"
 WINDOW = (1.0, 99.7)  # percentiles of the brain that are black and white
 SCALE_MM = 20
 MOST_NUMBERS = 8  # of lesions in a plane, the largest there
+NEAR_EDGE = 0.8  # of the width of a plane: numbers of lesions further right stand on their left
 WIDTH = 10.5  # inches
 
 
@@ -50,7 +51,9 @@ def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
             if rows > 1:
                 drawn = _heat(grid[1][column], seen, plane, maps[name])
         if rows > 1:
-            bar = figure.colorbar(drawn, ax=grid[1].tolist(), location="bottom", shrink=0.4, aspect=40, pad=0.01)
+            bar = figure.colorbar(
+                drawn, ax=grid[1].tolist(), location="bottom", shrink=0.4, aspect=40, pad=0.01, panchor=False
+            )
             bar.set_label(MEASURES[name].title if name in MEASURES else name, fontsize=8)
         figure.suptitle(short(title, 110), fontsize=10, x=0.01, ha="left")
         handles = _handles(seen, bool(numbers[1]))
@@ -113,6 +116,7 @@ def _heat(axes: Any, view: View, plane: Plane, uncertainty: Any) -> Any:
 def _ground(axes: Any, view: View, plane: Plane) -> None:
     """The scan in grey, or the brain where there is no scan."""
     axes.set_facecolor("black")
+    axes.set_anchor("N")
     axes.grid(visible=False)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -168,8 +172,10 @@ def _number(axes: Any, labels: Any, view: View, plane: Plane, structural: list[f
     for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
         rows, columns = np.nonzero(labels == name)
         text = f"{name}" + (f": {structural[name - 1]:.2f}" if structural else "")
-        place = ((columns.max() + 1.5) * wide, (rows.max() + 1.0) * high)
-        axes.text(*place, text, color=ANSWER, fontsize=6.5, clip_on=True, ha="left", va="bottom")
+        at_edge = columns.max() > NEAR_EDGE * labels.shape[1]
+        across = (columns.min() - 0.5 if at_edge else columns.max() + 1.5) * wide
+        look = {"color": ANSWER, "fontsize": 6.5, "clip_on": True, "va": "bottom"}
+        axes.text(across, (rows.max() + 1.0) * high, text, ha="right" if at_edge else "left", **look)
 
 
 def _marks(axes: Any, view: View, plane: Plane) -> None:
