@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -109,3 +110,15 @@ def test_a_reader_who_has_seen_enough_ends_a_command_as_shells_expect(tmp_path):
         said = process.stderr.read()
     assert (process.returncode, b"Traceback" in said) == (141, False)
     assert (tmp_path / "out/report.json").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_and_values_that_are_not_utf8_are_refused(shiftbench, tmp_path, monkeypatch):
+    odd = os.fsdecode(b"caf\xe9")
+    said = shiftbench("partition", odd + ".csv", "--group", f"a == '{odd}'", "--out", "p")
+    assert said.code == 2
+    assert said.err.count("expected names and values in UTF-8, found b") == 2
+    (tmp_path / odd).mkdir()
+    monkeypatch.chdir(tmp_path / odd)
+    said = shiftbench("tables", "motion")
+    assert (said.code, "caf\\xe9" in said.err) == (2, True)

@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -61,8 +62,27 @@ def main() -> None:
         _run()
 
 
+def _require_unicode() -> None:
+    """Refuse arguments and a current folder that are not text in UTF-8: polars and JSON cannot hold them."""
+    words = [*sys.argv[1:], *([] if (here := _here()) is None else [here])]
+    odd = [word for word in words if any("\ud800" <= sign <= "\udfff" for sign in word)]
+    if odd:
+        raise ShiftbenchError(
+            *(f"expected names and values in UTF-8, found {os.fsencode(word)!r}. Rename the file or folder, or write "
+              "the value in UTF-8." for word in odd)
+        )  # fmt: skip
+
+
+def _here() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:  # removed
+        return None
+
+
 def _run() -> NoReturn:
     try:
+        _require_unicode()
         code = app(standalone_mode=False) or 0
         if code == INTERRUPTED:  # the parser has already caught Ctrl-C
             raise KeyboardInterrupt
