@@ -219,3 +219,25 @@ def test_resampled_volumes_have_1_mm_the_same_place_and_the_same_lesions(tmp_pat
     assert np.allclose(found.affine(0) @ [*np.argwhere(truth).mean(axis=0), 1], old, atol=0.3)
     shutil.move(made.folder, tmp_path / "moved")
     assert Volumes.open(tmp_path / "moved").image(0).any()
+
+
+def test_affines_that_differ_a_little_are_resampled_to_one_grid(tmp_path: Path) -> None:
+    flair = np.zeros((12, 12, 12))
+    flair[3:9, 3:9, 3:9] = 100
+    for name, volume, side in (("f", flair, 2.04), ("g", flair > 200, 2.05)):  # 24.48 and 24.6 mm
+        nifti.write(tmp_path / f"{name}.nii.gz", volume, np.diag([side, 2, 2, 1]))
+    (tmp_path / "t.csv").write_text("patient,flair,gt,part\na,f.nii.gz,g.nii.gz,dev_out\n")
+    found = Volumes.open(preparation.prepare(tmp_path / "t.csv", tmp_path / "p", resample=True).folder)
+    truth = found.truth(0)
+    assert truth is not None
+    assert truth.shape == found.image(0).shape[1:] == (24, 24, 24)
+
+
+def test_volumes_too_large_at_1_mm_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    flair = np.zeros((27, 27, 27))
+    flair[3:20, 3:20, 3:20] = 100
+    nifti.write(tmp_path / "f.nii.gz", flair, np.diag([20, 20, 20, 1]))
+    (tmp_path / "t.csv").write_text("patient,flair,part\na,f.nii.gz,dev_out\n")
+    with pytest.raises(ShiftbenchError, match="at most 134,217,728 voxels at 1 mm, found 540 × 540 × 540"):
+        preparation.prepare(tmp_path / "t.csv", tmp_path / "p", resample=True)
+    assert not (tmp_path / "p").exists()

@@ -47,7 +47,7 @@ def prepare(source: Path, folder: Path, *, resample: bool = False, progress: Pro
     for done, patient in enumerate(found.patients):
         say(STAGE, done, len(found.patients))
         known = checks.checked(patient)
-        problems += known.problems
+        problems += known.problems or (resampling.problems(known.scans, patient.id) if resample else ())
         notes += [(patient.id, note) for note in known.notes]
         if not known.problems:
             entries.append(_entry(known, folder, source))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +12,16 @@ import numpy as np
 from shiftbench.errors import MissingExtraError
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.nifti import Scan
-from shiftbench.tracks.lesions.patient import Patient
+from shiftbench.tracks.lesions.patient import CALLED, Patient
 
 SIDE_MM = 1.0
 
 
 def written(patient: Patient, scans: dict[str, Scan], folder: Path) -> Patient:
-    """Write a patient's volumes at 1 mm to a folder; returns the patient with these files."""
+    """Write a patient's volumes at 1 mm to a folder, all on the grid of the first; returns it with these files."""
+    affine = next(iter(scans.values())).affine  # the others' are the same but for fractions of a voxel
     paths = {
-        kind: nifti.write(folder / f"{patient.id}_{kind}.nii.gz", *_parts(resampled(scan)))
+        kind: nifti.write(folder / f"{patient.id}_{kind}.nii.gz", *_parts(resampled(replace(scan, affine=affine))))
         for kind, scan in scans.items()
     }
     return replace(patient, files=paths)
@@ -26,6 +29,25 @@ def written(patient: Patient, scans: dict[str, Scan], folder: Path) -> Patient:
 
 def _parts(scan: Scan) -> tuple[nifti.Array, nifti.Affine]:
     return scan.array, scan.affine
+
+
+def problems(scans: Mapping[str, Scan], patient: str) -> Iterator[str]:
+    """The volumes of a patient that would be too large at 1 mm."""
+    for kind, scan in scans.items():
+        shape = _shape(scan)
+        if math.prod(shape) > nifti.MOST_VOXELS:
+            yield (
+                f"{patient!r}: expected a {CALLED[kind]} of at most {nifti.MOST_VOXELS:,} voxels at 1 mm, found "
+                f"{' × '.join(map(str, shape))}. Are its voxels of {' × '.join(f'{side:g}' for side in scan.spacing)} "
+                "mm right?"
+            )
+
+
+def _shape(scan: Scan) -> tuple[int, ...]:
+    """The shape at 1 mm."""
+    return tuple(
+        max(1, round(size * side / SIDE_MM)) for size, side in zip(scan.array.shape, scan.spacing, strict=True)
+    )
 
 
 def resampled(scan: Scan) -> Scan:
@@ -41,10 +63,9 @@ def resampled(scan: Scan) -> Scan:
             f"resampling: expected the package scipy, found: {error}. Install it: pip install 'shiftbench[lesions]'"
         ) from None
     step = SIDE_MM / scan.spacing  # old voxels to one new voxel
-    shape = np.maximum(1, np.round(scan.array.shape / step)).astype(int)
     offset = (step - 1) / 2
     values = ndimage.affine_transform(
-        scan.array.astype(np.float32), step, offset, output_shape=tuple(shape), order=1, mode="nearest"
+        scan.array.astype(np.float32), step, offset, output_shape=_shape(scan), order=1, mode="nearest"
     )
     affine = scan.affine @ np.block([[np.diag(step), offset[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
     return Scan(values >= 0.5 if scan.array.dtype == np.bool_ else values, affine)
