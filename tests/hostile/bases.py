@@ -25,6 +25,7 @@ from shiftbench.cli import main
 from shiftbench.methods.checkpoint import Checkpoint
 from shiftbench.report import picture
 from tests.cli.conftest import errors_table, weather_like
+from tests.hostile import scans
 from tests.tracks.motion import made_parts
 from tests.tracks.motion.argoverse2 import made as argoverse
 
@@ -165,6 +166,7 @@ def _prepare() -> None:
     pl.read_parquet("weather.parquet").gather_every(3).drop("climate").write_parquet("bare.parquet")
     shiftbench("example", "power", "--rows", "1000", "--out", "power")
     shiftbench("prepare", "power", "power", "--out", "prepared-power")
+    scans.write(Path("scans-lesions"))
 
 
 def _fit(name: str, method: dict[str, Any]) -> None:

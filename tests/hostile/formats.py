@@ -12,6 +12,7 @@
 | fetch/download, fetch/record | "http answers", "fetched tar" |
 | tracks/weather/climate | "climates" |
 | tracks/motion/scenes, prepared | "scene", "scenes", "prepared scenes" |
+| tracks/lesions | "lesion scans", "lesion table", "lesion predictions" |
 | tracks/motion/submissions, argoverse2 | "submission", "argoverse recording" |
 
 Not here, but tested beside their code: the job of a Slurm array (tests/executor), and what a process of ours tells
@@ -34,7 +35,7 @@ import numpy as np
 import polars as pl
 import tomli_w
 
-from tests.hostile import bases, downloads, forecasts, leftovers
+from tests.hostile import bases, downloads, forecasts, leftovers, scans
 from tests.hostile.mutations import (
     NAMES,
     TOKENS,
@@ -448,6 +449,9 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "counts": (3, _counts),
     "fetched tar": (3, _fetched("tar")),
     "compared": (1, _compared),
+    "lesion scans": (4, scans.prepared),
+    "lesion table": (2, scans.listed),
+    "lesion predictions": (1, scans.predicted),
 }  # fmt: skip
 
 
