@@ -51,10 +51,10 @@ def test_no_hostile_file_breaks_anything(whole: Path, tmp_path: Path, capsys: py
 
 
 def test_the_same_seed_gives_the_same_files(whole: Path, tmp_path: Path) -> None:
-    for name in ("csv, damaged", "parquet, other columns", "settings", "options"):
+    for name in ("csv, damaged", "parquet, other columns", "settings", "options", "lesion scans"):
         made = []
         for turn in ("a", "b"):
             (here := tmp_path / f"{name}-{turn}").mkdir()
             words = formats.make(name, 7, whole, here)
-            made.append((words, {path.name: path.read_bytes() for path in here.iterdir()}))
+            made.append((words, {path.name: path.read_bytes() for path in here.rglob("*") if path.is_file()}))
         assert made[0] == made[1], name

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import MissingExtraError, ShiftbenchError, TableError
 from shiftbench.tracks.lesions import layout, nifti, preparation
 from shiftbench.tracks.lesions.volumes import Volumes
 
@@ -241,3 +243,75 @@ def test_volumes_too_large_at_1_mm_are_refused_before_anything_is_written(tmp_pa
     with pytest.raises(ShiftbenchError, match="at most 134,217,728 voxels at 1 mm, found 540 × 540 × 540"):
         preparation.prepare(tmp_path / "t.csv", tmp_path / "p", resample=True)
     assert not (tmp_path / "p").exists()
+
+
+class _StandIn(ModuleType):
+    """As much of SimpleITK as is called: images are arrays [Z, Y, X], and every field is the same ramp along X."""
+
+    class _Image:
+        def __init__(self, array: np.ndarray) -> None:
+            self.array = array
+
+        def SetSpacing(self, spacing: list[float]) -> None:
+            assert spacing == [2.0, 2.0, 3.0]
+
+    class N4BiasFieldCorrectionImageFilter:
+        def Execute(self, image: _StandIn._Image, mask: _StandIn._Image) -> None:
+            assert image.array.dtype == np.float32
+            assert mask.array.dtype == np.uint8
+            assert image.array.shape == mask.array.shape == (8, 14, 12)
+            assert (mask.array == (image.array != 0)).all()
+
+        def GetLogBiasFieldAsImage(self, image: _StandIn._Image) -> _StandIn._Image:
+            return _StandIn._Image(np.broadcast_to(np.log(RAMP), image.array.shape))
+
+    @classmethod
+    def GetImageFromArray(cls, array: np.ndarray) -> _StandIn._Image:
+        return cls._Image(array)
+
+    @staticmethod
+    def GetArrayFromImage(image: _StandIn._Image) -> np.ndarray:
+        return image.array
+
+    @staticmethod
+    def Shrink(image: _StandIn._Image, steps: list[int]) -> _StandIn._Image:
+        return _StandIn._Image(image.array[:: steps[2], :: steps[1], :: steps[0]])
+
+
+RAMP = np.linspace(0.8, 1.25, 12)
+
+
+@pytest.fixture
+def shaded(tmp_path: Path) -> Path:
+    """A table of one scan that is brighter on its right."""
+    flair = np.zeros((12, 14, 8), dtype=np.float32)
+    flair[2:10, 2:12, 1:7] = 100
+    affine = np.diag([2.0, 2, 3, 1])
+    nifti.write(tmp_path / "f.nii.gz", flair * RAMP[:, None, None], affine)
+    nifti.write(tmp_path / "g.nii.gz", np.arange(flair.size).reshape(flair.shape) == 700, affine)
+    (tmp_path / "t.csv").write_text("patient,flair,gt,part\na,f.nii.gz,g.nii.gz,dev_out\n")
+    return tmp_path / "t.csv"
+
+
+def test_the_bias_field_is_divided_out_of_images_and_masks_stay(shaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SimpleITK", _StandIn("SimpleITK"))
+    made = preparation.prepare(shaded, shaded.with_name("p"), bias_field=True)
+    assert "the bias field of all images was removed by N4" in made.notes
+    found = Volumes.open(made.folder)
+    image = found.image(0)[0]
+    assert np.allclose(image[image != 0], 100, rtol=1e-5)
+    assert found.patients[0].files["gt"].samefile(shaded.with_name("g.nii.gz"))
+
+
+def test_the_bias_field_is_removed_before_volumes_are_resampled(shaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SimpleITK", _StandIn("SimpleITK"))
+    found = Volumes.open(preparation.prepare(shaded, shaded.with_name("p"), bias_field=True, resample=True).folder)
+    assert found.image(0).shape == (1, 24, 28, 24)
+    assert found.image(0).max() == pytest.approx(100, rel=1e-5)
+
+
+def test_the_bias_field_needs_its_package(shaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SimpleITK", None)
+    with pytest.raises(MissingExtraError, match="pip install SimpleITK"):
+        preparation.prepare(shaded, shaded.with_name("p"), bias_field=True)
+    assert not shaded.with_name("p").exists()

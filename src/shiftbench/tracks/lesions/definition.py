@@ -14,7 +14,10 @@ EXAMPLE = (
     Option("voxel", float, "Side of a voxel in mm", default="4"),
     Option("t1", bool, "Write T1 images as well", default="no"),
 )
-PREPARE = (Option("resample", bool, "Write all volumes at 1 mm, as in the paper", default="no"),)
+PREPARE = (
+    Option("resample", bool, "Write all volumes at 1 mm, as in the paper", default="no"),
+    Option("bias_field", bool, "Remove the bias field of images by N4 (needs SimpleITK)", default="no"),
+)
 SHOW = (
     Option("patient", str, "The patient, if the source has several"),
     Option("truth", Path, "Lesion mask of a single scan"),

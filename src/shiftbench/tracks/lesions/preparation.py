@@ -15,33 +15,44 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 from shiftbench.track import MANIFEST, Prepared
-from shiftbench.tracks.lesions import checks, layout, manifest, resampling
+from shiftbench.tracks.lesions import bias_field as field
+from shiftbench.tracks.lesions import checks, layout, manifest, nifti, resampling
 from shiftbench.tracks.lesions.checks import Checked
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 from shiftbench.tracks.lesions.schema import PARTS
 
 MOST_LISTED = 20
 MOST_NAMED = 4
-STAGE, RESAMPLING = "check scans", "resample to 1 mm"
+STAGE, MAKING = "check scans", "write scans"
 
 
-def prepare(source: Path, folder: Path, *, resample: bool = False, progress: Progress | None = None) -> Prepared:
+def prepare(
+    source: Path,
+    folder: Path,
+    *,
+    resample: bool = False,
+    bias_field: bool = False,
+    progress: Progress | None = None,
+) -> Prepared:
     """Check all scans of a source, and write the manifest of a prepared folder.
 
     Args:
         source: a folder in the published layout, or a table of paths; see `layout`.
         folder: a new or empty folder.
         resample: whether to write all volumes at 1 mm below the folder; else they stay as and where they are.
+        bias_field: whether to remove the bias field of all images by N4, before they are resampled.
         progress: called with the number of finished patients.
 
     Raises:
         TableError: if the source is no such data, or is a prepared folder.
         ShiftbenchError: listing the problems of all patients.
-        MissingExtraError: if nibabel is not installed, or SciPy for `resample`.
+        MissingExtraError: if nibabel is not installed, or SciPy for `resample`, or SimpleITK for `bias_field`.
     """
     say = progress or silent
     if (source / MANIFEST).is_file():
         raise TableError(f"{source}: expected data to prepare, found a folder that is already prepared.")
+    if bias_field:
+        field.simple_itk()
     found = layout.found(source)
     entries, notes, problems = [], list[tuple[str, str]](), list[str]()
     for done, patient in enumerate(found.patients):
@@ -56,17 +67,33 @@ def prepare(source: Path, folder: Path, *, resample: bool = False, progress: Pro
     if problems:
         more = [f"… and {len(problems) - MOST_LISTED:,} more."] if len(problems) > MOST_LISTED else []
         raise ShiftbenchError(*problems[:MOST_LISTED], *more)
-    if resample:
+    if resample or bias_field:
         entries = []
         for done, patient in enumerate(found.patients):
-            say(RESAMPLING, done, len(found.patients))
-            made = resampling.written(patient, checks.checked(patient).scans, folder / manifest.MADE)
+            say(MAKING, done, len(found.patients))
+            made = _made(patient, folder / manifest.MADE, resample=resample, bias_field=bias_field)
             entries.append(_entry(checks.checked(made), folder, source))
-        say(RESAMPLING, len(found.patients), len(found.patients))
+        say(MAKING, len(found.patients), len(found.patients))
+    if bias_field:
+        found = replace(found, notes=(*found.notes, "the bias field of all images was removed by N4"))
+    if resample:
         notes = [(name, note) for name, note in notes if "voxels of" not in note]
         found = replace(found, notes=(*found.notes, "all volumes were resampled to 1 mm"))
     _write(folder, source, entries, [*found.notes, *_gathered(notes, len(entries))])
     return open_prepared(folder)
+
+
+def _made(patient: Patient, folder: Path, *, resample: bool, bias_field: bool) -> Patient:
+    """Write the volumes of a patient that change to a folder; returns the patient with these files."""
+    known = checks.checked(patient)
+    scans = field.without_it(known.scans, known.brain) if bias_field else known.scans
+    scans = resampling.all_resampled(scans) if resample else scans
+    paths = {
+        kind: nifti.write(folder / f"{patient.id}_{kind}.nii.gz", scan.array, scan.affine)
+        for kind, scan in scans.items()
+        if scan is not known.scans[kind]
+    }
+    return replace(patient, files={**patient.files, **paths})
 
 
 def open_prepared(folder: Path) -> Prepared:

@@ -5,30 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from shiftbench.errors import MissingExtraError
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.nifti import Scan
-from shiftbench.tracks.lesions.patient import CALLED, Patient
+from shiftbench.tracks.lesions.patient import CALLED
 
 SIDE_MM = 1.0
 
 
-def written(patient: Patient, scans: dict[str, Scan], folder: Path) -> Patient:
-    """Write a patient's volumes at 1 mm to a folder, all on the grid of the first; returns it with these files."""
+def all_resampled(scans: Mapping[str, Scan]) -> dict[str, Scan]:
+    """A patient's volumes at 1 mm, all on the grid of the first."""
     affine = next(iter(scans.values())).affine  # the others' are the same but for fractions of a voxel
-    paths = {
-        kind: nifti.write(folder / f"{patient.id}_{kind}.nii.gz", *_parts(resampled(replace(scan, affine=affine))))
-        for kind, scan in scans.items()
-    }
-    return replace(patient, files=paths)
-
-
-def _parts(scan: Scan) -> tuple[nifti.Array, nifti.Affine]:
-    return scan.array, scan.affine
+    return {kind: resampled(replace(scan, affine=affine)) for kind, scan in scans.items()}
 
 
 def problems(scans: Mapping[str, Scan], patient: str) -> Iterator[str]:
