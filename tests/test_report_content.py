@@ -220,7 +220,7 @@ def test_every_metric_states_its_direction_once():
     lower = {name for name, metric in METRICS.items() if metric.better == "min"}
     displacements = {f"{which}_{what}" for which in ("min", "avg", "top1", "weighted") for what in ("ade", "fde")}
     others = {"mean_error", "rmse", "mae", "mape", "nll", "crps", "brier", "ece", "r_auc", "cnll", "shift_ratio"}
-    others |= {"pinball"}
+    others |= {"pinball", "hausdorff_95", "surface_distance"}
     sizes = {f"conformal_{rule}_size_{level}" for rule in RULES for level in (50, 90, 95)}
     widths = {"width_50", "width_90", "width_95"}
     assert others | displacements | sizes | widths | {"aurc", "e_aurc", "augrc"} == lower
@@ -257,7 +257,7 @@ def test_a_report_in_a_notebook_is_its_first_screen_in_a_few_thousand_characters
     assert len(repr(report)) < 200
     html = report._repr_html_()
     assert len(html) < 20_000
-    assert all(escape(finding.line) in html for finding in front.findings(report))
+    assert all(escape(finding.line).replace(" %", "\N{NO-BREAK SPACE}%") in html for finding in front.findings(report))
     assert "<script>" not in hostile()._repr_html_()
     assert report.to_html().startswith("<!DOCTYPE html>")
 

@@ -225,7 +225,8 @@ def test_a_planned_array_outlives_scenes_that_are_refused(shiftbench: Shiftbench
 
 # --- nothing of others is removed, and nobody is disturbed ------------------------------------------------------------
 
-ROWS = {"weather": 3_000, "power": 1_000, "motion": 20}
+ROWS = {"weather": 3_000, "power": 1_000, "motion": 20, "lesions": 10}
+SIZES = {"lesions": {"voxel": 8.0}}
 WORDS = {"motion": (*SERIAL, "--set", "size=16")}
 
 
@@ -235,7 +236,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for name in TRACKS:
         kind = track(name).example
-        made[name] = kind.write(tmp_path_factory.mktemp(name) / kind.name, ROWS[name], 0, None)
+        made[name] = kind.write(tmp_path_factory.mktemp(name) / kind.name, ROWS[name], 0, None, **SIZES.get(name, {}))
     return made
 
 

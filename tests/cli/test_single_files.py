@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 import shutil
 import sys
@@ -240,16 +239,6 @@ def test_a_note_that_makes_no_sense_is_somebody_elses(shiftbench, tmp_path, size
     note.write_text(re.sub(r'"size": \d+', f'"size": {size}', note.read_text()))
     refused = shiftbench(*words, "--overwrite")
     assert (refused.code, ".table.csv.shiftbench.json: expected nothing there" in refused.err) == (2, True)
-
-
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl"])
-def test_names_that_are_not_utf_8_are_names(shiftbench, tmp_path, suffix):
-    words = ("tables", "motion", "--metric", "cnll", "--out", os.fsdecode(b"o\xff." + suffix.encode()))
-    assert shiftbench(*words).code == 0
-    again = shiftbench(*words, "--overwrite")
-    assert again.code == 0, again.err
-    assert (os.fsencode(tmp_path) + b"/o\xff." + suffix.encode()) in [os.fsencode(path) for path in tmp_path.iterdir()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")

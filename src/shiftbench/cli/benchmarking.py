@@ -209,11 +209,14 @@ def _run_options(track: Track, given: Mapping[str, Any], members: int | None, sc
         if method not in track.methods:
             raise UnknownNameError("method", method, track.methods)
     sets = o.test_sets(given["test_set"])
-    _require_there({f"the test set {name}": Path(path) for name, path in sets.items()})
-    return RunOptions(
-        preset=given["preset"] or next(iter(track.presets)), seed=scoring.seed or 0, methods=methods, members=members,
-        test_sets=sets, **scoring.settings,
-    )  # fmt: skip
+    paths = {f"the test set {name}": Path(path) for name, path in sets.items()}
+    settings = {
+        "preset": given["preset"] or next(iter(track.presets)), "seed": scoring.seed or 0, "methods": methods,
+        "members": members, "test_sets": sets, **scoring.settings,
+    }  # fmt: skip
+    read = {"options": lambda: RunOptions(**settings), "files": lambda: _require_there(paths)}
+    wanted: RunOptions = every(read, SettingsError)["options"]
+    return wanted
 
 
 def _data(track: Track, data: Path | None, folder: Path) -> Path:
