@@ -46,6 +46,10 @@ class Brain:
         """All of it."""
         return np.ones(SHAPE, np.bool_)
 
+    def spacing(self, _row: int) -> npt.NDArray[np.float64]:
+        """1 mm."""
+        return np.ones(3)
+
     def select(self, _rows: Any) -> Brain:
         """The same."""
         return self

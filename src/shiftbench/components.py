@@ -11,6 +11,8 @@ import numpy.typing as npt
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import MissingExtraError, SettingsError
 
+SMALL_MM3 = 9.0  # components of this volume or less are too small to count
+
 Labels = npt.NDArray[np.int32]
 Index = npt.NDArray[np.int64]
 
@@ -93,6 +95,14 @@ def keep_large_components(mask: Flags, *, larger_than: int = 9, connectivity: in
     box, found = bounding_box(mask), np.zeros_like(mask)
     found[box] = large_components(mask[box], larger_than=larger_than, connectivity=connectivity)[0] > 0
     return found
+
+
+def without_small(mask: Flags, spacing: Any, *, small_mm3: float = SMALL_MM3) -> Flags:
+    """A mask [X, Y, Z] without its components of `small_mm3` or less, at 6 neighbours.
+
+    spacing: the edges of a voxel [3] in mm. 9 mm³ are the 9 voxels of the published code, whose voxels are of 1 mm.
+    """
+    return keep_large_components(mask, larger_than=int(small_mm3 / float(np.prod(spacing)) + 1e-6))
 
 
 def sizes_of(labels: Labels, number: int) -> Index:

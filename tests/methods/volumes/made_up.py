@@ -35,6 +35,9 @@ class MadeUp:
     def brain(self, row: int) -> npt.NDArray[np.bool_]:
         return self.brains[row]
 
+    def spacing(self, _row: int) -> npt.NDArray[np.float64]:
+        return np.ones(3)
+
     def select(self, rows: Any) -> Self:
         rows = np.arange(len(self))[rows]
         arrays = ([kind[row] for row in rows] for kind in (self.images, self.truths, self.brains, self.ids))

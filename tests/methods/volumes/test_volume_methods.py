@@ -24,13 +24,13 @@ from shiftbench.methods import checkpoint, fitted_folder, member_training, metho
 from shiftbench.methods.volumes import answers, architecture, loss, member, sums
 from shiftbench.methods.volumes.settings import SliceSettings, TransformerSettings, UNetSettings
 from shiftbench.methods.volumes.window import Windows
-from shiftbench.metrics.segmentation import ndsc
+from shiftbench.metrics.segmentation import keep_large_components, ndsc
 from tests.methods.volumes.made_up import made_up
 
 TRAIN, DEV, TEST = made_up(6, seed=1), made_up(2, seed=2), made_up(2, seed=3, shape=(15, 20, 9))
 SMALL = {
     "members": 2, "channels": [4, 8], "window": 8, "crop": 12, "patches": 16, "batch": 8, "learning_rate": 1e-2,
-    "epochs": 4, "validate_every": 2, "dropout": 0.1, "draws": 3, "larger_than": 1,
+    "epochs": 4, "validate_every": 2, "dropout": 0.1, "draws": 3, "small_mm3": 1.0,
 }  # fmt: skip
 SETTINGS = {
     "unet": UNetSettings.from_dict(SMALL | {"dropout": 0.05}),
@@ -72,7 +72,9 @@ def test_the_foreground_of_other_volumes_is_found(name, fitted):
     says = predict(fitted[name])
     for row, found in enumerate(says):
         assert found.probability.shape == (15, 20, 9)
-        assert ndsc(TEST.truth(row), says.segmentation(found.probability)) > {"unet": 0.6, "unet_slices": 0.35}[name]
+        assert (
+            ndsc(TEST.truth(row), says.segmentation(row, found.probability)) > {"unet": 0.6, "unet_slices": 0.35}[name]
+        )
     assert method(name).caution(folder=fitted[name]) == ""
     assert f"threshold {says.threshold:.2f} (tuned on dev_in)" in method(name).about(TEST, folder=fitted[name])
 
@@ -95,7 +97,13 @@ def test_running_sums_give_what_all_members_held_would(ensemble, fitted):
 def test_the_threshold_is_the_best_on_dev_in(fitted):
     says, tried = predict(fitted["unet"], DEV), np.arange(1, 100) / 100
     means = [found.probability for found in says]
-    scores = [np.mean([ndsc(DEV.truth(row), mean >= np.float32(t)) for row, mean in enumerate(means)]) for t in tried]
+    scores = [
+        np.mean([
+            ndsc(DEV.truth(row), keep_large_components(mean >= np.float32(t), larger_than=1))
+            for row, mean in enumerate(means)
+        ])
+        for t in tried
+    ]  # fmt: skip
     chosen = int(np.flatnonzero(np.isclose(tried, says.threshold))[0])
     assert scores[chosen] == pytest.approx(max(scores))
     known = json.loads((fitted["unet"] / "calibration.json").read_text())

@@ -18,7 +18,7 @@ from shiftbench.methods.volumes.patch import PatchSettings
 from shiftbench.methods.volumes.settings import SliceSettings, TransformerSettings, UNetSettings, VolumeSettings
 from shiftbench.methods.volumes.sums import VolumeSums
 from shiftbench.methods.volumes.window import Windows
-from shiftbench.metrics.segmentation import ndsc
+from shiftbench.metrics.segmentation import keep_large_components, ndsc
 from tests.methods.volumes.made_up import made_up
 
 HOW = PatchSettings(3, 8, 12, 0.8, 0.1, 0.5, 0.3, 0.1)
@@ -91,7 +91,36 @@ def test_scores_at_all_thresholds_are_those_of_one_after_another():
     probability = (0.4 * truth + 0.6 * rng.random(truth.shape) ** 2).astype(np.float32)
     probability[0, 0, :5] = threshold.GRID[[0, 20, 49, 97, 98]]
     wanted = [ndsc(truth, probability >= np.float32(each)) for each in threshold.GRID]
-    np.testing.assert_allclose(threshold.scores(probability, truth), wanted, rtol=1e-12)
+    np.testing.assert_allclose(threshold.scores(probability, truth, small_mm3=0), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("spacing", "larger_than"), [((1, 1, 1), 9), ((2, 1, 1.5), 3)])
+def test_scores_at_thresholds_are_those_of_masks_without_small_components(spacing, larger_than):
+    rng = np.random.default_rng(3)
+    truth = np.zeros((14, 15, 16), np.bool_)
+    truth[2:6, 3:6, 4:8] = truth[9:11, 9:12, 9:11] = True
+    probability = (0.5 * truth + 0.45 * rng.random(truth.shape) ** 2).astype(np.float32)
+    wanted = [
+        ndsc(truth, keep_large_components(probability >= np.float32(each), larger_than=larger_than))
+        for each in threshold.GRID
+    ]
+    found = threshold.scores(probability, truth, spacing)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert not np.allclose(found, threshold.scores(probability, truth, small_mm3=0))
+
+
+def test_the_best_threshold_is_that_of_masks_as_they_are_applied():
+    # A lesion of 12 voxels at 0.6 and false specks of 9 at 0.8: without their removal nothing below 0.81 is good.
+    truth, probability = np.zeros((9, 9, 30), np.bool_), np.zeros((9, 9, 30), np.float32)
+    truth[:2, :2, :3] = True
+    probability[:2, :2, :3] = 0.6
+    for start in (6, 12, 18, 24):
+        probability[:3, :3, start] = 0.8
+    applied, bare = threshold.Search(), threshold.Search(small_mm3=0)
+    for search in (applied, bare):
+        search.add(probability, truth)
+    assert applied.best == (0.5, 1.0)
+    assert bare.best[1] < 0.5
 
 
 def test_the_best_threshold_is_that_of_the_mean_over_volumes():
@@ -108,13 +137,13 @@ def test_the_best_threshold_is_that_of_the_mean_over_volumes():
 
 
 def test_of_equal_thresholds_the_middle_counts():
-    search = threshold.Search()
+    search = threshold.Search(small_mm3=0)
     search.add(np.array([[[0.0, 1.0]]], np.float32), np.array([[[False, True]]]))
     assert search.best == (0.5, 1.0)
 
 
 def test_nothing_to_find_is_found_above_every_probability():
-    search = threshold.Search()
+    search = threshold.Search(small_mm3=0)
     search.add(np.full((2, 2, 2), 0.6, np.float32), np.zeros((2, 2, 2), np.bool_))
     assert search.best == (0.61, 1.0)
 
@@ -329,5 +358,5 @@ def test_the_defaults_are_the_published_settings():
     assert (found.learning_rate, found.weight_decay, found.epochs, found.validate_every) == (1e-5, 0, 300, 5)
     assert (found.dice_weight, found.focal_weight, found.focal_gamma) == (0.5, 1.0, 2.0)
     assert (found.patches, found.batch, found.foreground_share, found.members) == (32, 2, 4 / (4 + 1), 5)
-    assert (found.selection_threshold, found.overlap, found.larger_than, found.intensity) == (0.4, 0.25, 9, 0.1)
+    assert (found.selection_threshold, found.overlap, found.small_mm3, found.intensity) == (0.4, 0.25, 9, 0.1)
     assert VolumeSettings.tasks == ("volumes",)

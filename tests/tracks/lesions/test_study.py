@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shiftbench.components import without_small
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.metrics import segmentation
 from shiftbench.pipeline.study import Fitted, Planned
@@ -17,6 +18,7 @@ from shiftbench.tracks import track
 from shiftbench.tracks.lesions import intensity, preparation, scoring, study
 from shiftbench.tracks.lesions.scoring import Case
 from shiftbench.tracks.lesions.volumes import Volumes
+from tests.methods.volumes.made_up import MadeUp
 
 ALONE = RunOptions("quick", methods=(study.INTENSITY,), replicates=20)
 
@@ -36,10 +38,24 @@ def test_the_threshold_is_the_best_of_those_tried_on_dev_in(ran):
 
     def reached(deviations: float) -> float:
         bright = [intensity.brightness(dev.image(row)[0], dev.brain(row)) for row in range(len(dev))]
-        return float(np.mean([segmentation.ndsc(dev.truth(k), each >= deviations) for k, each in enumerate(bright)]))
+        masks = [without_small(each >= deviations, dev.spacing(k)) for k, each in enumerate(bright)]
+        return float(np.mean([segmentation.ndsc(dev.truth(k), mask) for k, mask in enumerate(masks)]))
 
     found = intensity.threshold(folder / "model" / "Intensity%20threshold")
     assert reached(found) == max(map(reached, intensity.DEVIATIONS))
+
+
+def test_the_threshold_is_the_best_of_masks_without_small_components(tmp_path):
+    # A lesion of 24 voxels and brighter specks of 8: below them only masks without specks are good.
+    truth, brain = np.zeros((20, 20, 20), np.bool_), np.ones((20, 20, 20), np.bool_)
+    truth[2:4, 2:5, 2:6] = True
+    image = np.random.default_rng(0).normal(100, 1, truth.shape) + 20 * truth
+    for place in (8, 12, 16):
+        image[place : place + 2, place : place + 2, place : place + 2] = 130
+    dev = MadeUp([image[None].astype(np.float32)], [truth], [brain], ("one",))
+    found = intensity.fit(dev, tmp_path)
+    assert json.loads((tmp_path / intensity.FILE).read_text())["ndsc_dev_in"] == 1
+    assert intensity.predict(dev, 0, found).mask.tolist() == truth.tolist()
 
 
 def test_a_report_has_both_splits_and_pictures_of_evaluation_alone(ran):

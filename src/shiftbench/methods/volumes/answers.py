@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from shiftbench.components import keep_large_components
+from shiftbench.components import without_small
 from shiftbench.errors import ArrayError, SettingsError
 from shiftbench.methods import determinism, member_files, training
 from shiftbench.methods.contract import DEEP, Fitted
@@ -103,14 +103,14 @@ class VolumeAnswers:
         """The draws of another network of the fit, where members are draws of dropout."""
         return VolumeAnswers(self.dataset, self.fitted, network=network)
 
-    def segmentation(self, probability: Singles) -> Flags:
-        """Where a mean probability [X, Y, Z] reaches the threshold, without components that are too small to count.
+    def segmentation(self, row: int, probability: Singles) -> Flags:
+        """Where a volume's mean probability [X, Y, Z] reaches the threshold, without components that are too small.
 
         Raises:
             MissingExtraError: if scipy is not installed.
         """
-        large: int = self.fitted.record["settings"]["larger_than"]
-        return keep_large_components(reached(probability, self.threshold), larger_than=large)
+        small = float(self.fitted.record["settings"]["small_mm3"])
+        return without_small(reached(probability, self.threshold), self.dataset.spacing(row), small_mm3=small)
 
     def probabilities(self, row: int) -> Iterator[Singles]:
         """The probability of the foreground [X, Y, Z] of a volume, under one member after another.

@@ -44,6 +44,9 @@ class VolumeDataset(Protocol):
     def brain(self, row: int) -> Flags:
         """The voxels that count [X, Y, Z]."""
 
+    def spacing(self, row: int) -> npt.NDArray[np.float64]:
+        """The edges of its voxels [3] in mm."""
+
     def select(self, rows: Any) -> VolumeDataset:
         """These volumes alone."""
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from shiftbench.components import SMALL_MM3
 from shiftbench.methods.settings import (
     MethodSettings,
     checked,
@@ -87,7 +88,7 @@ class VolumeSettings(MethodSettings):
         selection_threshold: of the probability, for the Dice score on dev_in that chooses the best weights.
         threshold: that the probability of foreground reaches; None tunes it on dev_in in steps of 0.01.
         overlap: of neighbouring windows, as a fraction of their side.
-        larger_than: components of so many voxels or fewer are removed from a segmentation.
+        small_mm3: components of this volume or less are removed from a segmentation.
         mixed_precision: on a GPU, train in 16 bits where that is safe. No effect on a CPU.
         seed: the members' own seeds are derived from it; ensembles with different seeds share no member.
     """
@@ -121,7 +122,7 @@ class VolumeSettings(MethodSettings):
     selection_threshold: float = between(0.4)
     threshold: float | None = between(None)
     overlap: float = non_negative(0.25, 0.9)
-    larger_than: int = whole_number(9, 0, 1_000_000_000)
+    small_mm3: float = non_negative(SMALL_MM3, 1e9)
     mixed_precision: bool = switch(True)
     seed: int = seed_number()
 

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.components import SMALL_MM3, bounding_box, without_small
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
 from shiftbench.methods.volumes.dataset import Flags
+from shiftbench.methods.volumes.sums import reached
 from shiftbench.metrics.segmentation.overlap import R, dice, false_weight
 
 FILE = "calibration.json"
+UNIT = (1.0, 1.0, 1.0)  # mm
 GRID = np.round(np.arange(0.01, 1, 0.01), 2)
 
 RULES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -44,16 +47,19 @@ def tuned_on(rule: str, *, trained: str, tested: str) -> tuple[str, tuple[str, .
 class Search:
     """Finds the threshold with the highest mean nDSC over volumes that are added one after another.
 
-    All thresholds of the grid 0.01, 0.02, …, 0.99 are tried; of equal ones that nearest to 0.5 counts. No components
-    are removed.
+    All thresholds of the grid 0.01, 0.02, …, 0.99 are tried, each with the components removed that would be removed
+    from a segmentation (`small_mm3` or less); of equal ones that nearest to 0.5 counts.
     """
 
-    def __init__(self) -> None:
-        self.scores: list[npt.NDArray[np.float64]] = []
+    def __init__(self, small_mm3: float = SMALL_MM3) -> None:
+        self.small_mm3, self.scores = small_mm3, list[npt.NDArray[np.float64]]()
 
-    def add(self, probability: npt.NDArray[Any], truth: Flags) -> None:
-        """Add a volume: the probability of its foreground, and where that truly is, both [X, Y, Z]."""
-        self.scores.append(scores(probability, truth))
+    def add(self, probability: npt.NDArray[Any], truth: Flags, spacing: Any = UNIT) -> None:
+        """Add a volume: the probability of its foreground, and where that truly is, both [X, Y, Z].
+
+        spacing: the edges of a voxel [3] in mm.
+        """
+        self.scores.append(scores(probability, truth, spacing, small_mm3=self.small_mm3))
 
     @property
     def best(self) -> tuple[float, float]:
@@ -68,17 +74,19 @@ class Search:
         return float(GRID[chosen]), float(mean[chosen])
 
 
-def scores(probability: npt.NDArray[Any], truth: Flags) -> npt.NDArray[np.float64]:
-    """nDSC of a volume at each threshold of the grid [99], which foreground reaches."""
-    # Nearly all voxels are below the first threshold, and count at none.
-    grid = GRID.astype(np.float32)  # as `sums.reached` compares
-    probability = probability.astype(np.float32, copy=False)
-    there = probability >= grid[0]
-    level = np.searchsorted(grid, probability[there], side="right")  # thresholds that it reaches
-    hits = truth[there]
-    true, false = (
-        np.bincount(level[chosen], minlength=len(GRID) + 1)[::-1].cumsum()[::-1][1:] for chosen in (hits, ~hits)
-    )
+def scores(
+    probability: npt.NDArray[Any], truth: Flags, spacing: Any = UNIT, *, small_mm3: float = SMALL_MM3
+) -> npt.NDArray[np.float64]:
+    """nDSC of a volume at each threshold of the grid [99], which foreground reaches; see `Search`."""
+    kept = reached(probability, GRID[0])
+    box = bounding_box(kept)  # nothing else reaches any threshold
+    near, there, kept = probability[box], truth[box], kept[box]
+    true, false = np.zeros((2, len(GRID)), np.int64)
+    for place, limit in enumerate(GRID):
+        # What was too small at a lower threshold has not grown.
+        kept = without_small(kept & reached(near, limit), spacing, small_mm3=small_mm3)
+        true[place] = np.count_nonzero(kept & there)
+        false[place] = np.count_nonzero(kept) - true[place]
     positives = int(np.count_nonzero(truth))
     return dice(false, positives - true, positives, false_weight(positives, truth.size, R))
 

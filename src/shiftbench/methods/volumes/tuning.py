@@ -71,15 +71,16 @@ def searched(
     members: tuple[Run, ...], networks: Networks, read: VolumeReader, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """The threshold of an ensemble's mean probability, and of each member alone, over all volumes."""
-    whole, alone = Search(), [Search() for _ in members]
+    small = float(networks.fitted.record["settings"]["small_mm3"])
+    whole, alone = Search(small), [Search(small) for _ in members]
     for row in range(len(read.dataset)):
-        image, truth, *_ = read(row)
+        (image, truth, *_), spacing = read(row), read.dataset.spacing(row)
         mean = np.zeros(truth.shape, np.float64)
         for number, (run, search) in enumerate(zip(members, alone, strict=True)):
             probability = networks.probability(run, image)
-            search.add(probability, truth)
+            search.add(probability, truth, spacing)
             mean += probability
             tell(f"threshold: dev_in, {read.dataset.ids[row]}, member {number + 1} of {len(members)}")
-        whole.add((mean / len(members)).astype(np.float32), truth)
+        whole.add((mean / len(members)).astype(np.float32), truth, spacing)
     chosen, score = whole.best
     return {"threshold": chosen, "ndsc": score, "members": [search.best[0] for search in alone]}

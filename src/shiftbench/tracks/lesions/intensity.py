@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.check import Flags
+from shiftbench.components import without_small
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.metrics import segmentation
 from shiftbench.progress import Progress, silent
-from shiftbench.tracks.lesions.prediction import Prediction, without_small
+from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.volumes import Volumes
 
 FILE = "threshold.json"
@@ -21,15 +22,15 @@ DEVIATIONS = tuple(float(each) for each in np.arange(1.0, 5.01, 0.25))  # that a
 
 
 def fit(dev: Volumes, folder: Path, *, progress: Progress | None = None) -> float:
-    """The number of standard deviations with the highest mean nDSC on dev_in, found again in `folder`."""
+    """The number of standard deviations whose masks have the highest mean nDSC on dev_in, found again in `folder`."""
     path = folder / FILE
     if path.is_file():
         return threshold(folder)
     say, scores = progress or silent, np.zeros(len(DEVIATIONS))
     for row in range(len(dev)):
         say("fit intensity threshold", row, len(dev))
-        bright, truth = brightness(dev.image(row)[0], dev.brain(row)), dev.truth(row)
-        scores += [segmentation.ndsc(truth, bright >= each) for each in DEVIATIONS]
+        bright, truth, spacing = brightness(dev.image(row)[0], dev.brain(row)), dev.truth(row), dev.spacing(row)
+        scores += [segmentation.ndsc(truth, without_small(bright >= each, spacing)) for each in DEVIATIONS]
     found = DEVIATIONS[int(np.argmax(scores))]
     folder.mkdir(parents=True, exist_ok=True)
     files.write_json(path, {"deviations": found, "ndsc_dev_in": float(scores.max() / max(len(dev), 1))})

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.check import Flags
-from shiftbench.components import keep_large_components
+from shiftbench.components import without_small
 from shiftbench.methods.volumes.sums import VolumeSums
 from shiftbench.tracks.lesions import nifti
 
 Volume = npt.NDArray[np.float32]
 
 THRESHOLD = 0.5  # of probabilities whose mask nobody gave
-SMALL_MM3 = 9.0  # components of this volume or less are removed
 UNIT = (1.0, 1.0, 1.0)  # mm
 MEASURES = (
     "entropy_of_expected", "expected_entropy", "mutual_information", "epkl", "reverse_mutual_information",
@@ -100,8 +99,3 @@ class Prediction:
 def _maps(sums: VolumeSums) -> dict[str, Volume]:
     """The voxel measures of members; of one alone its entropy, since all others are 0 or order voxels alike."""
     return {name: sums.measure(name) for name in (MEASURES if sums.members > 1 else ALONE)}
-
-
-def without_small(mask: Flags, spacing: Any) -> Flags:
-    """A mask [X, Y, Z] without components of 9 mm³ or less: 9 voxels of 1 mm, as published."""
-    return keep_large_components(mask, larger_than=int(SMALL_MM3 / float(np.prod(spacing)) + 1e-6))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench.components import SMALL_MM3, without_small
 from shiftbench.errors import PredictionsError, ShiftbenchError, first_line
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.prediction import (
@@ -23,10 +24,8 @@ from shiftbench.tracks.lesions.prediction import (
     MEASURES,
     MEMBERS,
     PROBABILITY,
-    SMALL_MM3,
     THRESHOLD,
     Prediction,
-    without_small,
 )
 
 NPZ = ".npz"
