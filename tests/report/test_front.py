@@ -108,6 +108,46 @@ def test_no_growth_is_not_told_as_growth(rng):
     assert text_of(model(rng, "m")).startswith("No change under shift can be told from chance: RMSE ")
 
 
+def masks(gain: float, gain_shifted: float, *, n: int = 200) -> Report:
+    """A system with an overlap of 80 % in-domain and 50 % on shifted records, and gains around these values."""
+    shifted = np.arange(n) % 2 == 1
+    turns = np.linspace(-1, 1, n)
+    overlap = np.where(shifted, 0.5, 0.8) + 0.1 * turns
+    gains = np.where(shifted, gain_shifted, gain) + 0.2 * np.random.default_rng(0).normal(size=n)
+    system = scored.given("m", 1 - overlap, {"u": 1 - overlap})
+    system = replace(system, means={"ndsc": overlap, "lppv_gain": gains})
+    options = Options(task="errors", error_name="1 − nDSC", intervals=Settings(replicates=100, kind="normal"))
+    return build([(Records(n, shifted=shifted), [system])], options)
+
+
+def test_an_error_that_is_the_rest_of_a_share_is_told_by_that_share_in_plain_words():
+    first = front.findings(masks(0.0, 0.0))[0].line
+    assert re.match(
+        r"Under shift the error \(1 − nDSC\) is 2.5 times as large: nDSC, the overlap with the true masks, "
+        r"[\d.]+ % → [\d.]+ % \(95 % interval of the factor",
+        first,
+    ), first
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ((0.2, 0.1), "better than chance"),
+        ((0.0, 0.0), "no better than chance"),
+        ((-0.1, -0.1), "worse than chance"),
+        ((0.2, 0.0), "better than chance in-domain and no better than chance on shifted data"),
+    ],
+)
+def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, words):
+    report = masks(*gains)
+    (told,) = [each for each in front.findings(report) if "predicted lesions" in each.text]
+    assert told.text.startswith(f"The uncertainty of predicted lesions tells false ones from true ones {words}: LPPV")
+    assert re.search(r"in-domain and \S+ \[\S+, \S+\] on shifted data \(chance: 0\.?0*\)\.$", told.text), told.text
+    assert "LPPV gain ↑" in [
+        column.group for grid in grids(report) if grid.kind == told.kind for column in grid.columns
+    ]
+
+
 def test_uncertainty_that_knows_nothing_is_told(rng):
     assert "cannot be told from a random order of the errors" in text_of(model(rng, "m", know=False))
     assert "follows the errors in part" in text_of(model(rng, "m"))

@@ -247,7 +247,7 @@ def test_metrics_of_one_title_are_a_column_with_a_row_for_each_measure_or_rule(m
     row = {"better": "max", "scale": "percent", "formula": "a test", "source": "a test", "most": 1.0, "table": "within"}
     made = [
         Metric(f"{title}_{k}", title, row=measure, **row)
-        for title in ("Voxels", "Lesions")
+        for title in ("Overlap", "Recall")
         for k, measure in enumerate(("entropy", "random order"))
     ]
     monkeypatch.setattr(METRICS, "_held", {**METRICS, **{metric.name: metric for metric in made}})
@@ -258,8 +258,8 @@ def test_metrics_of_one_title_are_a_column_with_a_row_for_each_measure_or_rule(m
     ]
     grid = grid_of(replace(report, scores=(*report.scores, *values)), "within")
     assert [(column.group, column.title) for column in grid.columns] == [
-        ("Voxels ↑ (%)", "Full"),
-        ("Lesions ↑ (%)", "Full"),
+        ("Overlap ↑ (%)", "Full"),
+        ("Recall ↑ (%)", "Full"),
     ]
     told = [(row.hint, row.label, [cell.line for cell in row.cells]) for row in grid.rows]
     assert told == [
@@ -267,3 +267,26 @@ def test_metrics_of_one_title_are_a_column_with_a_row_for_each_measure_or_rule(m
         ("boosting", "random order", ["20 [0, 50]", MISSING]),
     ]
     assert not any(other.kind == "within" for other in grids(report))
+
+
+def test_each_kind_of_parts_has_a_table_from_the_random_to_the_optimal_order(monkeypatch):
+    row = {"better": "min", "scale": "fraction", "formula": "a test", "source": "a test", "table": "within"}
+    orders = ("Optimal order", "unknown", "Expected entropy", "EPKL", "Random order")
+    made = [
+        Metric(f"{parts}_{k}", "Area", row=order, parts=parts, plain=f"an area over {parts}", **row)
+        for parts in ("voxels", "large parts")
+        for k, order in enumerate(orders)
+    ]
+    monkeypatch.setattr(METRICS, "_held", {**METRICS, **{metric.name: metric for metric in made}})
+    report = regression()
+    values = [Score("boosting", "eval", "full", metric.name, 0.5, 50) for metric in made]
+    found = grids(replace(report, scores=(*report.scores, *values)))
+    tables = {grid.kind: grid for grid in found if grid.kind.startswith("within")}
+    assert [grid.title for grid in tables.values()] == [
+        "Uncertainty of voxels (evaluation)", "Uncertainty of large parts (evaluation)",
+    ]  # fmt: skip
+    for kind, parts in (("within_voxels", "voxels"), ("within_large_parts", "large parts")):
+        assert [row.label for row in tables[kind].rows] == [
+            "Random order", "EPKL", "Expected entropy", "unknown", "Optimal order",
+        ]  # fmt: skip
+        assert f"Area: an area over {parts}." in tables[kind].note

@@ -31,6 +31,7 @@ from shiftbench.report.grid import Cell, Column, Grid, Row, calibrated_on, direc
 from shiftbench.report.view import (
     WHERE,
     clean,
+    complement,
     duel,
     finite,
     headline_metric,
@@ -85,7 +86,10 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
     if front is None or metric is None:
         return [Finding("This report holds no scores.", "counts")], []
     case = Case(report, main_split(report), metric, headline_scores(report))
-    answers = [*_change(case, front), *_uncertainty(case, front), *_calibration(case, front), *_simpler(case, front)]
+    answers = [
+        *_change(case, front), *_uncertainty(case, front), *_against_chance(case, front),
+        *_calibration(case, front), *_simpler(case, front),
+    ]  # fmt: skip
     if any(system.role == "baseline" for system in report.systems):
         answers += _models(case)
     else:  # models alone: which is best is the question
@@ -122,15 +126,14 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
     if inside is None or shifted is None:
         whole = case.score(system.name, "full") or inside or shifted
         if whole is not None:
-            yield Finding(f"{named(system.name)} has {case.title} {case.quantity(whole)}.", "answers")
+            yield Finding(f"{named(system.name)} has {_value(case, whole)}.", "answers")
         return
     if loss(inside)[0] == loss(shifted)[0] == 0:
-        yield Finding(
-            f"No error{_of(case, system)} in-domain or on shifted data: {case.title} {case.plain(shifted)}.", "answers"
-        )
+        told = f"No error{_of(case, system)} in-domain or on shifted data: {_value(case, shifted, interval=False)}."
+        yield Finding(told, "answers")
         return
     shift = shift_of(case, inside, shifted)
-    values = f"{case.title} {case.digits().text(inside.value)} → {case.plain(shifted)}"
+    values = _from_to(case, inside, shifted)
     wrong = case.metric.better == "max"
     factor = _times(case, shift.factor, wrong) if shift.factor else ""
     if shift.told_apart is False:
@@ -138,8 +141,30 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
         return
     if shift.factor and _says_factor(shift.factor[0]):
         factor = _reach(case, shift.factor)
-    what = f"{'the share of wrong answers' if wrong else 'the error'}{_of(case, system)}"
+    what = f"{'the share of wrong answers' if wrong else _error(case)}{_of(case, system)}"
     yield Finding(f"{_grows(shift.factor, shift.grows, what)}: {values}{factor}.", "answers")
+
+
+def _error(case: Case) -> str:
+    """The error, with its name where it is what a share lacks."""
+    return "the error" if complement(case.report) is None else f"the error ({clean(case.report.error_name)})"
+
+
+def _value(case: Case, score: Score, *, interval: bool = True) -> str:
+    """The headline metric with its value, or in plain words the share that the error is the rest of."""
+    metric = complement(case.report)
+    share = metric and case.score(score.system, score.subset, metric.name)
+    tell = case.quantity if interval else case.plain
+    return f"{metric.title} {tell(share)}, {metric.plain}" if metric and share else f"{case.title} {tell(score)}"
+
+
+def _from_to(case: Case, inside: Score, shifted: Score) -> str:
+    """The headline metric on both sides, or in plain words the share that the error is the rest of."""
+    metric = complement(case.report)
+    both = [metric and case.score(score.system, score.subset, metric.name) for score in (inside, shifted)]
+    if metric and both[0] and both[1]:
+        return f"{metric.title}, {metric.plain}, {case.plain(both[0])} → {case.plain(both[1])}"
+    return f"{case.title} {case.digits().text(inside.value)} → {case.plain(shifted)}"
 
 
 def _of(case: Case, system: System) -> str:
@@ -216,6 +241,31 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
             parts.append(f"finds shifted records at {share} % (ROC-AUC; chance: 50 %)")
     if parts:
         yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
+
+
+def _against_chance(case: Case, system: System) -> Iterator[Finding]:
+    """Whether scores that a guess may reach, such as those of the parts of a record, are better than that."""
+    sides = ("in", "shifted") if _subset(case) == "shifted" else ("full",)
+    for name in sorted({key[3] for key in case.scores if key[:2] == (system.name, case.split)}):
+        metric = METRICS[name]
+        scores = {side: score for side in sides if (score := case.score(system.name, side, name)) is not None}
+        if not (finite(metric.chance) and scores):
+            continue
+        words = {side: _beside_chance(score, metric.chance) for side, score in scores.items()}
+        alike = len({*words.values()}) == 1
+        told = (
+            next(iter(words.values())) if alike else listed([f"{word}{_where(side)}" for side, word in words.items()])
+        )
+        values = listed([f"{case.quantity(score)}{_where(side)}" for side, score in scores.items()])
+        what, guess = f"{metric.plain[:1].upper()}{metric.plain[1:]}", case.digits(name).text(metric.chance)
+        yield Finding(f"{what} {told}: {metric.title} {values} (chance: {guess}).", "joint")
+
+
+def _beside_chance(score: Score, chance: float) -> str:
+    if holds(score, chance) or score.value == chance:
+        return "no better than chance"
+    good = (score.value > chance) == (METRICS[score.metric].better == "max")
+    return f"{'better' if good else 'worse'} than chance"
 
 
 # --- can its intervals be trusted -----------------------------------------------------------------------------------

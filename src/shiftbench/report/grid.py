@@ -30,7 +30,7 @@ from shiftbench.report.view import (
     testable,
 )
 from shiftbench.scores.intervals import FEWEST
-from shiftbench.scores.metric import METRICS, Metric, in_order
+from shiftbench.scores.metric import METRICS, OPTIMAL_ORDER, RANDOM_ORDER, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Cost, Part, Score, Slice, SliceScore, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
@@ -43,10 +43,9 @@ SCORES = {  # tables of scores, in reading order
 }
 ROWS = {  # tables with several metrics of one title below each other, with their labels and notes
     "within": (
-        "Uncertainty within records",
+        "Uncertainty of {parts}",
         "Measure",
-        "Each record has an area of its own, from the order of its parts (such as voxels) by a measure; shown are "
-        "means over records.",
+        "Each record has areas of its own, from the order of its {parts} by a measure; shown are means over records.",
     ),
     "variants": ("The same scores under other rules", "Rule", "Rules differ between papers and programs."),
 }
@@ -144,7 +143,7 @@ def grids(report: Report) -> list[Grid]:
             _regions(report, split, "conformal_size"),
             _moved(report, split),
             *scores.values(),
-            *(_rows(report, split, kind) for kind in ROWS),
+            *_all_rows(report, split),
             _ranks(report, split),
             _measures(report, split),
             _parts(report, split),
@@ -257,9 +256,23 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
 
 
-def _rows(report: Report, split: str, kind: str) -> Grid:
+def _all_rows(report: Report, split: str) -> Iterator[Grid]:
+    """The tables of `ROWS`, one for each kind of parts."""
+    metrics = scored_metrics(report, split)
+    for kind in ROWS:
+        for parts in dict.fromkeys(metric.parts for metric in metrics if metric.table == kind):
+            own = [metric for metric in metrics if (metric.table, metric.parts) == (kind, parts)]
+            yield _rows(report, split, sorted(own, key=_row_place))
+
+
+def _row_place(metric: Metric) -> int:
+    """A random order comes first, the optimal one last, between them measures as they are registered, then others."""
+    titles = [RANDOM_ORDER, *(measure.title for measure in MEASURES.values())]
+    return titles.index(metric.row) if metric.row in titles else len(titles) + (metric.row == OPTIMAL_ORDER)
+
+
+def _rows(report: Report, split: str, metrics: Sequence[Metric]) -> Grid:
     """Metrics of one title as a column: a row for each `Metric.row` of each system that is no single model."""
-    metrics = [metric for metric in scored_metrics(report, split) if metric.table == kind]
     chosen = {key: score for key, score in headline_scores(report).items() if key[1] == split}
     named = {(metric.title, metric.row): metric.name for metric in metrics}
     columns, cells = [], []  # one list of cells per column
@@ -278,9 +291,13 @@ def _rows(report: Report, split: str, kind: str) -> Grid:
         for place, (system, row) in enumerate(places)
         if any(column[place] != NONE for column in cells)
     ]
-    title, label, note = ROWS[kind]
-    note = " ".join([note, *_signs(report, rows)])
-    return Grid(kind, split, f"{title} ({split_title(split)})", label, tuple(columns), tuple(rows), note)
+    kind, parts = metrics[0].table, metrics[0].parts
+    title, label, note = (text.format(parts=parts or "parts") for text in ROWS[kind])
+    plain = {metric.title: metric.plain for metric in metrics if metric.plain}
+    told = "; ".join(f"{title}: {words}" for title, words in plain.items())
+    notes = [note, *([f"{told}."] if told else []), *_signs(report, rows)]
+    name = "_".join([kind, *parts.split()])
+    return Grid(name, split, f"{title} ({split_title(split)})", label, tuple(columns), tuple(rows), " ".join(notes))
 
 
 def _shared_digits(metric: Metric, scores: Sequence[Score], report: Report) -> Digits:

@@ -81,6 +81,13 @@ def headline_metric(report: Report) -> Metric | None:
     return next((METRICS[name] for name in wanted if name in found), None)
 
 
+def complement(report: Report) -> Metric | None:
+    """The score of the report that the error is the rest of: 1 − error is easier to read, and known by its name."""
+    found = {score.metric for score in report.scores}
+    titled = (METRICS[name] for name in sorted(found) if report.error_name == f"1 − {METRICS[name].title}")
+    return next((metric for metric in titled if metric.plain), None)
+
+
 def set_retention(kind: str) -> Metric | None:
     """The metric of a set with retention curves of this kind."""
     metric: Metric | None = METRICS.get(kind.removesuffix("_retention"))

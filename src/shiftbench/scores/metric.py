@@ -17,6 +17,7 @@ from shiftbench.registry import Registry
 Better = Literal["min", "max", "nominal"]  # nominal: the closer to one value
 # fraction: 0…1, shown unchanged; percent: stored as 0…1, shown × 100; target, error: in the unit of target or error.
 Scale = Literal["percent", "fraction", "target", "error", "plain"]
+RANDOM_ORDER, OPTIMAL_ORDER = "Random order", "Optimal order"  # the first and the last row of a table of measures
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Metric:
         "variants"; "" for answers, or joint if it depends on the uncertainty.
     row: its row in a table of "within" (measures of the parts of a record, such as voxels) or "variants" (rules for the
         same score); metrics of one title are a column there.
+    parts: the parts, for "within": each kind of parts has a table of its own.
+    plain: what it is in plain words, for the first screen and for notes.
+    chance: the score of a guess; the first screen tells in its plain words whether a system does better.
     sliced: whether reports show it by slice, too.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
@@ -61,6 +65,9 @@ class Metric:
     nominal: float = math.nan
     table: str = ""
     row: str = ""
+    parts: str = ""
+    plain: str = ""
+    chance: float = math.nan
     sliced: bool = False
     area: str = ""
 

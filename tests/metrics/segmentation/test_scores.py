@@ -41,7 +41,7 @@ def test_reports_show_sizes_from_small_to_large_and_connectivities_from_few_to_m
 
 def test_areas_are_named_after_their_measure_which_may_be_a_users_own():
     assert METRICS["ndsc_raac_entropy_of_expected"].row == "Entropy of expected"
-    assert METRICS["dsc_raac_random"].row == "A random order"
+    assert METRICS["dsc_raac_random"].row == "Random order"
     assert METRICS["ndsc_raac_their_map"].row == "Their map"
     assert METRICS["dsc_raac_random"].title == "DSC R-AAC"
 

@@ -216,8 +216,8 @@ def test_retention_of_patients_is_the_exact_r_auc_of_one_minus_the_score(rng):
     [
         ("lppv_aac_lesion_structural", "min", "Structural, of lesions (LSU)"),
         ("lf1_aac_lesion_mean_entropy_of_expected", "min", "Entropy of expected, mean over a lesion"),
-        ("lf1_aac_random", "min", "A random order"),
-        ("lppv_aac_optimal", "min", "The best order"),
+        ("lf1_aac_random", "min", "Random order"),
+        ("lppv_aac_optimal", "min", "Optimal order"),
         ("lppv_gain_lesion_structural_tuned", "max", "Structural, of lesions, tuned (LSU+)"),
         ("lf1_gain_lesion_log_sum_epkl", "max", "EPKL, log-sum over a lesion"),
     ],
@@ -226,6 +226,7 @@ def test_each_measure_of_lesions_has_its_metrics(name, better, row):
     metric = METRICS[name]
     assert (metric.name, metric.better, metric.row, metric.table) == (name, better, row, "within")
     assert (metric.least, metric.most) == ((0, 1) if better == "min" else (-1, 1))
+    assert metric.parts == "predicted lesions"
     assert name not in METRICS.names()
     assert all((metric.title, metric.formula, metric.source))
 

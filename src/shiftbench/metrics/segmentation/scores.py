@@ -17,14 +17,14 @@ from shiftbench.metrics.segmentation import correlation
 from shiftbench.metrics.segmentation.matching import LesionCounts
 from shiftbench.metrics.segmentation.rule import CONNECTIVITIES, MATCHES, MISSES, LesionRule
 from shiftbench.metrics.segmentation.sizes import SizeClass
-from shiftbench.scores.metric import Metric
+from shiftbench.scores.metric import OPTIMAL_ORDER, RANDOM_ORDER, Metric
 
 _SHIFTS = "Shifts 2.0"
 
 _NDSC = "2 TP / (2 TP + k FP + FN), k = (1 - r) G / (r (V - G))"
 
 METRICS = (
-    Metric("ndsc", "nDSC", "max", "percent", _NDSC, _SHIFTS, most=1.0),
+    Metric("ndsc", "nDSC", "max", "percent", _NDSC, _SHIFTS, most=1.0, plain="the overlap with the true masks"),
     Metric("dsc", "DSC", "max", "percent", "2 TP / (2 TP + FP + FN)", "Dice 1945", most=1.0),
     Metric("lesion_f1", "Lesion F1", "max", "percent", "TP / (TP + (FP + FN) / 2) of lesions", _SHIFTS, most=1.0),
     Metric(
@@ -43,9 +43,15 @@ METRICS = (
         "surface_distance", "ASSD (mm)", "min", "plain", "mean distance between surfaces, both ways, mm",
         "Heimann et al. 2009",
     ),
+    Metric(
+        "lppv_gain", "LPPV gain", "max", "fraction",
+        "mean over patients of the area under LPPV by the uncertainty of lesions minus that of a random order",
+        "Molchanova et al. 2023, arXiv 2311.08931", least=-1.0, most=1.0, ranked=False, table="joint", chance=0.0,
+        plain="the uncertainty of predicted lesions tells false ones from true ones",
+    ),
 )  # fmt: skip
 
-ORDERS = {"random": "a random order", "optimal": "the best order"}
+ORDERS = {"random": RANDOM_ORDER, "optimal": OPTIMAL_ORDER}
 _AREAS = {"ndsc_raac_": "nDSC R-AAC", "dsc_raac_": "DSC R-AAC"}
 _F1, _DETECTED = "lesion_f1_", "lesion_detected_"
 
@@ -66,8 +72,9 @@ def _area_metric(name: str) -> Metric | None:
             score = title.split()[0]
             formula = f"mean over patients of 1 - area under the {score} retention curve, voxels by {words}"
             return Metric(
-                name, title, "min", "fraction", formula, _SHIFTS, most=1.0, table="within", row=sentence(words)
-            )
+                name, title, "min", "fraction", formula, _SHIFTS, most=1.0, table="within", row=sentence(words),
+                parts="voxels", plain=f"the area above {score} as the truth replaces the most uncertain voxels first",
+            )  # fmt: skip
     return None
 
 

@@ -9,6 +9,7 @@ random order; `~true` is the best one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -201,8 +202,8 @@ def _area_above(curve: Vector) -> float:
 
 _SOURCE = "Molchanova et al. 2023, arXiv 2311.08931"
 _AREAS = {
-    "lppv": ("LPPV", "TP / (TP + FP retained)"),
-    "lf1": ("Lesion F1", "TP / (TP + (FP retained + FN) / 2)"),
+    "lppv": ("LPPV", "TP / (TP + FP retained)", "the share of predicted lesions that are true (LPPV)"),
+    "lf1": ("lesion F1", "TP / (TP + (FP retained + FN) / 2)", "lesion F1"),
 }
 
 
@@ -218,16 +219,18 @@ def retention_metric(name: str) -> Metric | None:
     words = ORDERS.get(order) or _title(order)
     if stem not in _AREAS or kind not in {"aac", "gain"} or words is None:
         return None
-    title, ratio = _AREAS[stem]
+    title, ratio, plain = _AREAS[stem]
     formula = f"mean over patients of 1 - area under {ratio}, lesions by {words}"
-    row = sentence(words)
+    area = Metric(
+        name, sentence(f"{title} R-AAC"), "min", "fraction", formula, _SOURCE, most=1.0, table="within",
+        row=sentence(words), parts="predicted lesions",
+        plain=f"the area above {plain} as false lesions are removed, the most uncertain first",
+    )  # fmt: skip
     if kind == "aac":
-        return Metric(
-            name, f"1 − area of {title}", "min", "fraction", formula, _SOURCE, most=1.0, table="within", row=row
-        )
-    return Metric(
-        name, f"Gain in area of {title}", "max", "fraction", f"that of a random order minus {formula}", _SOURCE,
-        least=-1.0, most=1.0, table="within", row=row,
+        return area
+    return replace(
+        area, title=sentence(f"{title} gain"), better="max", formula=f"that of a random order minus {formula}",
+        least=-1.0, plain=f"how much smaller the {title} R-AAC is than that of a random order",
     )  # fmt: skip
 
 

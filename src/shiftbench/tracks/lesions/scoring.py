@@ -23,11 +23,14 @@ from shiftbench.progress import Progress, silent
 from shiftbench.scores.resampling import SetTerms, Terms
 from shiftbench.scores.score import System
 from shiftbench.tracks.lesions import evaluation
-from shiftbench.tracks.lesions.prediction import Prediction
+from shiftbench.tracks.lesions.prediction import MEASURES, Prediction
 from shiftbench.tracks.lesions.volumes import Volumes
 
 HEADLINES = ("patient_structural", "voxel_entropy", "")  # of systems with members, with a probability, with masks alone
 """Measures of patients by their use as the one behind the headline scores."""
+LESION_HEADLINES = ("lesion_structural", *(f"lesion_mean_{name}" for name in MEASURES))
+"""Measures of lesions; the first that a system has stands behind its LPPV gain in the headline tables."""
+LPPV_GAIN = "lppv_gain"
 RULE = segmentation.LesionRule()  # the published one; all others stand in a table of their own
 NDSC = "ndsc"
 
@@ -182,7 +185,7 @@ def patient_scores(
 
 RULES = {
     "ndsc": "r = 0.001, whole volume", "retention": "published points, voxels of the brain",
-    "lesion_f1": str(RULE),
+    "lesion_f1": str(RULE), LPPV_GAIN: "of LSU; without members, of the mean entropy of a lesion's voxels",
 }  # fmt: skip
 """How the headline scores are made, for recipes."""
 
@@ -234,9 +237,10 @@ def lesion_areas(case: Case, prediction: Prediction) -> dict[str, float]:
     for name, values in orders.items():
         found[f"lppv_aac_{name}"] = structure.lppv_retention_area(true, values)
         found[f"lf1_aac_{name}"] = structure.lf1_retention_area(true, values, missed=counts.missed)
-        if name in measured:
+        if name != "random":
             found[f"lppv_gain_{name}"] = structure.lppv_gain(true, values)
-    return {name: float(value) for name, value in found.items()}
+    headline = next(name for name in LESION_HEADLINES if name in measured)
+    return {name: float(value) for name, value in {**found, LPPV_GAIN: found[f"lppv_gain_{headline}"]}.items()}
 
 
 def lesion_uncertainty(prediction: Prediction) -> dict[str, Vector]:
