@@ -127,8 +127,12 @@ def test_reports_of_other_tracks_are_refused(report):
 
 
 def test_the_data_stand_beside_print():
-    recipe = {"lesions": {"train": {"patients": 33, "volume_ml": 20.0, "volume_sd_ml": 4.0}, "dev_in": "nonsense"}}
+    train = {"patients": 33, "volume_ml": 20.0, "volume_sd_ml": 4.0, "lesions": {"6": 1_700, "18": 1_500, "26": 1_400}}
+    recipe = {"lesions": {"train": train, "dev_in": "nonsense"}}
     told = made(recipes=RECIPES)
     table = paper.tables([replace(told, recipe={**told.recipe, **recipe})])[0]
     assert [row.system for row in table.rows][:3] == ["train, in print", "train, A run", "dev_in, in print"]
-    assert table.words[:2] == (("–", "18.58 ± 18.75", "1,628"), ("33", "20.00 ± 4.00", "–"))
+    assert table.words[:2] == (
+        ("–", "18.58 ± 18.75", "1,628"),
+        ("33", "20.00 ± 4.00", "6: 1,700 · 18: 1,500 · 26: 1,400"),
+    )

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from shiftbench.components import components
 from shiftbench.errors import MissingExtraError, ShiftbenchError, TableError
 from shiftbench.tracks.lesions import layout, nifti, preparation
 from shiftbench.tracks.lesions.volumes import Volumes
@@ -315,3 +316,29 @@ def test_the_bias_field_needs_its_package(shaded: Path, monkeypatch: pytest.Monk
     with pytest.raises(MissingExtraError, match="pip install SimpleITK"):
         preparation.prepare(shaded, shaded.with_name("p"), bias_field=True)
     assert not shaded.with_name("p").exists()
+
+
+def test_lesions_are_counted_by_every_connectivity(prepared: Path) -> None:
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    volumes = Volumes.open(prepared)
+    for row, entry in enumerate(manifest["patients"]):
+        truth = volumes.truth(row)
+        assert entry["lesions"] == {str(each): components(truth, each)[1] for each in (6, 18, 26)}
+    assert any(len(set(entry["lesions"].values())) > 1 for entry in manifest["patients"]), "else nothing is told apart"
+
+
+def test_a_site_to_train_on_is_noted_with_its_parts(phantoms: Path, tmp_path: Path) -> None:
+    made = preparation.prepare(phantoms, tmp_path / "p", leave_out="site-a")
+    volumes = Volumes.open(made.folder)
+    assert {
+        part for part, patient in zip(volumes.parts, volumes.patients, strict=True) if patient.site == "site-a"
+    } == {"dev_out"}
+    assert json.loads((made.folder / "manifest.json").read_text())["experiment"] == {"leave_out": "site-a"}
+    assert "site-a is left out of train, and is dev_out" in made.notes
+
+
+def test_a_damaged_experiment_is_refused(phantoms: Path, prepared: Path, tmp_path: Path) -> None:
+    held = json.loads((prepared / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps({**held, "experiment": {"train_on": 3}}))
+    with pytest.raises(TableError, match="experiment: expected the name of a site, found"):
+        preparation.open_prepared(tmp_path)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shiftbench.components import without_small
+from shiftbench.components import components, without_small
 from shiftbench.errors import TableError, UnknownNameError
 from shiftbench.metrics import segmentation
 from shiftbench.pipeline.study import Fitted, Planned
@@ -70,7 +70,9 @@ def test_the_recipe_says_how_much_of_each_part_is_lesion(ran):
     _, held, result = ran
     volumes = Volumes.open(held.folder).part("dev_out")
     ml = [Case.of(volumes, row).load_ml for row in range(len(volumes))]
-    told = result.report.recipe["lesions"]["dev_out"]
+    told = dict(result.report.recipe["lesions"]["dev_out"])
+    truths = [volumes.truth(row) for row in range(len(volumes))]
+    assert told.pop("lesions") == {str(c): sum(components(each, c)[1] for each in truths) for c in (6, 18, 26)}
     expected = {"patients": len(ml), "volume_ml": np.mean(ml)}
     assert told == pytest.approx(expected | ({"volume_sd_ml": np.std(ml, ddof=1)} if len(ml) > 1 else {}))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.components import NEIGHBOURS, components
 from shiftbench.errors import CAREFUL, MissingExtraError, ShiftbenchError
 from shiftbench.tracks.lesions import nifti, volumes
 from shiftbench.tracks.lesions.nifti import Affine, Array, Scan
@@ -157,4 +158,5 @@ def facts(found: Checked) -> dict[str, Any]:
     }  # fmt: skip
     if lesions is not None:
         told["lesions_ml"] = round(float(lesions.sum()) * ml, 6)
+        told["lesions"] = {str(each): components(lesions, each)[1] for each in NEIGHBOURS[3]}  # by connectivity
     return told

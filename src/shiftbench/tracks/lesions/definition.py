@@ -17,6 +17,8 @@ EXAMPLE = (
 PREPARE = (
     Option("resample", bool, "Write all volumes at 1 mm, as in the paper", default="no"),
     Option("bias_field", bool, "Remove the bias field of images by N4 (needs SimpleITK)", default="no"),
+    Option("train_on", str, "Learn from this site alone, test on all (Table 4)", metavar="SITE"),
+    Option("leave_out", str, "Learn from all sites but this one (Table 5)", metavar="SITE"),
 )
 SHOW = (
     Option("patient", str, "The patient, if the source has several"),

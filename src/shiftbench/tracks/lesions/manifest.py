@@ -85,6 +85,9 @@ def _problems(held: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: expected {kinds[name].__name__}, found {quoted(held.get(name))}." for name in wrong)
     if wrong:
         return
+    experiment = held.get("experiment", {})
+    if not isinstance(experiment, dict) or not all(isinstance(site, str) for site in experiment.values()):
+        yield f"experiment: expected the name of a site, found {quoted(experiment)}."
     if not all(isinstance(note, str) for note in held["notes"]):
         yield f"notes: expected texts, found {quoted(held['notes'])}."
     for number, entry in enumerate(held["patients"]):
@@ -106,6 +109,9 @@ def _fault(entry: Any) -> str:
     files = entry.get("files")
     if not isinstance(entry.get("columns"), dict) or not isinstance(files, dict) or not {"flair", "gt"} & files.keys():
         return f"expected columns and files, found {quoted(entry)}."
+    lesions = entry.get("lesions", {})
+    if not isinstance(lesions, dict) or not all(type(count) is int for count in lesions.values()):
+        return f"expected numbers of lesions, found {quoted(lesions)}."
     for file in files.values():
         names = file if isinstance(file, dict) else {}
         if not all(isinstance(names.get(key), str) and names[key] for key in ("file", "sha256")):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from shiftbench.track import MANIFEST, Prepared
 from shiftbench.tracks.lesions import bias_field as field
 from shiftbench.tracks.lesions import checks, layout, manifest, nifti, resampling
 from shiftbench.tracks.lesions.checks import Checked
+from shiftbench.tracks.lesions.partition import Experiment
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 from shiftbench.tracks.lesions.schema import PARTS
 
@@ -32,6 +33,8 @@ def prepare(
     *,
     resample: bool = False,
     bias_field: bool = False,
+    train_on: str = "",
+    leave_out: str = "",
     progress: Progress | None = None,
 ) -> Prepared:
     """Check all scans of a source, and write the manifest of a prepared folder.
@@ -41,19 +44,23 @@ def prepare(
         folder: a new or empty folder.
         resample: whether to write all volumes at 1 mm below the folder; else they stay as and where they are.
         bias_field: whether to remove the bias field of all images by N4, before they are resampled.
+        train_on, leave_out: a site to learn from alone, or to leave out of train; see `partition.Experiment`.
         progress: called with the number of finished patients.
 
     Raises:
-        TableError: if the source is no such data, or is a prepared folder.
+        TableError: if the source is no such data, or is a prepared folder; for a site that cannot be learnt from.
+        SettingsError, UnknownNameError: for two sites, or one that there is not.
         ShiftbenchError: listing the problems of all patients.
-        MissingExtraError: if nibabel is not installed, or SciPy for `resample`, or SimpleITK for `bias_field`.
+        MissingExtraError: if nibabel or SciPy is not installed, or SimpleITK for `bias_field`.
     """
+    experiment = Experiment(train_on, leave_out)
     say = progress or silent
     if (source / MANIFEST).is_file():
         raise TableError(f"{source}: expected data to prepare, found a folder that is already prepared.")
     if bias_field:
         field.simple_itk()
     found = layout.found(source)
+    found = replace(found, patients=experiment.parts(found.patients))
     entries, notes, problems = [], list[tuple[str, str]](), list[str]()
     for done, patient in enumerate(found.patients):
         say(STAGE, done, len(found.patients))
@@ -79,7 +86,8 @@ def prepare(
     if resample:
         notes = [(name, note) for name, note in notes if "voxels of" not in note]
         found = replace(found, notes=(*found.notes, "all volumes were resampled to 1 mm"))
-    _write(folder, source, entries, [*found.notes, *_gathered(notes, len(entries))])
+    told = [*found.notes, *filter(None, [experiment.note]), *_gathered(notes, len(entries))]
+    _write(folder, source, entries, told, experiment)
     return open_prepared(folder)
 
 
@@ -132,7 +140,7 @@ def _copies(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
             )
 
 
-def _write(folder: Path, source: Path, entries: list[dict[str, Any]], notes: list[str]) -> None:
+def _write(folder: Path, source: Path, entries: list[dict[str, Any]], notes: list[str], experiment: Experiment) -> None:
     files.write_json(
         folder / MANIFEST,
         {
@@ -140,6 +148,7 @@ def _write(folder: Path, source: Path, entries: list[dict[str, Any]], notes: lis
             "source": _root(source).absolute().as_posix(),
             "origin": layout.origin(source),
             "counts": manifest.counts(entries),
+            "experiment": {name: site for name, site in asdict(experiment).items() if site},
             "notes": notes,
             "patients": entries,
         },

@@ -200,19 +200,25 @@ class LesionStudy(Study[Segmented, Patients]):
         return replace(report, warnings=(*self.prepared.notes, *report.warnings))
 
 
-def loads(folder: Path) -> dict[str, dict[str, float]]:
-    """Of each part the patients, and the mean and standard deviation (ddof 1) of the volume of their lesions in ml."""
-    volumes: dict[str, list[float]] = {}
+def loads(folder: Path) -> dict[str, dict[str, Any]]:
+    """Of each part the patients, their lesions by connectivity, and the mean and standard deviation (ddof 1) of the
+    volume of a patient's lesions in ml.
+    """
+    known: dict[str, list[Mapping[str, Any]]] = {}
     for patient in manifest.held_in(folder)["patients"]:
-        if isinstance(patient.get("lesions_ml"), int | float):
-            volumes.setdefault(patient["part"], []).append(patient["lesions_ml"])
+        if patient["part"] and isinstance(patient.get("lesions_ml"), int | float):
+            known.setdefault(patient["part"], []).append(patient)
+    return {part: _load(own) for part, own in known.items()}
+
+
+def _load(patients: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    volumes = [patient["lesions_ml"] for patient in patients]
+    counts = [patient.get("lesions", {}) for patient in patients]  # a folder of an earlier version has none
+    told = [each for each in counts[0] if all(each in found for found in counts)]
     return {
-        part: {
-            "patients": len(own), "volume_ml": float(np.mean(own)),
-            **({"volume_sd_ml": float(np.std(own, ddof=1))} if len(own) > 1 else {}),
-        }
-        for part, own in volumes.items()
-        if part
+        "patients": len(volumes), "volume_ml": float(np.mean(volumes)),
+        **({"volume_sd_ml": float(np.std(volumes, ddof=1))} if len(volumes) > 1 else {}),
+        **({"lesions": {each: sum(found[each] for found in counts) for each in told}} if told else {}),
     }  # fmt: skip
 
 
