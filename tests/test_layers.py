@@ -293,3 +293,26 @@ def test_importing_the_package_takes_little_more_than_importing_numpy():
     # Alternating, so that other work on the machine meets both.
     pairs = [(seconds("import shiftbench"), seconds("import numpy")) for _ in range(5)]
     assert statistics.median(ours / numpys for ours, numpys in pairs) < 2.5
+
+
+def test_only_the_room_of_tables_hands_paths_to_polars():
+    """By default polars takes `[ ] ? *` in a path for a pattern, and a leading `~` for the home folder."""
+    opened = {"read_ipc", "read_ipc_schema", "read_ndjson", "read_parquet_metadata"}  # here given open files or bytes
+    wrong = []
+    for name, tree in modules().items():
+        home = name.startswith("shiftbench.io.tables.")
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            of, act = ast.unparse(node.func.value), node.func.attr
+            first = ast.unparse(node.args[0]) if node.args else ""
+            if of == "pl" and re.match("(read|scan)_", act):
+                literal = any(each.arg == "glob" and ast.unparse(each.value) == "False" for each in node.keywords)
+                of_bytes = act == "read_csv" and (first == "data" or first.endswith("read_bytes()"))
+                fine = (literal and (home or of_bytes)) or (home and act in opened)
+            else:
+                writes = re.fullmatch("(write|sink)_(parquet|csv|ipc|ndjson|json|avro|excel)", act)
+                fine = not writes or of == "files" or first == "file"
+            if not fine:
+                wrong.append(f"{name}: {of}.{act}({first}); use `tables`, or for writing an open `file`")
+    assert not wrong

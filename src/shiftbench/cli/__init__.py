@@ -20,7 +20,7 @@ from shiftbench.cli.command import HELP
 from shiftbench.cli.forms import commands
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
-from shiftbench.io import aborts
+from shiftbench.io import aborts, files
 
 app = typer.Typer(
     name="shiftbench",
@@ -63,9 +63,9 @@ def main() -> None:
 
 
 def _require_unicode() -> None:
-    """Refuse arguments and a current folder that are not text in UTF-8: polars and JSON cannot hold them."""
+    """Refuse arguments and a current folder that are not text in UTF-8."""
     words = [*sys.argv[1:], *([] if (here := _here()) is None else [here])]
-    odd = [word for word in words if any("\ud800" <= sign <= "\udfff" for sign in word)]
+    odd = [word for word in words if not files.is_unicode(word)]
     if odd:
         raise ShiftbenchError(
             *(f"expected names and values in UTF-8, found {os.fsencode(word)!r}. Rename the file or folder, or write "

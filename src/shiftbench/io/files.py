@@ -136,6 +136,11 @@ def require_room(path: Path, size: int, *, what: str) -> None:
         )
 
 
+def is_unicode(name: str) -> bool:
+    """Whether a name is text in UTF-8: polars and JSON cannot hold others, which Python reads as lone surrogates."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
+
+
 def irregular(path: str | os.PathLike[str]) -> str:
     """The kind of a path, behind links, if it is neither a file nor a folder, such as "a named pipe"; else ""."""
     try:

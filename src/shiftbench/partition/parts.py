@@ -36,10 +36,7 @@ def write_parts(folder: str | os.PathLike[str], partition: Partition, *, table: 
     if table is None:
         return [tables.write_table(partition.frame(name), path) for name, path in paths.items()]
     where = "the table" if isinstance(table, pl.LazyFrame) else str(table)
-    # A parent folder called "year=2020" must not add a column.
-    records = (
-        table if isinstance(table, pl.LazyFrame) else pl.scan_parquet(Path(table), glob=False, hive_partitioning=False)
-    )
+    records = table if isinstance(table, pl.LazyFrame) else tables.scan_parquet(table)
     try:
         _stream(records, partition, paths, where)
     except (OSError, *problem.POLARS) as error:

@@ -223,7 +223,7 @@ def _table(path: Path, wanted: set[str]) -> pl.DataFrame:
         table = tables.read_table(path)
         return table.select(name for name in table.columns if name in wanted)
     with problem.reading(path, "Parquet"):
-        there = list(pl.read_parquet_schema(path))
+        there = tables.scan_parquet(path).collect_schema().names()
     return tables.read_table(path, columns=[name for name in there if name in wanted] or there)
 
 

@@ -13,7 +13,7 @@ from shiftbench.io.tables.columns import (
     require_names,
 )
 from shiftbench.io.tables.mixed import require_uniform
-from shiftbench.io.tables.reading import read_metadata, read_table, reading_notes
+from shiftbench.io.tables.reading import read_metadata, read_table, reading_notes, scan_parquet
 from shiftbench.io.tables.rows import id_column, ids, line_up, native_ids, unusable_id
 from shiftbench.io.tables.writing import sink, write_table
 
@@ -33,6 +33,7 @@ __all__ = [
     "require_labels",
     "require_names",
     "require_uniform",
+    "scan_parquet",
     "sink",
     "unusable_id",
     "write_table",

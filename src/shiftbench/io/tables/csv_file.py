@@ -106,14 +106,14 @@ def _tell_of_thousands(frame: pl.DataFrame, typed: pl.DataFrame) -> None:
     )
 
 
-def _parse(data: Path | bytes, found: Layout, names: list[str] | None) -> pl.DataFrame:
+def _parse(data: str | bytes, found: Layout, names: list[str] | None) -> pl.DataFrame:
     try:
         return _parse_with(data, found, names, found.floats)
     except pl.exceptions.ComputeError:
         return _parse_with(data, found, names, [])  # the sample was misleading: read everything as text
 
 
-def _parse_with(data: Path | bytes, found: Layout, names: list[str] | None, floats: list[str]) -> pl.DataFrame:
+def _parse_with(data: str | bytes, found: Layout, names: list[str] | None, floats: list[str]) -> pl.DataFrame:
     frame = pl.read_csv(
         data,
         columns=None if names is None else [found.names.index(name) for name in names],

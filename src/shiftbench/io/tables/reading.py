@@ -18,7 +18,7 @@ from shiftbench.io.tables import dates, dtypes, problem
 from shiftbench.io.tables.csv_file import read_csv
 from shiftbench.io.tables.jsonl import read_jsonl
 from shiftbench.io.tables.npz import read_npz
-from shiftbench.io.tables.source import PACKED
+from shiftbench.io.tables.source import PACKED, literal
 
 FORMATS = {
     ".csv": "CSV", ".tsv": "CSV", ".txt": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow",
@@ -74,11 +74,20 @@ def reading_notes() -> Iterator[list[str]]:
             warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
 
 
+def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:
+    """The lazy table in a Parquet file, its path taken literally.
+
+    By default polars takes `[ ] ? *` for patterns and thus reads other files, `~` for the home folder, and adds a
+    column for a parent folder called "year=2020".
+    """
+    return pl.scan_parquet(literal(path), glob=False, hive_partitioning=False)
+
+
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The key-value metadata that `write_table` stored in a Parquet file."""
     file = Path(path)
-    with problem.reading(file, "Parquet"):
-        found = pl.read_parquet_metadata(file)
+    with problem.reading(file, "Parquet"), file.open("rb") as opened:
+        found = pl.read_parquet_metadata(opened)
     return {key: value for key, value in found.items() if key != "ARROW:schema"}
 
 
@@ -113,12 +122,11 @@ def _held(file: Path) -> str:
 
 
 def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
-    known = list(pl.read_parquet_schema(file))
+    table = scan_parquet(file)
+    known = table.collect_schema().names()
     column_names.require_plain(known, where=str(file))
     column_names.require_names(known, columns or (), where=str(file))
-    wanted = None if columns is None else list(columns)
-    # A parent folder called "year=2020" must not add a column.
-    return pl.read_parquet(file, columns=wanted, glob=False, hive_partitioning=False)
+    return (table if columns is None else table.select(columns)).collect()
 
 
 def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:

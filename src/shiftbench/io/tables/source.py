@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import mmap
+import os
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,13 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 ZSTD_BLOCK = 128 * 2**10  # maximum unpacked bytes of a compressed zstd block
 
 
-def source(file: Path) -> tuple[Path | bytes, Bytes]:
-    """The input for polars (the file, or its unpacked bytes) and a view of the same bytes.
+def literal(file: str | os.PathLike[str]) -> str:
+    """A path for polars, which would take a leading `~` for the home folder; brackets need `glob=False` besides."""
+    return os.path.join(os.curdir, file)  # noqa: PTH118 (pathlib would drop the dot)
+
+
+def source(file: Path) -> tuple[str | bytes, Bytes]:
+    """The input for polars (a literal path, or the unpacked bytes) and a view of the same bytes.
 
     Raises:
         TableError: if the unpacked file is empty, or larger than the free memory allows.
@@ -31,7 +37,7 @@ def source(file: Path) -> tuple[Path | bytes, Bytes]:
         raw = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     packing = next((name for magic, name in PACKED.items() if raw[: len(magic)] == magic), None)
     if packing is None:
-        return file, raw
+        return literal(file), raw
     data = _gunzip(file) if packing == "gzip" else _unzstd(file, raw)
     if not data:
         raise TableError(f"{file}: expected a table, found 0 bytes once unpacked. Was its writing cut off?")
@@ -84,8 +90,8 @@ def _unzstd(file: Path, raw: Bytes) -> bytes:
     # polars unpacks zstd, which the standard library of Python 3.11 does not, but sets no limit.
     if (size := _zstd_bound(raw)) > (limit := unpacked_limit()):
         raise TableError(too_large(file, f"up to {size:,}", limit))
-    text: str | None = pl.read_lines(file)["line"].str.join("\n").item()
-    return (text or "").encode()
+    text: str | None = pl.read_lines(literal(file), glob=False)["line"].str.join("\n").item()
+    return f"{text}\n".encode() if text else b""  # the reader drops the last line end, too
 
 
 def _zstd_bound(raw: Bytes) -> int:

@@ -18,8 +18,16 @@ from shiftbench.io.tables import problem
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
 
 
-def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: dict[str, str] | None = None) -> Path:
+def write_table(
+    frame: pl.DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    metadata: dict[str, str] | None = None,
+    row_group: int | None = None,
+) -> Path:
     """Write a table whole or not at all, by suffix: .csv, .csv.gz, .parquet (zstd) or .jsonl.
+
+    row_group: the rows of a row group of Parquet, which readers can skip; chosen by polars if None.
 
     Raises:
         TableError: for another suffix, metadata for anything but Parquet, or a write error.
@@ -36,7 +44,7 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], *, metadata: 
         )
     try:
         with files.replacing(target) as temporary:
-            write(frame, temporary, suffix, metadata)
+            write(frame, temporary, suffix, metadata, row_group)
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {frame.height:,} rows, found: {first_line(error)}. "
@@ -64,13 +72,15 @@ def sink(
         )
 
 
-def write(frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None) -> None:
+def write(
+    frame: pl.DataFrame, target: Path, suffix: str, metadata: dict[str, str] | None, row_group: int | None = None
+) -> None:
     """Write a table to a path of any name, in the format of one of SUFFIXES."""
     # Polars does not accept names that are not UTF-8, but it accepts open files. The gzip header has neither name nor
     # time, so that equal tables give equal bytes.
     with target.open("wb") as file:
         if suffix == ".parquet":
-            frame.write_parquet(file, compression="zstd", metadata=metadata)
+            frame.write_parquet(file, compression="zstd", metadata=metadata, row_group_size=row_group)
         elif suffix == ".jsonl":
             frame.write_ndjson(file)
         elif suffix == ".csv":

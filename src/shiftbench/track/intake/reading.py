@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.io.tables import dtypes, problem
 from shiftbench.track.intake.form import Form
 from shiftbench.track.intake.sources import Source, Stream, opened
@@ -63,7 +64,7 @@ class Reader:
 
     def _parquet(self) -> Iterator[tuple[int, pl.DataFrame]]:
         with problem.reading(self.source.path, "Parquet"):
-            table = pl.scan_parquet(self.source.path, glob=False, hive_partitioning=False)
+            table = tables.scan_parquet(self.source.path)
             types = table.collect_schema()
             found = dict(zip(self._renamed(types.names()), types.items(), strict=True))
             self._check_types({name: dtype for name, (_, dtype) in found.items() if name in self.form.of(found)})

@@ -102,11 +102,12 @@ def tables_in(place: Path, naming: Naming, *, expected: str) -> list[Source]:
     """The tables in a folder (its subfolders and archives too), in an archive, or in a file; at least one.
 
     Raises:
-        TableError: if the path does not exist or holds no table (`expected` describes what it should hold), or an
-            archive is damaged or cut off.
+        TableError: if the path does not exist or holds no table (`expected` describes what it should hold), an
+            archive is damaged or cut off, or names are not UTF-8.
         FetchError: if an archive holds more than MOST_MEMBERS.
     """
     if found := list(_tables(place, naming)):
+        _require_unicode(found)
         return found
     raise TableError(
         f"{place}: expected {expected}, or one table ({', '.join(TABLES)}), found {_contents(place)}. Check the path."
@@ -171,6 +172,15 @@ def opened(source: Source) -> Iterator[Stream]:
             raw, total = stack.enter_context(member), info.size
         file = stack.enter_context(gzip.open(raw)) if source.name.lower().endswith(".gz") else raw
         yield Stream(file, raw.tell, total)  # type: ignore[arg-type]
+
+
+def _require_unicode(found: Sequence[Source]) -> None:
+    """Refuse names that are not text: notes on the data name their tables."""
+    odd = [source.label for source in found if not files.is_unicode(source.label)]
+    if odd:
+        raise TableError(
+            *problem.few([f"{name!a}: expected a name in UTF-8, found another. Rename it." for name in odd])
+        )
 
 
 def _is(file: Path, endings: tuple[str, ...]) -> bool:

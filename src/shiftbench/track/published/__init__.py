@@ -79,4 +79,4 @@ def _results() -> pl.DataFrame:
 
 
 def _read(name: str) -> pl.DataFrame:
-    return pl.read_csv(resources.files(__name__).joinpath(name).read_bytes(), infer_schema=False)
+    return pl.read_csv(resources.files(__name__).joinpath(name).read_bytes(), infer_schema=False, glob=False)

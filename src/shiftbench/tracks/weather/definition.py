@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.io.tables import problem
 from shiftbench.partition import read_manifest
 from shiftbench.pipeline.settings import Settings
@@ -65,7 +66,7 @@ def _answers(entry: Mapping[str, Any], folder: Path) -> bool:
         return True
     train = folder / "train.parquet"
     with problem.reading(train, "Parquet"):
-        values = pl.scan_parquet(train, glob=False).select(pl.col(str(entry["column"])).count())
+        values = tables.scan_parquet(train).select(pl.col(str(entry["column"])).count())
         return bool(values.collect(engine="streaming").item())
 
 

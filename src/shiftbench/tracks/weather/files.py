@@ -163,7 +163,7 @@ def _as_published(rows: int, published: dict[str, int] | None) -> bool:
 
 
 def _counts(written: Path) -> dict[str, int]:
-    grouped = pl.scan_parquet(written, glob=False).group_by(schema.CLIMATE).agg(pl.len()).collect(engine="streaming")
+    grouped = tables.scan_parquet(written).group_by(schema.CLIMATE).agg(pl.len()).collect(engine="streaming")
     by_name = dict(grouped.iter_rows())
     counts = {"total": sum(by_name.values()), **{name: by_name.pop(name, 0) for name in schema.CLIMATES}}
     return counts | {name or "missing": count for name, count in by_name.items()}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench.io import tables
 from shiftbench.io.executor.memory import available
 from shiftbench.io.tables import problem
 from shiftbench.tracks.weather.schema import FEATURES
@@ -45,5 +46,5 @@ def _rows(path: Path) -> int:
     total = 0
     for file in files if path.is_dir() else [path]:
         with problem.reading(file, "Parquet"):
-            total += pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()
+            total += tables.scan_parquet(file).select(pl.len()).collect().item()
     return total

@@ -133,7 +133,7 @@ def _repeated(made: Partition) -> list[str]:
 
 def _with_added(whole: Path, split: partitions.Split) -> pl.LazyFrame:
     """All columns of all rows, with the added rows at the end."""
-    records = pl.scan_parquet(whole, glob=False, hive_partitioning=False)
+    records = tables.scan_parquet(whole)
     if split.added.is_empty():
         return records
     belongs = split.partition.assignment.alias("partition").to_frame().lazy()
@@ -150,7 +150,7 @@ def _official(found: Sources, folder: Path, climate: Climate | None, say: Progre
     converted = _converted(found, folder, climate, say)
     origin = "official" if all(part.official for part in converted) and not found.missing else "partition files"
     for name in found.missing:
-        pl.read_parquet(converted[0].path, n_rows=0).write_parquet(folder / f"{name}.parquet")
+        tables.write_table(tables.scan_parquet(converted[0].path).head(0).collect(), folder / f"{name}.parquet")
     say("manifest", 0, 1)
     made = given([(str(part.partition), tables.read_table(part.path, columns=KEYS)) for part in converted])
     write_data(folder, TRACK, origin=origin, notes=_notes(found, converted, found.absences, _repeated(made)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.io import tables
 from shiftbench.track.intake import units
 from shiftbench.track.intake.units import Doubts, Quantiles
 from shiftbench.tracks.weather import schema
@@ -22,7 +23,7 @@ MODELS = ("cmc", "gfs", "wrf")
 
 def check_ranges(file: Path, *, label: str) -> Doubts:
     """Compare each column of a Parquet file of the schema with its range; `label` names the file in messages."""
-    return _doubts(pl.scan_parquet(file, glob=False), COLUMNS, label=label)
+    return _doubts(tables.scan_parquet(file), COLUMNS, label=label)
 
 
 def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:

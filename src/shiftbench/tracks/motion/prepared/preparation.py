@@ -17,7 +17,7 @@ import polars as pl
 
 from shiftbench.errors import ShiftbenchError, UnknownNameError
 from shiftbench.io import executor as executors
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.io.executor import Executor, Job, slurm
 from shiftbench.io.output import alone
 from shiftbench.progress import Progress, silent
@@ -219,10 +219,9 @@ def _finish(work: _Work) -> Prepared:
     plan, folder = work.plan, work.plan.folder
     notes = [read_json(plan.note(number)) for number in range(work.shards)]
     counted = totals(notes)
-    tables = [plan.requests(number) for number in range(work.shards) if notes[number]["requests"]]
-    requests = with_recordings(pl.concat([pl.read_parquet(path) for path in tables], rechunk=True), work.recordings)
-    with files.replacing(folder / staging.REQUESTS) as temporary:
-        requests.write_parquet(temporary, row_group_size=ROW_GROUP)
+    made = [tables.scan_parquet(plan.requests(number)) for number in range(work.shards) if notes[number]["requests"]]
+    requests = with_recordings(pl.concat(pl.collect_all(made), rechunk=True), work.recordings)
+    tables.write_table(requests, folder / staging.REQUESTS, row_group=ROW_GROUP)
     shards = [
         {
             "file": plan.shard(number).relative_to(folder).as_posix(),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.map_codec import MapCodec
 from shiftbench.tracks.motion.prepared.shard_plan import map_settings
@@ -49,7 +49,7 @@ class PreparedShards:
     def requests(self) -> pl.DataFrame:
         """The table of requests without their targets; TableError if it is not that of the manifest."""
         table = self._table()
-        frame = pl.scan_parquet(table).select(pl.all().exclude("target")).collect()
+        frame = tables.scan_parquet(table).select(pl.all().exclude("target")).collect()
         if frame.height != len(self):
             raise TableError(
                 f"{table}: expected {len(self):,} requests, as in the shards, found {frame.height:,}. Prepare the "
@@ -60,7 +60,7 @@ class PreparedShards:
     @cached_property
     def targets(self) -> npt.NDArray[np.float32]:
         """The futures of the vehicles, float32 [N, 25, 2]; TableError as for `requests`."""
-        column = pl.scan_parquet(self._table()).select("target").collect()["target"]
+        column = tables.scan_parquet(self._table()).select("target").collect()["target"]
         return column.to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
 
     def each(self, places: Places, kind: str, take: Callable[[bytes, int], None]) -> None:

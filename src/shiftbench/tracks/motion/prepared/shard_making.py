@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench.errors import ShiftbenchError, TableError
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.partitions import partition_of
@@ -64,8 +64,7 @@ def make(folder: str, number: int) -> None:
         files.write_json(plan.refused(number), contents.ids)
         raise ShiftbenchError(*problems)
     write_shard(plan.shard(number), contents.maps, contents.vectors)
-    with files.replacing(plan.requests(number)) as temporary:
-        pl.DataFrame(contents.rows, schema=REQUEST).write_parquet(temporary)
+    tables.write_table(pl.DataFrame(contents.rows, schema=REQUEST), plan.requests(number))
     _write_note(plan, number, inputs, contents)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared.sources import Found, Part
 
@@ -132,8 +132,7 @@ class Plan:
             for scene in scenes
         ]
         frame = pl.DataFrame(rows, ["shard", "part", "file", "path"], orient="row")
-        with files.replacing(self.table) as temporary:
-            frame.write_parquet(temporary)
+        tables.write_table(frame, self.table)
         return rows[-1][0] + 1
 
     def begun(self) -> Begun:
@@ -142,8 +141,8 @@ class Plan:
 
     def scenes(self, number: int) -> list[tuple[str, str, Path]]:
         """The scenes of a shard: part, name of the file, and its path."""
-        rows = pl.scan_parquet(self.table).filter(pl.col("shard") == number).select("part", "file", "path").collect()
-        return [(part, file, Path(path)) for part, file, path in rows.rows()]
+        rows = tables.scan_parquet(self.table).filter(pl.col("shard") == number).select("part", "file", "path")
+        return [(part, file, Path(path)) for part, file, path in rows.collect().rows()]
 
 
 def runs(found: Found, size: int) -> list[tuple[Part, tuple[Path, ...]]]:
