@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,8 @@ from shiftbench.cli.forms import commands
 from shiftbench.cli.terminal import INTERRUPTED, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 from shiftbench.io import aborts, files
+
+CLOSED = 141  # the exit code that shells give a process whose reader has gone
 
 app = typer.Typer(
     name="shiftbench",
@@ -59,7 +62,10 @@ def main() -> None:
                 usual(message, category, *place, **named)
 
         warnings.showwarning = show
-        _run()
+        try:
+            _run()
+        finally:
+            _finish_output()
 
 
 def _require_unicode() -> None:
@@ -80,12 +86,22 @@ def _here() -> str | None:
         return None
 
 
+def _finish_output() -> None:
+    """Write the rest of the output, or drop it: the interpreter would try again and end with another exit code."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):  # of a stream without a descriptor
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run() -> NoReturn:
     try:
         _require_unicode()
         code = app(standalone_mode=False) or 0
         if code == INTERRUPTED:  # the parser has already caught Ctrl-C
             raise KeyboardInterrupt
+        sys.stdout.flush()
         raise SystemExit(code)
     except ShiftbenchError as error:
         complain(error)
@@ -96,8 +112,11 @@ def _run() -> NoReturn:
         note("interrupted; run the same command again to continue")
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of the output has closed it, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None
+        raise SystemExit(CLOSED) from None
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # the parser's own answer to it
+            raise SystemExit(CLOSED) from None
+        raise
     except OSError as error:  # a full disk, a read-only place, a path through a file
         where = error.filename or "output"
         complain(ShiftbenchError(f"{where}: expected to read and write there, found: {error.strerror or error}."))
