@@ -276,7 +276,11 @@ def _without_order(found: dict[str, list[Any]], systems: set[str]) -> dict[str, 
     """The entries of a split without those that would need the uncertainty of `systems`, which have none."""
     if not systems:
         return found
-    found = {**found, **{name: [each for each in found[name] if each.system not in systems] for name in NEEDING}}
+    kept = {
+        name: [each for each in found[name] if each.system not in systems or getattr(each, "order", None) == ""]
+        for name in NEEDING
+    }
+    found = {**found, **kept}
     found["scores"] = [
         score
         for score in found["scores"]

@@ -34,6 +34,7 @@ def curves(
         yield from _retention(place, part, rankings[subset], threshold, rule)
         yield from _set_retention(place, part, rankings[subset])
         yield from _calibration(place, part)
+        yield from _drawn(place, part)
     if records.shifted is not None and records.two_sided:
         false, true = roc_points(records.shifted, rankings["full"])
         place = (system.system.name, records.split, "full")
@@ -91,6 +92,18 @@ def _set_retention(place: tuple[str, str, str], part: Scored, ranking: Ranking) 
             y = set_curve(metric, terms, by)
             points = _thinned(np.linspace(0.0, 1.0, len(y)), y)
             yield _curve(place, f"{metric.name}_retention", *points, measure=part.measure, order=order)
+
+
+def _drawn(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
+    """Further curves of a system; of its single models the lines alone, as their mean."""
+    for each in part.drawn:
+        yield _curve(place, each.kind, *each.line, order=each.order)
+    if part.singles is None:
+        return
+    lines = [[each for each in single.drawn if each.y.ndim > 1] for single in part.singles]
+    for same in zip(*lines, strict=True):
+        y = np.mean([each.line[1] for each in same], axis=0)
+        yield _curve((part.singles.system.name, *place[1:]), same[0].kind, same[0].x, y, order=same[0].order)
 
 
 def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:

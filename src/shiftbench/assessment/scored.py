@@ -135,6 +135,29 @@ class Singles:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """What a picture shows of a system, and no score is made from.
+
+    y: [N, P], of which a line shows the mean over records at x [P]; or [N], a point for each record at x [N].
+    kind: of the curve. order: as of a curve; "" for what needs no uncertainty.
+    """
+
+    kind: str
+    x: Vector
+    y: npt.NDArray[np.float64]
+    order: str = "uncertainty"
+
+    def select(self, member: Any) -> Drawn:
+        """That of the records selected by the mask or the positions `member`, in their order."""
+        return replace(self, x=self.x if self.y.ndim > 1 else self.x[member], y=self.y[member])
+
+    @property
+    def line(self) -> tuple[Vector, Vector]:
+        """x and y of the line, or of the points."""
+        return self.x, self.y.mean(axis=0) if self.y.ndim > 1 else self.y
+
+
+@dataclass(frozen=True)
 class Scored:
     """One system on N records, or on those that it answers.
 
@@ -145,7 +168,7 @@ class Scored:
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
     answers: [N] numbers, or names of classes; None if they are not known.
-    notes: what a report must warn of.
+    notes: what a report must warn of. drawn: further curves for pictures.
     regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
@@ -167,6 +190,7 @@ class Scored:
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
+    drawn: tuple[Drawn, ...] = ()
 
     @property
     def measure(self) -> str:
@@ -194,6 +218,7 @@ class Scored:
             singles=self.singles and self.singles.select(member),
             answers=None if self.answers is None else self.answers[own],
             answered=None if answered is None or answered.all() else answered,
+            drawn=tuple(each.select(own) for each in self.drawn),
         )
 
     def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:

@@ -47,8 +47,9 @@ class Curve:
     kind: "error_retention", "f1_retention" or that of a score of a set, "macro_f1_retention" (x = retention 0…1),
     "roc" (x = false positive rate),
     "coverage" (x = nominal, y = observed), "reliability" (x = confidence, y = accuracy),
-    "error_by_uncertainty" (x = mean uncertainty of a bin, y = mean error), "density" (x = uncertainty, y = density).
-    order: "uncertainty", "random" or "optimal".
+    "error_by_uncertainty" (x = mean uncertainty of a bin, y = mean error), "density" (x = uncertainty, y = density),
+    or another that only pictures of a track know.
+    order: "uncertainty", "random" or "optimal"; "" for points that need no uncertainty.
     """
 
     system: str

@@ -7,11 +7,14 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from shiftbench.assessment.assess import Options, build
 from shiftbench.metrics import segmentation
 from shiftbench.scores.score import System
 from shiftbench.tracks.lesions import evaluation, scoring
+from shiftbench.tracks.lesions.patient import Patient
 from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.scoring import Case, PatientScores, patient_scores
+from shiftbench.tracks.lesions.volumes import Volumes
 
 SHAPE = (12, 10, 8)
 SPACING = np.array([1.0, 1.0, 1.0])
@@ -120,3 +123,29 @@ def test_components_of_9_cubic_millimetres_or_less_are_removed_whatever_the_voxe
         mask[:voxels, 1, 1] = True
         found = Prediction.of_probability(mask.astype(np.float32), spacing=(side,) * 3)
         assert found.mask.any() == (voxels > 0 and not removed)
+
+
+def test_curves_of_voxels_end_at_the_score_and_give_the_area_of_their_report():
+    predictions = [Prediction.of_members(members(TRUTH, lesions(each))) for each in ((1, 1, 1), (7, 5, 2), (1, 6, 4))]
+    patients = [patient_scores(CASE, each) for each in predictions]
+    volumes = Volumes(tuple(Patient(str(k), "s", "eval_in", {}) for k in range(3)))
+    loads = np.array([1.0, 3.0, 2.0])
+    found = scoring.scored(System("mine", "ensemble"), patients, loads)
+    report = build([(evaluation.records(volumes, "all", loads), [found])], Options())
+    curves = {(each.system, each.order): each for each in report.curves if each.kind == scoring.VOXELS}
+    assert {system for system, _ in curves} == {"mine", "mine (single)"}
+    own = curves["mine", "uncertainty"]
+    assert (own.x[0], own.y[0]) == (0, 1)
+    assert own.y[-1] == pytest.approx(np.mean([segmentation.ndsc(TRUTH, each.mask) for each in predictions]), abs=1e-6)
+    area = np.mean([each.scores["ndsc_raac_reverse_mutual_information"] for each in patients])
+    assert 1 - np.trapezoid(own.y, own.x) == pytest.approx(area, abs=0.01)
+    (points,) = [each for each in report.curves if each.kind == "ndsc_by_load"]
+    assert (points.system, points.order, points.x) == ("mine", "", (1, 3, 2))
+    assert points.y == pytest.approx([each.scores["ndsc"] for each in patients])
+
+
+def test_systems_without_uncertainty_keep_their_points():
+    volumes = Volumes(tuple(Patient(str(k), "s", "eval_in", {}) for k in range(2)))
+    found = scoring.scored(System("mask", "model"), [patient_scores(CASE, Prediction(TRUTH))] * 2, np.ones(2))
+    report = build([(evaluation.records(volumes, "all", np.ones(2)), [found])], Options())
+    assert {each.kind for each in report.curves} == {"ndsc_by_load", "dsc_by_load"}

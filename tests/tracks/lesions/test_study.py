@@ -160,3 +160,48 @@ def test_data_without_training_patients_are_refused_with_what_to_do(prepared, mo
     monkeypatch.setattr(Volumes, "open", lambda _folder: nobody)
     with pytest.raises(TableError, match=r"found none of train\. To score predictions .* use `shiftbench assess`"):
         study.LesionStudy.open(SimpleNamespace(folder=prepared), track("lesions").tasks, RunOptions("quick"))
+
+
+def test_patients_of_train_are_segmented_for_tables_alone(ran, tmp_path):
+    _, held, usual = ran
+    chosen = track("lesions")
+    (result,) = chosen.run(held, chosen.tasks, ALONE, folder=tmp_path, cores=1, progress=None, with_train=True)
+    by_sex = result.report.recipe["systems"]["Intensity threshold"]["ndsc_by_sex"]
+    train = Volumes.open(held.folder).part("train")
+    assert sum(each["patients"] for each in by_sex["train"].values()) == len(train)
+    assert "train" not in usual.report.recipe["systems"]["Intensity threshold"]["ndsc_by_sex"]
+    assert result.report.splits == usual.report.splits
+    assert str(result.report.scores) == str(usual.report.scores)
+
+
+@pytest.fixture
+def three_sites(phantoms: Path, tmp_path: Path) -> Path:
+    """The phantoms as a table of patients of three sites."""
+    sites = ["one"] * 4 + ["two"] * 3 + ["three"] * 3
+    parts = ["train", "train", "dev_in", "eval_in", *["dev_out"] * 3, *["eval_out"] * 3]
+    lines = ["patient,site,part,flair,gt,brain,sex"]
+    for patient, site, part in zip(Volumes.of(phantoms).patients, sites, parts, strict=True):
+        paths = ",".join(str(patient.files[kind]) for kind in ("flair", "gt", "brain"))
+        lines.append(f"{patient.id},{site},{part},{paths},{patient.columns['sex']}")
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "table.csv"
+
+
+def test_a_run_on_one_site_has_a_score_for_every_site(three_sites, tmp_path):
+    chosen = track("lesions")
+    held = preparation.prepare(three_sites, tmp_path / "p", train_on="one")
+    (result,) = chosen.run(held, chosen.tasks, ALONE, folder=tmp_path / "run", cores=1, progress=None)
+    report = result.report
+    assert report.recipe["track"]["experiment"] == {"train_on": "one"}
+    assert report.title.endswith(", trained on one alone")
+    by_site = report.recipe["systems"]["Intensity threshold"]["ndsc_by_site"]
+    assert [*by_site] == ["in_domain_dev"], "an intensity has no threshold of probability to tune"
+    tested = [each.site for each in Volumes.open(held.folder).patients if each.part in ("eval_in", "eval_out")]
+    assert {site: found["patients"] for site, found in by_site["in_domain_dev"].items()} == {
+        site: tested.count(site) for site in tested
+    }
+    for subset, sites in (("in", {"one"}), ("shifted", {"two", "three"})):
+        own = [by_site["in_domain_dev"][site] for site in sites]
+        mean = np.average([each["ndsc"] for each in own], weights=[each["patients"] for each in own])
+        score = report.score("ndsc", system="Intensity threshold", split="eval", subset=subset)
+        assert score.value == pytest.approx(mean)

@@ -28,6 +28,7 @@ GRIDS: dict[str, Callable[[], Vector]] = {
 }
 RULES = (*GRIDS, "exact")
 SCORES = ("ndsc", "dsc")
+ORDERS = ("random", "optimal")
 
 
 class Curve(NamedTuple):
@@ -49,7 +50,8 @@ def ndsc_retention_curve(
 
     Args:
         targets, answers: masks of one shape; for the brain alone, its voxels: `targets[brain]`, …
-        uncertainty: of each voxel, higher means less certain, in the same shape.
+        uncertainty: of each voxel, higher means less certain, in the same shape; or the name of an order, "random":
+            expected counts at every share, or "optimal": that with the smallest exact area, right voxels first.
         rule: "published": 200 points, log 1 … log 200 over log 200, at each the first floor(share V) voxels; ties in
             the order of the arrays (published: in that of an unstable sort, so that it differs between computers).
             "linear400": as it, at 400 even shares from 0 to 1 (follow-up work). "exact": all V + 1 points; voxels of
@@ -59,10 +61,17 @@ def ndsc_retention_curve(
 
     Raises:
         ArrayError: naming every problem: shapes that differ, no voxel, NaN, masks of other numbers than 0 and 1.
-        UnknownNameError: another rule or score.
+        UnknownNameError: another rule, score or order.
+        MissingExtraError: for "optimal", if scipy is not installed.
     """
-    truth, found, ranked = _checked(targets, answers, uncertainty, rule, score)
-    return _curve(truth, found, ranked, rule, score)
+    order = uncertainty if isinstance(uncertainty, str) else ""
+    if order and order not in ORDERS:
+        raise UnknownNameError("order", order, ORDERS)
+    truth, found, ranked = _checked(targets, answers, None if order else uncertainty, rule, score)
+    if not order:
+        return _curve(truth, found, ranked, rule, score)
+    by = best_order(truth, found, _weight(truth, score)) if order == "optimal" else ranked
+    return _on_grid(_exact(truth, found, by, score), rule)
 
 
 def ndsc_retention_area(
@@ -73,19 +82,13 @@ def ndsc_retention_area(
 
 
 def ndsc_retention_random(targets: Any, answers: Any, *, rule: str = "published", score: str = "ndsc") -> float:
-    """R-AAC of a random order, from expected counts at every share; arguments as `ndsc_retention_curve`."""
-    truth, found, constant = _checked(targets, answers, None, rule, score)
-    curve = _exact(truth, found, constant, score)
-    return _on_grid(curve, rule).area
+    """R-AAC of the order "random" of `ndsc_retention_curve`."""
+    return ndsc_retention_curve(targets, answers, "random", rule=rule, score=score).area
 
 
 def ndsc_retention_optimal(targets: Any, answers: Any, *, rule: str = "published", score: str = "ndsc") -> float:
-    """R-AAC of the order with the smallest exact area, on the points of the rule: right voxels, then wrong ones.
-
-    Arguments and errors as `ndsc_retention_curve`; MissingExtraError if scipy is not installed.
-    """
-    truth, found, _ = _checked(targets, answers, None, rule, score)
-    return _on_grid(_exact(truth, found, best_order(truth, found, _weight(truth, score)), score), rule).area
+    """R-AAC of the order "optimal" of `ndsc_retention_curve`: right voxels, then wrong ones."""
+    return ndsc_retention_curve(targets, answers, "optimal", rule=rule, score=score).area
 
 
 def best_order(truth: Flags, found: Flags, weight: float) -> Vector:

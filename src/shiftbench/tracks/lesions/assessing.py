@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import PredictionsError, ShiftbenchError
@@ -15,7 +17,7 @@ from shiftbench.progress import Progress
 from shiftbench.report.picture import Picture
 from shiftbench.scores.score import System
 from shiftbench.track import ScoredFiles, Task
-from shiftbench.tracks.lesions import schema, scoring
+from shiftbench.tracks.lesions import evaluation, population, schema, scoring
 from shiftbench.tracks.lesions.evaluation import Evaluation
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
@@ -102,9 +104,8 @@ def score_files(
     reading = [Reading(each) for each in read]
     readers = [Reader(System(each.submitted.name, "model"), each) for each in reading]
     parts = [scoring.score(volumes, split, readers, progress=progress) for split, volumes in about.items()]
-    options = report_options(
-        f"MS lesions: {' · '.join(predictions)} on {held.origin}", _recipe(predictions, held, about)
-    )
+    recipe = _recipe(predictions, held, about, parts)
+    options = report_options(f"MS lesions: {' · '.join(predictions)} on {held.origin}", recipe)
     notes = (*held.notes, *_left_out(held, about), *(note for each in reading for note in each.remarks))
     return [ScoredFiles(task, parts, options, notes, _Source(about, readers, parts)) for task in tasks]
 
@@ -133,13 +134,25 @@ def _left_out(held: Evaluation, about: Mapping[str, Volumes]) -> Iterator[str]:
             yield f"{split}: not scored, since there is no prediction for any of its {len(volumes):,} patients"
 
 
-def _recipe(predictions: Mapping[str, Path], held: Evaluation, about: Mapping[str, Volumes]) -> dict[str, Any]:
+def _recipe(
+    predictions: Mapping[str, Path], held: Evaluation, about: Mapping[str, Volumes],
+    parts: Sequence[tuple[Records, Sequence[Scored]]],
+) -> dict[str, Any]:  # fmt: skip
+    every = Volumes(tuple(patient for volumes in about.values() for patient in volumes.patients))
+    ndsc = [
+        np.concatenate([each.means[scoring.NDSC] for each in same])
+        for same in zip(*(scored for _, scored in parts), strict=True)
+    ]
     return {
         "track": {"name": schema.TRACK, "origin": held.origin},
         "partition": {"counts": {split: len(volumes) for split, volumes in about.items()}},
         "scores": scoring.RULES,
         "data": {split: volumes.digest for split, volumes in about.items()},
-        "systems": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in predictions.items()},
+        **population.told(every, np.concatenate([evaluation.loads_ml(records) for records, _ in parts])),
+        "systems": {
+            name: {"file": path.name, "sha256": _sha256(path), "ndsc_by_sex": population.by_sex(every.patients, scores)}
+            for (name, path), scores in zip(predictions.items(), ndsc, strict=True)
+        },
     }
 
 

@@ -20,6 +20,7 @@ PREPARE = (
     Option("train_on", str, "Learn from this site alone, test on all (Table 4)", metavar="SITE"),
     Option("leave_out", str, "Learn from all sites but this one (Table 5)", metavar="SITE"),
 )
+RUN = (Option("with_train", bool, "Segment the patients of train as well, for Tables 4, 14 and 15", default="no"),)
 SHOW = (
     Option("patient", str, "The patient, if the source has several"),
     Option("truth", Path, "Lesion mask of a single scan"),
@@ -38,7 +39,7 @@ TRACK = Track(
     run=study.run,
     score_files=assessing.score_files,
     archives=ARCHIVES,
-    options={"example": EXAMPLE, "prepare": PREPARE, "show": SHOW},
+    options={"example": EXAMPLE, "prepare": PREPARE, "run": RUN, "show": SHOW},
     show=Show(showing.show, "A scan, or a folder or table of patients.", metavar="SCAN", folders=True),
     pictures=assessing.pictures,
     paper=paper.LESIONS,

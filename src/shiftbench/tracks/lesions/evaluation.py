@@ -13,6 +13,7 @@ import polars as pl
 
 from shiftbench.assessment.scored import Labels, Records
 from shiftbench.assessment.source import Source
+from shiftbench.check import Vector
 from shiftbench.errors import TableError
 from shiftbench.partition.settings import SPLITS
 from shiftbench.track import MANIFEST
@@ -24,6 +25,7 @@ from shiftbench.tracks.lesions.volumes import Volumes
 AGES = (0, 30, 40, 50, 60, 130)  # years: groups of the column `age`
 LOADS = (0.0, 5.0, 15.0, float("inf"))  # ml: groups of the lesion load
 UNKNOWN = "unknown"
+LOAD = "lesion load (ml)"  # column of records
 MOST_GROUPS = 12  # of a column that is shown by slice
 
 
@@ -85,10 +87,16 @@ def records(volumes: Volumes, split: str, load_ml: Any) -> Records:
         name: values for name, values in volumes.columns.items() if any(value not in (None, "") for value in values)
     }
     frame = pl.DataFrame(
-        {**{name: pl.Series([str(v) for v in values]) for name, values in columns.items()}, "lesion load (ml)": load_ml}
+        {**{name: pl.Series([str(v) for v in values]) for name, values in columns.items()}, LOAD: load_ml}
     )
     source = Source(frame, pl.Series(volumes.ids), np.arange(len(volumes)))
     return Records(len(volumes), split, shifted, slices=slices(columns, load_ml), source=source)
+
+
+def loads_ml(records: Records) -> Vector:
+    """The volume of the lesions [N] of each patient in ml."""
+    assert records.source is not None
+    return records.source.take(columns=[LOAD])[LOAD].to_numpy()
 
 
 def slices(columns: Mapping[str, list[object]], load_ml: Any) -> dict[str, Labels]:

@@ -75,9 +75,10 @@ class Experiment:
 
 
 def _inside(own: Sequence[Patient], shares: tuple[float, float]) -> list[str]:
-    """The parts of a site's patients as they are, or by a hash of their ids if none of them is in train."""
-    if any(each.part == "train" for each in own):
-        return [each.part if each.part in INSIDE else "eval_in" for each in own]
+    """The parts of a site's patients as they are if it has all that are needed; else by a hash of their ids."""
+    parts = [each.part for each in own]
+    if {*parts} == {*INSIDE}:
+        return parts
     order = sorted(range(len(own)), key=lambda row: hashlib.sha256(own[row].id.encode()).hexdigest())
     train = max(1, round(shares[0] * len(own)))
     dev = train + max(1, round(shares[1] * len(own)))

@@ -5,20 +5,20 @@ Only one volume is in memory at a time, of any number of patients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.assessment.scored import Records, Scored, Singles
+from shiftbench.assessment.scored import Drawn, Records, Scored, Singles
 from shiftbench.check import Flags, Vector
 from shiftbench.components import components
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
 from shiftbench.errors import ShiftbenchError
 from shiftbench.metrics import segmentation
-from shiftbench.metrics.segmentation import correlation, scores, structure
+from shiftbench.metrics.segmentation import correlation, retention, scores, structure
 from shiftbench.progress import Progress, silent
 from shiftbench.scores.resampling import SetTerms, Terms
 from shiftbench.scores.score import System
@@ -33,6 +33,10 @@ LESION_HEADLINES = ("lesion_structural", *(f"lesion_mean_{name}" for name in MEA
 LPPV_GAIN = "lppv_gain"
 RULE = segmentation.LesionRule()  # the published one; all others stand in a table of their own
 NDSC = "ndsc"
+BY_LOAD, VOXELS = "{}_by_load", "voxel_retention"  # curves of reports: a score over the load, and nDSC of voxels
+PLACES = np.r_[0, 3:200:4]  # of the published points: every fourth is drawn
+RETAINED = retention.GRIDS["published"]()[PLACES]
+SHOWN = ("reverse_mutual_information", "entropy_of_expected")  # measures of voxels, of which the first known is drawn
 
 
 @dataclass(frozen=True)
@@ -40,19 +44,21 @@ class PatientScores:
     """What one system has on one patient.
 
     scores: metric → value. amounts: metric of a set → what the patient adds to its sums. uncertainty: measure → value;
-    "" → 0 where there is none. members: the same of each member alone.
+    "" → 0 where there is none. members: the same of each member alone. curves: order → nDSC of the voxels of the brain
+    at the shares `RETAINED`.
     """
 
     scores: Mapping[str, float]
     amounts: Mapping[str, Sequence[float]]
     uncertainty: Mapping[str, float]
     members: tuple[PatientScores, ...] = ()
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> PatientScores:
         """From what `dataclasses.asdict` makes of it."""
         members = tuple(cls.from_dict(each) for each in held["members"])
-        return cls(held["scores"], held["amounts"], held["uncertainty"], members)
+        return cls(held["scores"], held["amounts"], held["uncertainty"], members, held["curves"])
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,18 @@ def scored(system: System, patients: Sequence[PatientScores], loads: Vector) -> 
             **correlation.all_terms(loads, means),
         },
         singles=_singles(system, patients, loads),
+        drawn=tuple(_drawn(patients, loads, means)),
     )
+
+
+def _drawn(patients: Sequence[PatientScores], loads: Vector, means: Mapping[str, Vector]) -> Iterator[Drawn]:
+    """The scores that are correlated with the load over it, and the retention of voxels."""
+    for name in correlation.SCORES:
+        if name in means:
+            yield Drawn(BY_LOAD.format(name), loads, means[name], order="")
+    for order in ("uncertainty", *retention.ORDERS):
+        if all(order in each.curves for each in patients):
+            yield Drawn(VOXELS, RETAINED, np.array([each.curves[order] for each in patients]), order=order)
 
 
 def _singles(system: System, patients: Sequence[PatientScores], loads: Vector) -> Singles | None:
@@ -171,15 +188,17 @@ def patient_scores(
         count = 0 if member or prediction.members is None else len(prediction.members)
         each = range(count if count > 1 else 0)
         members = [patient_scores(case, prediction.single(k), member=True) for k in each]
+    curves = voxel_curves(case, prediction)
     return PatientScores(
         {
             **mask_scores(case, prediction.mask, usual=member),
-            **voxel_areas(case, prediction),
+            **{f"ndsc_raac_{name}": float(curve.area) for name, curve in curves.items()},
             **lesion_areas(case, prediction),
         },
         {} if member else lesions_by_size(case, prediction.mask),
         patient_uncertainty(case, prediction),
         tuple(members),
+        shown_curves(curves),
     )
 
 
@@ -211,18 +230,23 @@ def lesions_by_size(case: Case, mask: Flags) -> dict[str, list[float]]:
     return {name: each.tolist() for name, each in scores.detected_amounts(classes).items()}
 
 
-def voxel_areas(case: Case, prediction: Prediction) -> dict[str, float]:
-    """The areas of nDSC retention of the voxels of the brain by each measure, of a random order and the best one."""
+def voxel_curves(case: Case, prediction: Prediction) -> dict[str, retention.Curve]:
+    """nDSC retention of the voxels of the brain by each measure, of a random order and the best one."""
     if not prediction.maps:
         return {}
     truth, answers = case.truth[case.brain], prediction.mask[case.brain]
-    found = {
-        f"ndsc_raac_{name}": segmentation.ndsc_retention_area(truth, answers, values[case.brain])
-        for name, values in prediction.maps.items()
+    orders = {name: values[case.brain] for name, values in prediction.maps.items()}
+    return {
+        name: segmentation.ndsc_retention_curve(truth, answers, by)
+        for name, by in {**orders, **{name: name for name in retention.ORDERS}}.items()
     }
-    found["ndsc_raac_random"] = segmentation.ndsc_retention_random(truth, answers)
-    found["ndsc_raac_optimal"] = segmentation.ndsc_retention_optimal(truth, answers)
-    return {name: float(value) for name, value in found.items()}
+
+
+def shown_curves(curves: Mapping[str, retention.Curve]) -> dict[str, list[float]]:
+    """The curve of the measure that is drawn, and those of other orders, at the shares `RETAINED`."""
+    first = next((name for name in SHOWN if name in curves), None)
+    named = {} if first is None else {"uncertainty": first, **{name: name for name in retention.ORDERS}}
+    return {order: np.round(curves[name].scores[PLACES], 6).tolist() for order, name in named.items()}
 
 
 def lesion_areas(case: Case, prediction: Prediction) -> dict[str, float]:

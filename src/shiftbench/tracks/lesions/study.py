@@ -6,14 +6,14 @@ A patient's prediction and its scores are kept as files, so that a killed run go
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from shiftbench import methods
 from shiftbench.assessment.assess import Options
@@ -31,8 +31,10 @@ from shiftbench.report.picture import Picture
 from shiftbench.scores.retention import checked_rule
 from shiftbench.scores.score import Role, System
 from shiftbench.track import Prepared, RunOptions, Task
-from shiftbench.tracks.lesions import intensity, manifest, schema, scoring
+from shiftbench.tracks.lesions import cross_site, intensity, manifest, population, schema, scoring
 from shiftbench.tracks.lesions.assessing import report_options
+from shiftbench.tracks.lesions.cross_site import Predicted
+from shiftbench.tracks.lesions.partition import LEAVE_OUT, TRAIN_ON
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.scoring import Case, PatientScores, Reader
@@ -100,22 +102,27 @@ class Patients(EvaluationSet[Segmented]):
 
 def run(
     prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
-    progress: Progress | None,
+    progress: Progress | None, with_train: bool = False,
 ) -> list[Result]:  # fmt: skip
     """Fit the methods of the preset, segment every evaluated patient, and assess.
 
     `folder` gets `model/`, and in `predictions/` a folder of NIfTI files for each split and system, with the scores of
-    each patient.
+    each patient. with_train: segment the patients of train as well, for tables of the paper alone.
 
     Raises:
         ShiftbenchError: for invalid data or settings.
     """
-    return study.run(LesionStudy.open(prepared, tasks, options), folder, cores=cores, progress=progress)
+    opened = LesionStudy.open(prepared, tasks, options)
+    further = (Patients(("train",), opened.parts[0]),) if with_train else ()
+    return study.run(replace(opened, further=further), folder, cores=cores, progress=progress)
 
 
 @dataclass(frozen=True)
 class LesionStudy(Study[Segmented, Patients]):
-    """Prepared scans with the methods of a preset (see `pipeline.study.Study`)."""
+    """Prepared scans with the methods of a preset (see `pipeline.study.Study`).
+
+    further: patients that are segmented for tables of the paper, and are in no split of the report.
+    """
 
     prepared: Prepared
     chosen: RunOptions
@@ -123,6 +130,7 @@ class LesionStudy(Study[Segmented, Patients]):
     tasks: Mapping[str, str]
     planned: Sequence[Planned]
     evaluation_sets: Sequence[Patients]
+    further: Sequence[Patients] = ()
 
     @classmethod
     def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions) -> LesionStudy:
@@ -164,8 +172,39 @@ class LesionStudy(Study[Segmented, Patients]):
         """The ensemble of each method; of networks with dropout the draws of all of them, too."""
         for each in fitted:
             for ensemble in ensembles(each):
-                place = folder / FOLDER / records.splits[0] / files.name_of(ensemble.name)
-                yield ensemble.segmented(records, place, cores=cores, progress=progress)
+
+                def segmented(own: Patients, ensemble: SystemOf = ensemble) -> Segmented:
+                    place = folder / FOLDER / own.splits[0] / files.name_of(ensemble.name)
+                    return ensemble.segmented(own, place, cores=cores, progress=progress)
+
+                found = segmented(records)
+                if records is self.evaluation_sets[-1]:  # whose recipe stands in the report
+                    every = [(own, segmented(own)) for own in (*self.further, *self.evaluation_sets)]
+                    found = replace(found, recipe={**found.recipe, **self._analyses(every, progress)})
+                yield found
+
+    def _analyses(self, every: Sequence[tuple[Patients, Segmented]], progress: Progress) -> dict[str, Any]:
+        """nDSC of a system by sex, and by site if one was learnt from; for tables of the paper."""
+        ndsc = [[each.scores[scoring.NDSC] for each in found.scores] for _, found in every]
+        patients = [patient for own, _ in every for patient in own.volumes.patients]
+        by_sex = population.by_sex(patients, itertools.chain.from_iterable(ndsc))
+        told: dict[str, Any] = {"ndsc_by_sex": by_sex} if by_sex else {}
+        if trained := self.experiment.get(TRAIN_ON):
+            sets = [Predicted(own.volumes, found.folder, each) for (own, found), each in zip(every, ndsc, strict=True)]
+            told["ndsc_by_site"] = cross_site.scores(sets, trained, progress=progress)
+        return told
+
+    @cached_property
+    def experiment(self) -> dict[str, str]:
+        """The site that alone is learnt from, or is left out, as `prepare` divided patients; empty for usual parts."""
+        return dict(manifest.held_in(self.prepared.folder).get("experiment", {}))
+
+    @property
+    def left_out(self) -> str:
+        """The site that alone makes dev_out; empty if there are several, or one is learnt from."""
+        patients = Volumes.open(self.prepared.folder).part("dev_out").patients
+        sites = {patient.site for patient in patients}
+        return "" if len(sites) != 1 or TRAIN_ON in self.experiment else sites.pop()
 
     def options(self, _task: str, _selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Title, intervals and recipe."""
@@ -174,13 +213,16 @@ class LesionStudy(Study[Segmented, Patients]):
             "track": {
                 "name": schema.TRACK, "origin": self.prepared.origin,
                 "preset": self.chosen.preset_of(len(self.planned) == len(SETTINGS[self.chosen.preset])),
+                "experiment": self.experiment, "left_out": self.left_out,
             },
             "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
             "data": {each.splits[0]: each.volumes.digest for each in self.evaluation_sets},
-            "lesions": loads(self.prepared.folder),
+            **population.of_prepared(self.prepared.folder),
             "scores": scoring.RULES, "systems": dict(recipes), "seed": self.chosen.seed,
         }  # fmt: skip
-        usual = report_options(f"MS lesions: {self.prepared.origin}", recipe)
+        words = {TRAIN_ON: "trained on {} alone", LEAVE_OUT: "{} left out"}
+        told = [words[name].format(site) for name, site in self.experiment.items() if name in words]
+        usual = report_options(", ".join([f"MS lesions: {self.prepared.origin}", *told]), recipe)
         return replace(usual, rule=checked_rule(how.rule), intervals=how.intervals(self.chosen.seed, cores))
 
     def pictures(
@@ -198,28 +240,6 @@ class LesionStudy(Study[Segmented, Patients]):
     def finished(self, report: Report, _task: str) -> Report:
         """The report with the notes on the data."""
         return replace(report, warnings=(*self.prepared.notes, *report.warnings))
-
-
-def loads(folder: Path) -> dict[str, dict[str, Any]]:
-    """Of each part the patients, their lesions by connectivity, and the mean and standard deviation (ddof 1) of the
-    volume of a patient's lesions in ml.
-    """
-    known: dict[str, list[Mapping[str, Any]]] = {}
-    for patient in manifest.held_in(folder)["patients"]:
-        if patient["part"] and isinstance(patient.get("lesions_ml"), int | float):
-            known.setdefault(patient["part"], []).append(patient)
-    return {part: _load(own) for part, own in known.items()}
-
-
-def _load(patients: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    volumes = [patient["lesions_ml"] for patient in patients]
-    counts = [patient.get("lesions", {}) for patient in patients]  # a folder of an earlier version has none
-    told = [each for each in counts[0] if all(each in found for found in counts)]
-    return {
-        "patients": len(volumes), "volume_ml": float(np.mean(volumes)),
-        **({"volume_sd_ml": float(np.std(volumes, ddof=1))} if len(volumes) > 1 else {}),
-        **({"lesions": {each: sum(found[each] for found in counts) for each in told}} if told else {}),
-    }  # fmt: skip
 
 
 def entries(options: RunOptions) -> list[Planned]:
