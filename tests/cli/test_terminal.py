@@ -17,6 +17,7 @@ import pytest
 
 from shiftbench.cli import terminal
 from shiftbench.errors import TableWarning
+from tests.cli.conftest import errors_table, run_in
 
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
@@ -122,3 +123,31 @@ def test_names_and_values_that_are_not_utf8_are_refused(shiftbench, tmp_path, mo
     monkeypatch.chdir(tmp_path / odd)
     said = shiftbench("tables", "motion")
     assert (said.code, "caf\\xe9" in said.err) == (2, True)
+
+
+SIZES = ("", "abc", "-5", "0", "1", "²", "1000000000", "9" * 5_000)
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """The folder of a small report."""
+    folder = tmp_path_factory.mktemp("scored")
+    errors_table(60).write_csv(folder / "e.csv")
+    said = run_in(folder, "assess", "e.csv", "--replicates", "5", "--out", "out")
+    assert said.code == 0, said.err
+    return folder / "out"
+
+
+@pytest.mark.parametrize("size", SIZES, ids=[size[:10] for size in SIZES])
+def test_any_size_of_a_terminal_shows_everything_in_a_bounded_width(shiftbench, monkeypatch, capsys, scored, size):
+    for words in (("report", scored, "--full"), ("--help",)):
+        for name in ("COLUMNS", "LINES"):
+            monkeypatch.setenv(name, size)
+        said = shiftbench(*words)
+        assert (said.code, said.err) == (0, "")
+        assert 20 <= max(map(len, said.out.splitlines())) <= 1_000
+    monkeypatch.setenv("COLUMNS", size)
+    terminal.bound_size()
+    with terminal.progress_bar():
+        warnings.warn(TableWarning("a note on a table"), stacklevel=1)
+    assert capsys.readouterr().err.splitlines() == ["warning: a note on a table"]

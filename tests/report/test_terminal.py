@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import sys
 
 import pytest
 from rich.cells import cell_len
@@ -9,7 +11,7 @@ from rich.console import Console
 from shiftbench.report import front
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
-from shiftbench.report.terminal import as_text, render
+from shiftbench.report.terminal import as_text, render, wrapped
 from shiftbench.report.view import main_split
 
 from .factory import HOSTILE, hostile, many, regression
@@ -80,3 +82,28 @@ def test_the_first_screen_names_the_columns_for_which_it_has_no_room(width):
         named = [name for name in groups if name in absent]
         assert ", ".join(named) == absent
         assert bool(told) == (width < 50)
+
+
+@pytest.fixture
+def patience():
+    """Ends a test that hangs."""
+    if sys.platform == "win32":
+        pytest.skip("has no such signal")
+
+    def give_up(*_):
+        raise TimeoutError("hangs")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_lines_end_however_narrow_the_terminal_is(patience):
+    for width in range(-2, 30):
+        lines = wrapped("  a wörld 漢字 of many words", width, indent="  ")
+        assert "".join("".join(lines).split()) == "awörld漢字ofmanywords"
+    report = regression()
+    for width in range(30):
+        assert as_text(report, width=width).strip() or not width

@@ -19,7 +19,7 @@ import typer
 from shiftbench.cli import native
 from shiftbench.cli.command import HELP
 from shiftbench.cli.forms import commands
-from shiftbench.cli.terminal import INTERRUPTED, complain, note
+from shiftbench.cli.terminal import INTERRUPTED, bound_size, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 from shiftbench.io import aborts, files
 
@@ -52,6 +52,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks becomes a question mark
             stream.reconfigure(errors="replace")
+    bound_size()
     with native.held_back(), aborts.answered(complain), warnings.catch_warnings():
         usual = warnings.showwarning
 

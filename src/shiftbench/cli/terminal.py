@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import shutil
 import sys
 import threading
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from shiftbench.report.content import Report
     from shiftbench.report.picture import Picture
 
+NARROWEST, BROADEST = 30, 1_000  # columns and lines that layouts are made for
 INTERRUPTED = 130  # the exit code of Ctrl-C
 SILENT_S = 30.0  # at least between lines of progress in a log
 SILENT_SHARE = 0.03  # of the time since the start: the least between two lines
@@ -149,15 +151,32 @@ def progress_bar() -> Iterator[Progress]:
         yield progress if live else log
 
 
+def bound_size() -> None:
+    """Bound the size of the terminal in the environment, where any text may stand: libraries trust it.
+
+    rich fails on some of them, prints nothing in 0 columns, and a character a line in 1.
+    """
+    for name in ("COLUMNS", "LINES"):
+        value = os.environ.get(name, "")
+        if re.fullmatch("[0-9]{1,9}", value) and int(value):
+            os.environ[name] = str(_bounded(int(value)))
+        else:
+            os.environ.pop(name, None)
+
+
+def _bounded(size: int) -> int:
+    return min(max(size, NARROWEST), BROADEST)
+
+
 def screen(*, usual: int = 80, least: int = 0) -> Console:
-    """Where results are printed: as wide as the terminal, or `usual` columns without one, but at least `least`."""
+    """Where results are printed: as wide as the terminal, or `usual` columns without one, in bounds and `least`."""
     from rich.console import Console
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would end with 1; `_run` ends with what shells expect
 
-    return Screen(width=max(shutil.get_terminal_size((usual, 24)).columns, least))
+    return Screen(width=max(_bounded(shutil.get_terminal_size((usual, 24)).columns), least))
 
 
 def show(*reports: Report, full: bool = False, below: int = 1) -> None:

@@ -136,7 +136,11 @@ def _filled(text: str, width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
-    """Lines of at most so many cells, further ones indented; `textwrap` does not know that characters may take two."""
+    """Lines of at most so many cells, further ones indented; `textwrap` does not know that characters may take two.
+
+    However narrow, a line has room for its indent and one character.
+    """
+    width = max(width, cell_len(indent) + 2)
     start = text[: len(text) - len(text.lstrip())]
     lines = [start]
     for word in re.split("[ \n]+", text.strip(" \n")):
