@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shiftbench.errors import ArrayError, ShiftbenchError, TableError
@@ -106,6 +107,26 @@ def test_scenes_of_none_of_the_requests_are_refused(store):
     for none in ("nobody", 5, None):
         with pytest.raises(TableError, match=rf"of these requests, but no request belongs to scene {none!r}"):
             store.scene(none)
+
+
+@pytest.mark.parametrize("forged", [{"season": [1]}, {"recording": 5}, {"target": 0.5}, {"id": None}])
+def test_a_table_with_columns_of_other_types_is_refused_though_its_hash_is_right(folder, tmp_path, forged):
+    other = shutil.copytree(folder, tmp_path / "forged")
+    table, manifest = other / "requests.parquet", json.loads((other / "manifest.json").read_text("utf-8"))
+    frame = pl.read_parquet(table).with_columns(
+        **{name: pl.lit(value, None if value else pl.Int8) for name, value in forged.items()}
+    )
+    frame.write_parquet(table)
+    manifest["requests"] |= {"bytes": table.stat().st_size, "sha256": files.sha256(table)}
+    (other / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    for part in ("requests", "targets"):
+        with pytest.raises(TableError, match=f"column '{next(iter(forged))}': expected .*, found"):
+            getattr(Store.open(other), part)
+    table.write_bytes(b"PAR1 nothing")
+    manifest["requests"] |= {"bytes": table.stat().st_size, "sha256": files.sha256(table)}
+    (other / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(TableError, match="expected a readable Parquet file"):
+        _ = Store.open(other).requests
 
 
 def test_a_selection_is_a_store_of_its_rows(store):

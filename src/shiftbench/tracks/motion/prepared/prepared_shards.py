@@ -13,8 +13,10 @@ import polars as pl
 
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files, tables
+from shiftbench.io.tables import problem
 from shiftbench.tracks.motion.prepared.manifest import read_manifest
 from shiftbench.tracks.motion.prepared.map_codec import MapCodec
+from shiftbench.tracks.motion.prepared.request_table import REQUEST
 from shiftbench.tracks.motion.prepared.shard_plan import map_settings
 from shiftbench.tracks.motion.prepared.shards import Shard
 from shiftbench.tracks.motion.schema import FUTURE
@@ -48,19 +50,18 @@ class PreparedShards:
     @cached_property
     def requests(self) -> pl.DataFrame:
         """The table of requests without their targets; TableError if it is not that of the manifest."""
-        table = self._table()
-        frame = tables.scan_parquet(table).select(pl.all().exclude("target")).collect()
+        frame = self._columns(pl.all().exclude("target"))
         if frame.height != len(self):
             raise TableError(
-                f"{table}: expected {len(self):,} requests, as in the shards, found {frame.height:,}. Prepare the "
-                "data again in a new folder."
+                f"{self._table()}: expected {len(self):,} requests, as in the shards, found {frame.height:,}. Prepare "
+                "the data again in a new folder."
             )
         return frame
 
     @cached_property
     def targets(self) -> npt.NDArray[np.float32]:
         """The futures of the vehicles, float32 [N, 25, 2]; TableError as for `requests`."""
-        column = tables.scan_parquet(self._table()).select("target").collect()["target"]
+        column = self._columns(pl.col("target"))["target"]
         return column.to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
 
     def each(self, places: Places, kind: str, take: Callable[[bytes, int], None]) -> None:
@@ -89,7 +90,19 @@ class PreparedShards:
                     try:
                         take(block, row)
                     except ShiftbenchError as error:
-                        raise TableError(*(f"{shard.path}: {problem}" for problem in error.problems)) from None
+                        raise TableError(*(f"{shard.path}: {fault}" for fault in error.problems)) from None
+
+    def _columns(self, wanted: pl.Expr) -> pl.DataFrame:
+        """Columns of the table of requests, which must be of the types that a preparation writes."""
+        table = self._table()
+        with problem.reading(table, "Parquet"):
+            lazy = tables.scan_parquet(table)
+            found = lazy.collect_schema()
+            expected = REQUEST | ({"recording": pl.String} if "recording" in found else {})  # older folders lack it
+            if odd := [name for name, kind in expected.items() if found.get(name) != kind]:
+                faults = [f"column {name!r}: expected {expected[name]}, found {found.get(name)}." for name in odd]
+                raise TableError(*(f"{table}: {fault} Prepare the data again in a new folder." for fault in faults))
+            return lazy.select(wanted).collect()
 
     def _table(self) -> Path:
         return self._trust(self.manifest["requests"])
