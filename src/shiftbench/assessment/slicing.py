@@ -183,15 +183,13 @@ def own_slicing(frame: pl.DataFrame, columns: Sequence[str], *, labels: Collecti
 
 
 def _fault(values: pl.Series) -> str:
-    dtype, far = values.dtype, dates.beyond(values)
+    if fault := tables.label_fault(values):
+        return f"slices: {fault}"
+    far = dates.beyond(values)
     if far.any():
         rows = problem.rows(far)
         return f"slices: column {values.name!r}: expected dates of years that can be written, found others ({rows})."
-    if dtype.is_numeric() or dtype in (
-        pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time, pl.Null
-    ):  # fmt: skip
-        return ""
-    return f"slices: column {values.name!r}: expected text, numbers, booleans or dates, found {dtype}. Convert it."
+    return ""
 
 
 def _naming(values: pl.Series, *, is_label: bool) -> Naming:

@@ -6,6 +6,7 @@ Rows are counted from 1, without any header. All problems of a table are reporte
 from shiftbench.io.tables.columns import (
     expand,
     is_label,
+    label_fault,
     number_columns,
     numbers,
     require,
@@ -22,6 +23,7 @@ __all__ = [
     "id_column",
     "ids",
     "is_label",
+    "label_fault",
     "line_up",
     "native_ids",
     "number_columns",

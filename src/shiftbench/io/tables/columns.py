@@ -72,14 +72,16 @@ def require_labels(frame: pl.DataFrame, names: Iterable[str]) -> None:
     """
     chosen = list(dict.fromkeys(names))
     require_names(frame.columns, chosen, where="columns of groups")
-    odd = {name: frame[name].dtype for name in chosen if not is_label(frame[name].dtype)}
-    if odd:
-        raise TableError(
-            *(
-                f"column {name!r}: expected text, numbers, dates, or true and false, found {dtype}. Choose another."
-                for name, dtype in odd.items()
-            )
-        )
+    if faults := [fault for name in chosen if (fault := label_fault(frame[name]))]:
+        raise TableError(*faults)
+
+
+def label_fault(values: pl.Series) -> str:
+    """The problem of a column that cannot name groups, or ""."""
+    if is_label(values.dtype):
+        return ""
+    found = f"found {values.dtype}. Choose another."
+    return f"column {values.name!r}: expected text, numbers, dates, or true and false, {found}"
 
 
 def is_label(dtype: pl.DataType) -> bool:
