@@ -14,7 +14,7 @@ import pytest
 
 from shiftbench.components import components
 from shiftbench.errors import MissingExtraError, ShiftbenchError, TableError
-from shiftbench.tracks.lesions import layout, nifti, preparation
+from shiftbench.tracks.lesions import bias_field, layout, nifti, preparation
 from shiftbench.tracks.lesions.volumes import Volumes
 
 SITE = Path("site-e/dev_out")
@@ -309,6 +309,32 @@ def test_the_bias_field_is_removed_before_volumes_are_resampled(shaded: Path, mo
     found = Volumes.open(preparation.prepare(shaded, shaded.with_name("p"), bias_field=True, resample=True).folder)
     assert found.image(0).shape == (1, 24, 28, 24)
     assert found.image(0).max() == pytest.approx(100, rel=1e-5)
+
+
+def test_images_without_a_bias_field_to_find_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SimpleITK", _StandIn("SimpleITK"))
+    image = np.random.default_rng(0).normal(0, 1, (12, 14, 1)).astype(np.float32)
+    nifti.write(tmp_path / "f.nii.gz", image, np.diag([2.0, 2, 3, 1]))
+    (tmp_path / "t.csv").write_text("patient,flair,part\na,f.nii.gz,dev_out\n")
+    with pytest.raises(ShiftbenchError, match=r"(?s)along each axis .* found 12 × 14 × 1.*found [45]\d% below 0. Was it"):
+        preparation.prepare(tmp_path / "t.csv", tmp_path / "p", bias_field=True)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_strong_bias_field_is_gone_after_n4() -> None:
+    pytest.importorskip("SimpleITK", reason="needs SimpleITK, which is no dependency")
+    rng, shape = np.random.default_rng(0), (20, 24, 19)
+    place = np.stack(np.meshgrid(*(np.linspace(-1, 1, size) for size in shape), indexing="ij"))
+    radius = np.sqrt((place**2).sum(axis=0))
+    brain, white = radius < 0.9, (radius > 0.25) & (radius < 0.65)
+    tissue = np.where(white, 100, 130) + rng.normal(0, 3, shape)
+    shade = np.exp(0.6 * place[0] + 0.5 * place[1] ** 2 - 0.35 * place[2])
+    scan = nifti.Scan((tissue * shade * brain).astype(np.float32), np.diag([8.0, 8, 8, 1]))
+    found = bias_field.without_it({"flair": scan, "gt": nifti.Scan(white, scan.affine)}, brain)
+    spread = [np.std(each[white]) / np.mean(each[white]) for each in (scan.array, found["flair"].array)]
+    assert spread[0] > 0.2 > 0.08 > spread[1]
+    assert not found["flair"].array[~brain].any()
+    assert found["gt"].array is white
 
 
 def test_the_bias_field_needs_its_package(shaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:

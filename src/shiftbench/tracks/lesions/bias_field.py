@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
@@ -12,10 +12,12 @@ import numpy as np
 
 from shiftbench.errors import MissingExtraError
 from shiftbench.tracks.lesions.nifti import Array, Scan
+from shiftbench.tracks.lesions.patient import CALLED
 
 IMAGES = ("flair", "t1")
 SHRINK = 4  # the field is smooth: found on every fourth voxel, it is 64 times faster
 FEWEST = 12  # voxels along an axis that is shrunk
+MOST_NEGATIVE = 0.01  # of the voxels of the brain: interpolation leaves a few behind
 
 
 def without_it(scans: Mapping[str, Scan], brain: Array) -> dict[str, Scan]:
@@ -29,6 +31,25 @@ def without_it(scans: Mapping[str, Scan], brain: Array) -> dict[str, Scan]:
         kind: replace(scan, array=scan.array / _field(sitk, scan, brain)) if kind in IMAGES else scan
         for kind, scan in scans.items()
     }
+
+
+def problems(scans: Mapping[str, Scan], brain: Array, patient: str) -> Iterator[str]:
+    """The images of a patient of which no bias field can be told."""
+    for kind in IMAGES:
+        if kind not in scans:
+            continue
+        values = scans[kind].array
+        if min(values.shape) < 2:
+            yield (
+                f"{patient!r}: expected a {CALLED[kind]} of two or more voxels along each axis to find its bias field, "
+                f"found {' × '.join(map(str, values.shape))}. Leave out --bias-field, or the scan."
+            )
+        negative = float(np.mean(values[brain] < 0)) if brain.any() else 0.0
+        if negative > MOST_NEGATIVE:  # the field is a factor, found from logarithms
+            yield (
+                f"{patient!r}: expected a {CALLED[kind]} whose intensities in the brain are not negative to find its "
+                f"bias field, found {negative:.0%} below 0. Was it standardised? Take the image from before."
+            )
 
 
 def _field(sitk: ModuleType, scan: Scan, brain: Array) -> Array:

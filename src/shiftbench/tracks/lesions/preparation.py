@@ -65,7 +65,10 @@ def prepare(
     for done, patient in enumerate(found.patients):
         say(STAGE, done, len(found.patients))
         known = checks.checked(patient)
-        problems += known.problems or (resampling.problems(known.scans, patient.id) if resample else ())
+        problems += known.problems or [
+            *(resampling.problems(known.scans, patient.id) if resample else ()),
+            *(field.problems(known.scans, known.brain, patient.id) if bias_field else ()),
+        ]
         notes += [(patient.id, note) for note in known.notes]
         if not known.problems:
             entries.append(_entry(known, folder, source))
