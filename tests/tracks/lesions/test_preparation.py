@@ -316,7 +316,9 @@ def test_images_without_a_bias_field_to_find_are_refused(tmp_path: Path, monkeyp
     image = np.random.default_rng(0).normal(0, 1, (12, 14, 1)).astype(np.float32)
     nifti.write(tmp_path / "f.nii.gz", image, np.diag([2.0, 2, 3, 1]))
     (tmp_path / "t.csv").write_text("patient,flair,part\na,f.nii.gz,dev_out\n")
-    with pytest.raises(ShiftbenchError, match=r"(?s)along each axis .* found 12 × 14 × 1.*found [45]\d% below 0. Was it"):
+    with pytest.raises(
+        ShiftbenchError, match=r"(?s)along each axis .* found 12 × 14 × 1.*found [45]\d% below 0. Was it"
+    ):
         preparation.prepare(tmp_path / "t.csv", tmp_path / "p", bias_field=True)
     assert not (tmp_path / "p").exists()
 

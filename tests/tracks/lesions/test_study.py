@@ -11,6 +11,7 @@ import pytest
 
 from shiftbench.components import components, without_small
 from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.methods import method
 from shiftbench.metrics import segmentation
 from shiftbench.pipeline.study import Fitted, Planned
 from shiftbench.track import RunOptions
@@ -148,17 +149,26 @@ def test_dropout_gives_a_further_system_of_draws():
 
 def test_a_run_names_methods_that_its_preset_lacks(prepared):
     held = preparation.open_prepared(prepared)
-    with pytest.raises(UnknownNameError, match=r"Unknown method of this preset 'unetr'\..*intensity_threshold"):
-        study.LesionStudy.open(held, track("lesions").tasks, RunOptions("quick", methods=("unetr",)))
+    with pytest.raises(UnknownNameError, match=r"Unknown method of this preset 'unet_dropout'\..*intensity_threshold"):
+        study.LesionStudy.open(held, track("lesions").tasks, RunOptions("quick", methods=("unet_dropout",)))
     paper = study.entries(RunOptions("paper", members=3, seed=7))
     assert [each.method for each in paper] == [study.INTENSITY, "unet", "unet", "unetr"]
     assert paper[2].settings == {"dropout": 0.5, "members": 3, "seed": 7}
 
 
+def test_the_quick_preset_has_small_networks_of_volumes_for_those_who_name_them():
+    assert [each.method for each in study.entries(RunOptions("quick"))] == [study.INTENSITY, "unet_slices"]
+    named = study.entries(RunOptions("quick", methods=("unetr", "unet"), members=2, seed=5))
+    assert [(each.name, each.method) for each in named] == [("UNet", "unet"), ("UNETR", "unetr")]
+    for each in named:
+        settings = method(each.method).Settings.from_dict(each.settings)
+        assert (settings.members, settings.seed, settings.window) == (2, 5, 32)
+
+
 def test_data_without_training_patients_are_refused_with_what_to_do(prepared, monkeypatch):
     nobody = Volumes(tuple(each for each in Volumes.open(prepared).patients if each.part != "train"))
     monkeypatch.setattr(Volumes, "open", lambda _folder: nobody)
-    with pytest.raises(TableError, match=r"found none of train\. To score predictions .* use `shiftbench assess`"):
+    with pytest.raises(TableError, match=r"found none\. To score predictions .* use `shiftbench assess`"):
         study.LesionStudy.open(SimpleNamespace(folder=prepared), track("lesions").tasks, RunOptions("quick"))
 
 
@@ -205,3 +215,16 @@ def test_a_run_on_one_site_has_a_score_for_every_site(three_sites, tmp_path):
         mean = np.average([each["ndsc"] for each in own], weights=[each["patients"] for each in own])
         score = report.score("ndsc", system="Intensity threshold", split="eval", subset=subset)
         assert score.value == pytest.approx(mean)
+
+
+def test_without_patients_of_dev_in_thresholds_are_tuned_on_train_and_the_report_says_so(
+    prepared, monkeypatch, tmp_path
+):
+    chosen = track("lesions")
+    few = Volumes(tuple(each for each in Volumes.open(prepared).patients if each.part in ("train", "eval_out")))
+    monkeypatch.setattr(Volumes, "open", lambda _folder: few)
+    (made,) = chosen.run(
+        chosen.open_prepared(prepared), chosen.tasks, ALONE, folder=tmp_path, cores=1, progress=None
+    )  # fmt: skip
+    assert study.ALIKE in made.report.warnings
+    assert made.report.splits == ("eval",)
