@@ -122,3 +122,15 @@ def test_without_scipy_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.ndimage", None)
     with pytest.raises(MissingExtraError, match=r"shiftbench\[lesions\]"):
         components.components(np.ones((2, 2, 2), bool))
+
+
+def test_levels_of_large_components_are_those_of_each_mask_labelled():
+    rng = np.random.default_rng(5)
+    levels = (6 * rng.random((9, 10, 11)) ** 1.5).astype(np.int64)
+    for larger_than in (0, 1, 4, 12, 2000):
+        wanted = np.zeros_like(levels)
+        for level in range(1, 6):
+            kept = components.keep_large_components(levels >= level, larger_than=larger_than)
+            wanted[kept] = level
+        np.testing.assert_array_equal(components.large_levels(levels, larger_than=larger_than), wanted)
+    assert not components.large_levels(np.zeros((3, 3, 3), np.int64), larger_than=0).any()

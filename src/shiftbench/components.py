@@ -98,11 +98,53 @@ def keep_large_components(mask: Flags, *, larger_than: int = 9, connectivity: in
 
 
 def without_small(mask: Flags, spacing: Any, *, small_mm3: float = SMALL_MM3) -> Flags:
-    """A mask [X, Y, Z] without its components of `small_mm3` or less, at 6 neighbours.
+    """A mask [X, Y, Z] without its components of `small_mm3` or less, at 6 neighbours; spacing as `small_voxels`."""
+    return keep_large_components(mask, larger_than=small_voxels(spacing, small_mm3))
 
-    spacing: the edges of a voxel [3] in mm. 9 mm³ are the 9 voxels of the published code, whose voxels are of 1 mm.
+
+def small_voxels(spacing: Any, small_mm3: float = SMALL_MM3) -> int:
+    """The number of voxels that have at most this volume. spacing: the edges of a voxel [3] in mm.
+
+    9 mm³ are the 9 voxels of the published code, whose voxels are of 1 mm.
     """
-    return keep_large_components(mask, larger_than=int(small_mm3 / float(np.prod(spacing)) + 1e-6))
+    return int(small_mm3 / float(np.prod(spacing)) + 1e-6)
+
+
+def large_levels(levels: Index, *, larger_than: int) -> Index:
+    """At how many levels each voxel is in a component of more than `larger_than` voxels, at 6 neighbours.
+
+    Equal to labelling the mask of each level, but only voxels of masks are looked at: as levels rise, components only
+    shrink and part, so what has become too small remains so.
+
+    Args:
+        levels: [X, Y, Z], whole numbers: a voxel is in the masks of the levels from 1 to its own.
+    """
+    graphs, sparse = scipy("sparse.csgraph"), scipy("sparse")
+    found = np.zeros_like(levels)
+    (first, other), places = neighbours(levels > 0), np.flatnonzero(levels)
+    own = levels.reshape(-1)[places]
+    for level in range(1, int(own.max(initial=0)) + 1):
+        inside = own >= level
+        joined, names = inside[first] & inside[other], np.cumsum(inside, dtype=np.int32) - 1
+        first, other, places, own = names[first[joined]], names[other[joined]], places[inside], own[inside]
+        graph = sparse.coo_array((np.ones(len(first), np.bool_), (first, other)), shape=(len(places),) * 2)
+        label = graphs.connected_components(graph, directed=False)[1] if len(places) else places
+        large = np.bincount(label)[label] > larger_than
+        found.reshape(-1)[places[large]] = level
+        own = np.where(large, own, 0)
+    return found
+
+
+def neighbours(mask: Flags) -> tuple[Labels, Labels]:
+    """The pairs of voxels of a mask [X, Y, Z] that share a face, as numbers of voxels of the mask in their order."""
+    numbers = np.cumsum(mask, dtype=np.int32).reshape(mask.shape) - 1
+    pairs_of = []
+    for axis in range(mask.ndim):
+        low, high = (np.moveaxis(array, axis, 0) for array in (mask, numbers))
+        both = low[:-1] & low[1:]
+        pairs_of.append((high[:-1][both], high[1:][both]))
+    first, other = (np.concatenate(each) for each in zip(*pairs_of, strict=True))
+    return first, other
 
 
 def sizes_of(labels: Labels, number: int) -> Index:

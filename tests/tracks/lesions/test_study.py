@@ -217,14 +217,13 @@ def test_a_run_on_one_site_has_a_score_for_every_site(three_sites, tmp_path):
         assert score.value == pytest.approx(mean)
 
 
-def test_without_patients_of_dev_in_thresholds_are_tuned_on_train_and_the_report_says_so(
-    prepared, monkeypatch, tmp_path
-):
-    chosen = track("lesions")
-    few = Volumes(tuple(each for each in Volumes.open(prepared).patients if each.part in ("train", "eval_out")))
-    monkeypatch.setattr(Volumes, "open", lambda _folder: few)
-    (made,) = chosen.run(
-        chosen.open_prepared(prepared), chosen.tasks, ALONE, folder=tmp_path, cores=1, progress=None
-    )  # fmt: skip
+def test_without_patients_of_dev_in_thresholds_are_tuned_on_train_and_the_report_says_so(phantoms, tmp_path):
+    lines = ["patient,part,flair,gt"]
+    for patient in Volumes.of(phantoms).patients:
+        if patient.part in ("train", "eval_out"):
+            lines.append(f"{patient.id},{patient.part},{patient.files['flair']},{patient.files['gt']}")
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    chosen, held = track("lesions"), preparation.prepare(tmp_path / "table.csv", tmp_path / "p")
+    (made,) = chosen.run(held, chosen.tasks, ALONE, folder=tmp_path / "run", cores=1, progress=None)
     assert study.ALIKE in made.report.warnings
     assert made.report.splits == ("eval",)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.components import SMALL_MM3, bounding_box, without_small
+from shiftbench.components import SMALL_MM3, bounding_box, large_levels, small_voxels
 from shiftbench.errors import SettingsError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, member_files
@@ -78,15 +78,15 @@ def scores(
     probability: npt.NDArray[Any], truth: Flags, spacing: Any = UNIT, *, small_mm3: float = SMALL_MM3
 ) -> npt.NDArray[np.float64]:
     """nDSC of a volume at each threshold of the grid [99], which foreground reaches; see `Search`."""
-    kept = reached(probability, GRID[0])
-    box = bounding_box(kept)  # nothing else reaches any threshold
-    near, there, kept = probability[box], truth[box], kept[box]
-    true, false = np.zeros((2, len(GRID)), np.int64)
-    for place, limit in enumerate(GRID):
-        # What was too small at a lower threshold has not grown.
-        kept = without_small(kept & reached(near, limit), spacing, small_mm3=small_mm3)
-        true[place] = np.count_nonzero(kept & there)
-        false[place] = np.count_nonzero(kept) - true[place]
+    grid = GRID.astype(np.float32)  # as `sums.reached` compares
+    box = bounding_box(reached(probability, GRID[0]))  # nothing else reaches any threshold
+    level = np.searchsorted(grid, probability[box].astype(np.float32, copy=False), side="right")
+    if larger_than := small_voxels(spacing, small_mm3):
+        level = large_levels(level, larger_than=larger_than)
+    hits = truth[box]
+    true, false = (
+        np.bincount(level[chosen], minlength=len(GRID) + 1)[::-1].cumsum()[::-1][1:] for chosen in (hits, ~hits)
+    )
     positives = int(np.count_nonzero(truth))
     return dice(false, positives - true, positives, false_weight(positives, truth.size, R))
 
