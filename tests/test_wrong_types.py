@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ from shiftbench import Categorical, Gaussian, Means, Options, Predictions, Quant
 from shiftbench.errors import ArrayError, ShiftbenchError
 from shiftbench.metrics import motion, quantiles
 from shiftbench.scores.intervals import Settings
+from tests import public_calls
 
 N = 6
 PROBABILITIES, VALUES = np.full((2, N, 2), 0.5), np.tile([0.0, 1.0], (1, N, 1))
@@ -77,7 +80,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "logits": (lambda: motion.softmax_weights(np.zeros((2, 0))), "logits: expected numbers"),
     "words for logits": (lambda: motion.softmax_weights(["a"]), "logits: expected numbers"),
     "sigma": (lambda: motion.cnll(*MODES, sigma_m="x"), "sigma_m: expected a standard deviation"),  # type: ignore[arg-type]
-    "most": (lambda: motion.cnll(*MODES, most=None), "most: expected at least 1 mode"),  # type: ignore[arg-type]
+    "most": (lambda: motion.cnll(*MODES, most=None), "most: expected a whole number of modes >= 1"),  # type: ignore[arg-type]
     "metadata": (lambda: Predictions(list("abcdef"), GAUSSIAN, {5: 5}), "metadata: expected names that are text"),  # type: ignore[arg-type,dict-item]
 }
 
@@ -109,3 +112,43 @@ def test_dates_of_any_unit_may_be_columns_of_a_table() -> None:
 def test_targets_in_extended_precision_are_numbers() -> None:
     found = shiftbench.assess_predictions(np.arange(N).astype(np.longdouble), GAUSSIAN)
     assert found.score("mae", system="model", split="all", subset="full").value == 2.5
+
+
+# --- every public function --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", public_calls.CALLS)
+def test_whatever_is_given_in_place_of_an_argument_is_used_or_refused(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call = public_calls.CALLS[name]
+    if call.prepare is not None:
+        call.prepare()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call.function(**call.arguments)
+        warnings.simplefilter("error", RuntimeWarning)
+        found = [
+            f"{argument} = {words}: {wrong}"
+            for argument in call.arguments
+            for words, value in public_calls.hostile()
+            if (wrong := what_is_wrong(call.function, {**call.arguments, argument: value}))
+        ]
+    assert not found, "\n".join(found)
+
+
+def what_is_wrong(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
+    """What a call raises other than our errors, and those of the system about files; or how long it takes."""
+    begun = time.process_time()
+    try:
+        function(**arguments)
+    except (ShiftbenchError, OSError):
+        pass
+    except Exception as error:
+        return f"{type(error).__name__}: {error!s:.100}"
+    took = time.process_time() - begun
+    return f"took {took:.1f} s" if took > 1 else ""
+
+
+def test_every_public_function_is_called() -> None:
+    called = {name.rpartition(".")[2] for name in public_calls.CALLS}
+    assert public_calls.public() - called - public_calls.ELSEWHERE.keys() == set()

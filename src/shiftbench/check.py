@@ -15,6 +15,8 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_LISTED = 3
+MOST_VALUES = 2**36  # of an array; a view can repeat one value more often than any memory could hold
+LONGEST_EDGE = 1e50  # mm: volumes of longer edges are infinite, those of their inverse 0
 LARGEST = 1e150  # for values >= 0: sums of their squares stay finite
 SMALLEST = 1.5e-154  # for differences: squares of smaller ones lose digits, or are 0
 CORRECT = "Drop or correct these records."
@@ -52,8 +54,11 @@ def as_array(name: str, values: Any, kind: str = "numbers") -> npt.NDArray[Any]:
             raise ArrayError(f"{name}: expected an array of {kind}, found a ragged sequence.") from None
         wanted = f"{name}: expected an array of {kind}, found {type(values).__name__}"
         raise ArrayError(f"{wanted}, which does not become one ({error}). Copy it to a NumPy array first.") from None
+    if found.size > MOST_VALUES:
+        raise ArrayError(f"{name}: expected at most {MOST_VALUES:,} values, found {found.size:,}. Give fewer records.")
     if found.dtype == np.longdouble:
-        return found.astype(np.float64)
+        with np.errstate(over="ignore"):  # becomes infinite, which is then refused
+            return found.astype(np.float64)
     if found.dtype.kind == "O" and found.size and all(isinstance(value, (bool, np.bool_)) for value in found.flat):
         return found.astype(np.bool_)
     return found
@@ -153,7 +158,7 @@ def value_problems(
         low, high = (array.min(), array.max()) if array.size else (0, 0)
     else:
         with np.errstate(invalid="ignore"):
-            low, high = (array.min(), array.max()) if array.size else (0.0, 0.0)
+            low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
     too_low = array.size > 0 and ((nonnegative and low < 0) or (positive and low <= 0))
     too_high = array.size > 0 and nonnegative and high > LARGEST
     if np.isfinite(low) and np.isfinite(high) and not (too_low or too_high):
@@ -287,10 +292,10 @@ def masks(*, volume: bool = False, **named: Any) -> tuple[Flags, ...]:
 def spacing(values: Any) -> Vector:
     """The three edges of a voxel in mm, finite and above 0: [3]."""
     try:
-        edges = np.asarray(plain(values), dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
+        edges = _numeric("spacing", values).astype(np.float64)
+    except ArrayError:
         edges = np.zeros(0)
-    if edges.shape != (3,) or not (np.isfinite(edges) & (edges > 0)).all():
+    if edges.shape != (3,) or not ((edges >= 1 / LONGEST_EDGE) & (edges <= LONGEST_EDGE)).all():
         raise ArrayError(f"spacing: expected three edges of a voxel above 0 in mm, found {quoted(values, 100)}.")
     return edges
 
@@ -391,18 +396,20 @@ def names(name: str, values: Any) -> tuple[Any, ...]:
         ArrayError: for no sequence, or names such as lists.
     """
     try:
-        found = tuple(values)
+        found = tuple(as_array(name, values) if isinstance(values, np.ndarray) else values)
         hash(found)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ArrayError(f"{name}: expected a sequence of names, found {quoted(values)}.") from None
     return found
 
 
-def kind(name: str, value: Any, expected: type[Any]) -> None:
-    """Require a value of a class.
+def kind(name: str, value: Any, expected: type[Any] | tuple[type[Any], ...]) -> None:
+    """Require a value of a class, or of one of several.
 
     Raises:
         ArrayError: naming the class that was found.
     """
     if not isinstance(value, expected):
-        raise ArrayError(f"{name}: expected {expected.__name__}, found {type(value).__name__}.")
+        several = expected if isinstance(expected, tuple) else (expected,)
+        known = " or ".join("None" if each is type(None) else each.__name__ for each in several)
+        raise ArrayError(f"{name}: expected {known}, found {type(value).__name__}.")

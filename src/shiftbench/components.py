@@ -65,10 +65,11 @@ def rank(axes: int, connectivity: Any) -> int:
     known = NEIGHBOURS.get(axes)
     if known is None:
         raise SettingsError(f"mask: expected an image or a volume, of 2 or 3 axes, found {axes}.")
-    ranks = known if connectivity in known else NEIGHBOURS[3]
-    if connectivity not in ranks or ranks[connectivity] > axes:
+    number = int(connectivity) if isinstance(connectivity, (int, np.integer)) else -1
+    ranks = known if number in known else NEIGHBOURS[3]
+    if number not in ranks or ranks[number] > axes:
         raise SettingsError(f"connectivity: expected one of {', '.join(map(str, known))}, found {connectivity!r}.")
-    return ranks[connectivity]
+    return ranks[number]
 
 
 def large_components(mask: Flags, *, larger_than: int = 9, connectivity: int = 6) -> tuple[Labels, int]:

@@ -148,7 +148,7 @@ def test_calibration_error_tells_the_calibrated_from_the_overconfident(rng, prob
 
 
 def test_fewer_than_one_bin_is_refused(targets, probabilities):
-    with pytest.raises(SettingsError, match="bins: expected at least 1, found 0"):
+    with pytest.raises(SettingsError, match="bins: expected a whole number from 1 to 1,000,000, found 0"):
         classification.reliability(targets, probabilities, bins=0)
 
 

@@ -261,7 +261,7 @@ def test_counts_that_do_not_fit_are_refused(counts, message):
 def test_settings_out_of_range_are_refused(made):
     with pytest.raises(SettingsError, match="sigma_m: expected a standard deviation above 0 in metres, found 0"):
         motion.cnll(*made, sigma_m=0)
-    with pytest.raises(SettingsError, match="most: expected at least 1 mode, found 0"):
+    with pytest.raises(SettingsError, match="most: expected a whole number of modes >= 1, found 0"):
         motion.min_ade(*made, most=0)
     with pytest.raises(ArrayError, match="logits: expected finite numbers"):
         motion.softmax_weights([[0.0, np.inf]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build, squared
 from shiftbench.assessment.conformal import Split, set_aside
@@ -19,7 +19,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Ensemble, Means
-from shiftbench.errors import ArrayError, ShiftbenchWarning
+from shiftbench.errors import ArrayError, ShiftbenchWarning, quoted
 from shiftbench.report.content import LONGEST_TEXT, Report
 from shiftbench.scores.intervals import Progress
 from shiftbench.scores.score import Role
@@ -66,7 +66,8 @@ def assess(
     """
     named = uncertainty if isinstance(uncertainty, Mapping) else {"uncertainty": uncertainty}
     _require_names("uncertainty", named)
-    _require_names("name", {name: None})
+    _require_names("name", [name])
+    argument.callback("progress", progress)
     groups = {"uncertainty": named, "slices": _columns("slices", slices)}
     lined = _lined_up({"errors": errors, "shifted": shifted, "clusters": clusters}, groups)
     system = scored.given(name, lined["errors"], lined["uncertainty"])
@@ -114,6 +115,7 @@ def assess_predictions(
         ShiftbenchWarning: for each warning of the report.
     """
     chosen = _options(options, threshold)
+    argument.callback("progress", progress)
     named = predictions if isinstance(predictions, Mapping) else {"model": predictions}
     _require_names("predictions", named)
     baselines = {name for name, each in named.items() if not isinstance(each, Ensemble)}
@@ -132,7 +134,7 @@ def assess_predictions(
             raise ArrayError("threshold: expected none for classes, whose errors are 0 or 1. Leave it out.")
         own: dict[str, Any] = {"task": "classification", "error_name": "classification error", "threshold": 0.5}
     else:
-        unit = unit or chosen.target_unit
+        unit = argument.text("unit", unit) or chosen.target_unit
         own = {"task": "regression", "error_name": "squared error", "target_unit": unit, "error_unit": squared(unit)}
     systems = [_scored(name, each, truth, is_baseline=name in baselines) for name, each in found.items()]
     target = str(getattr(targets, "name", None) or "target")
@@ -147,12 +149,12 @@ def assess_predictions(
 # --- what is given ----------------------------------------------------------------------------------------------------
 
 
-def _require_names(what: str, named: Mapping[Any, Any]) -> None:
+def _require_names(what: str, named: Collection[Any]) -> None:
     if not named:
         raise ArrayError(f"{what}: expected at least one, found none.")
     for name in named:
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_TEXT:
-            shown = f"one of {len(name):,}" if isinstance(name, str) and name.strip() else repr(name)
+            shown = f"one of {len(name):,}" if isinstance(name, str) and name.strip() else quoted(name)
             raise ArrayError(f"{what}: expected names of 1 to {LONGEST_TEXT:,} characters, found {shown}. Rename it.")
 
 
@@ -188,7 +190,7 @@ def _lined_up(single: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]
 
 def _options(options: Options | None, threshold: float | None) -> Options:
     if options is not None and not isinstance(options, Options):
-        raise ArrayError(f"options: expected shiftbench.Options, found {options!r}.")
+        raise ArrayError(f"options: expected shiftbench.Options, found {quoted(options)}.")
     options = options or Options()
     return options if threshold is None else replace(options, threshold=check.threshold(threshold))
 
@@ -198,6 +200,8 @@ def _series(name: str, values: Any) -> pl.Series:
     array = check.as_array(name, values, "values")
     if array.ndim != 1:
         raise ArrayError(f"{name}: expected one value for each record, found shape {array.shape}.")
+    if array.dtype.kind not in "biufOUSTmM":
+        raise ArrayError(f"{name}: expected numbers, booleans, dates or text, found dtype {array.dtype}. Convert it.")
     if array.dtype.kind in "OUST":
         absent = check.missing(array.astype(object))
         texts = [None if gap else str(value) for value, gap in zip(array.tolist(), absent, strict=True)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.assessment import curves
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Basis, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
@@ -84,8 +84,7 @@ def squared(unit: str) -> str:
     Raises:
         SettingsError: if it is not text.
     """
-    if not isinstance(unit, str):
-        raise SettingsError(f"unit: expected text, found {quoted(unit)}.")
+    argument.text("unit", unit)
     return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%" for sign in unit) else f"({unit})²")
 
 

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import argument, check
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
 from shiftbench.errors import ArrayError, PredictionsError, TableError, quoted
 from shiftbench.io import tables
@@ -79,7 +80,9 @@ class Predictions:
         problems += _ensemble_problems(self.ensemble)
         if len(ids) and isinstance(self.ensemble, Ensemble) and len(ids) != self.ensemble.records:
             problems.append(f"ids: expected one for each of {self.ensemble.records:,} records, found {len(ids):,}.")
-        if self.fingerprints is not None and len(self.fingerprints) != len(ids):
+        if not isinstance(self.fingerprints, (pl.Series, type(None))):
+            problems.append(f"fingerprints: expected a polars Series or None, found {quoted(self.fingerprints)}.")
+        elif self.fingerprints is not None and len(self.fingerprints) != len(ids):
             problems.append(f"fingerprints: expected {len(ids):,}, one a record, found {len(self.fingerprints):,}.")
         problems += _metadata_problems(self.metadata)
         if problems:
@@ -103,8 +106,10 @@ class Predictions:
             PredictionsError: naming ids that are repeated, have no prediction, or (unless dropped) are surplus.
         """
         rows = pl.DataFrame({"id": pl.Series(self.ids, dtype=pl.String), "row": np.arange(len(self))})
+        argument.choice("handling of further ids", extra, ("error", "drop"))
+        name = str(argument.path(where, error=PredictionsError))
         try:
-            wanted = tables.line_up(rows, ids, column="id", where=os.fspath(where), extra=extra)
+            wanted = tables.line_up(rows, ids, column="id", where=name, extra=extra)
         except TableError as error:
             raise PredictionsError(*error.problems) from None
         rows_of = wanted["row"]
@@ -118,7 +123,7 @@ class Predictions:
             PredictionsError: if the name does not end in `.parquet`.
             TableError: if the file cannot be written.
         """
-        if Path(path).suffix != ".parquet":
+        if argument.path(path, error=PredictionsError).suffix != ".parquet":
             raise PredictionsError(f"{path}: expected a name that ends in .parquet. Rename it.")
         ensemble = self.ensemble
         kind = next(kind for kind, form in KINDS.items() if isinstance(ensemble, form))
@@ -149,7 +154,7 @@ def load(path: str | os.PathLike[str]) -> Predictions:
             columns missing or of another type, another number of members or classes than the metadata says,
             duplicated or missing ids, NaN, infinity, a variance <= 0, probabilities that do not sum to 1.
     """
-    where = Path(path).name
+    where = argument.path(path, error=PredictionsError).name
     try:
         metadata = _read_layout(tables.read_metadata(path), where)
         frame = tables.read_table(path, retype=False)
@@ -196,8 +201,13 @@ def _fingerprints(frame: pl.DataFrame, where: str) -> tuple[pl.Series | None, li
 def _checked_ids(ids: Any, where: str) -> tuple[Ids, list[str]]:
     nothing = np.empty(0, dtype=object)
     try:
-        series = ids if isinstance(ids, pl.Series) else pl.Series(list(ids), strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:  # no sequence, other types, text not Unicode
+        series = ids if isinstance(ids, pl.Series) else pl.Series(check.names("ids", ids), strict=False)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        pl.exceptions.PolarsError,
+    ) as error:  # no sequence, other types, text not Unicode
         return nothing, [f"{where}: expected ids [N] as text or whole numbers, found: {error}."]
     if not len(series):
         return nothing, [f"{where}: expected at least one record, found none. Predict again."]

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Flags
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, quoted
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -64,13 +64,29 @@ class Ensemble:
 
     def member(self, m: int) -> Self:
         """An ensemble of member m only, 0 … M-1."""
-        if not 0 <= m < self.members:
-            raise ArrayError(f"member: expected 0 to {self.members - 1}, found {m}.")
+        m = argument.whole("member", m, 0, self.members - 1, wanted=f"0 to {self.members - 1}", error=ArrayError)
         return self.of_members(slice(m, m + 1))
 
     def of_members(self, members: slice | Sequence[int]) -> Self:
         """An ensemble of these members, in this order; without a copy if `members` is a slice."""
-        return self._at({"M": members if isinstance(members, slice) else np.asarray(members)})
+        return self._at({"M": self._members(members)})
+
+    def _members(self, members: Any) -> Key:
+        """Positions of members, or a slice of them.
+
+        Raises:
+            ArrayError: if they are not integers [K] below M, or none.
+        """
+        places = np.arange(self.members)
+        try:
+            chosen = members if isinstance(members, slice) else check.as_array("members", members, "integers")
+            found = places[chosen]
+        except (IndexError, TypeError, ValueError) as error:
+            wanted = f"members: expected positions below {self.members:,}"
+            raise ArrayError(f"{wanted}, found: {error}.") from None
+        if found.ndim != 1 or not found.size:
+            raise ArrayError(f"members: expected at least one position [K], found shape {found.shape}.")
+        return chosen if isinstance(chosen, slice) else found
 
     def select(self, indices: Any) -> Self:
         """The records at `indices`: positions [K], booleans [N], or a slice.
@@ -78,12 +94,12 @@ class Ensemble:
         Raises:
             ArrayError: if `indices` is not one-dimensional, out of range, or selects no record.
         """
-        rows = indices if isinstance(indices, slice) else np.asarray(indices)
+        rows = indices if isinstance(indices, slice) else check.as_array("indices", indices, "integers")
         if isinstance(rows, np.ndarray) and rows.ndim != 1:
             raise ArrayError(f"indices: expected one dimension, found shape {rows.shape}. Use .ravel().")
         try:
             part = self._at(self._places(rows))
-        except IndexError as error:
+        except (IndexError, TypeError) as error:
             wanted = f"indices: expected positions below {self.records:,}, or as many booleans"
             raise ArrayError(f"{wanted}, found: {error}.") from None
         if not part.records:
@@ -92,7 +108,8 @@ class Ensemble:
 
     def blocks(self, *, values: int | None = None) -> Iterator[tuple[slice, Self]]:
         """Blocks of consecutive records of about `values` numbers each, with their slices; bounds memory."""
-        for start, stop in pairwise([*self._starts(values or BLOCK_VALUES), self.records]):
+        most = BLOCK_VALUES if values is None else argument.whole("values", values, 1)
+        for start, stop in pairwise([*self._starts(most), self.records]):
             rows = slice(start, stop)
             yield rows, self._at(self._places(rows))
 
@@ -168,6 +185,8 @@ def combine(*ensembles: Kind) -> Kind:
         ArrayError: for no ensembles, or ensembles of different kinds, numbers of records, or classes, or whose members
             score one another's plans.
     """
+    for ensemble in ensembles:
+        check.kind("combine", ensemble, Ensemble)
     kinds = sorted({type(ensemble).__name__ for ensemble in ensembles})
     if len(kinds) != 1:
         raise ArrayError(f"combine: expected ensembles of one kind, found {' and '.join(kinds) or 'none'}.")
@@ -201,9 +220,15 @@ def concatenated(parts: Iterable[Kind], *, records: int | None = None) -> Kind:
         ArrayError: for no ensembles, or ensembles that differ in kind, members, or other axes than the records; for
             another number of records.
     """
-    rest = iter(parts)
+    if records is not None:
+        argument.whole("records", records, 1, check.MOST_VALUES, error=ArrayError)
+    try:
+        rest = iter(parts)
+    except TypeError:
+        raise ArrayError(f"parts: expected ensembles, found {quoted(parts)}. Give a list of them.") from None
     if (first := next(rest, None)) is None:
         raise ArrayError("concatenated: expected at least one ensemble, found none.")
+    check.kind("parts", first, Ensemble)
     if first.records == records:
         return first
     alike = (part for part in chain([first], rest) if _require_alike(first, part))
@@ -225,6 +250,7 @@ def concatenated(parts: Iterable[Kind], *, records: int | None = None) -> Kind:
 
 
 def _require_alike(first: Ensemble, part: Ensemble) -> bool:
+    check.kind("parts", part, Ensemble)
     if (type(part), part._form(members=False)) != (type(first), first._form(members=False)):
         found = " and ".join(sorted({f"{type(each).__name__} {_shapes(each)}" for each in (first, part)}))
         raise ArrayError(f"concatenated: expected ensembles that differ in their records alone, found {found}.")
@@ -272,7 +298,13 @@ def numbers(
         return nothing, [f"{name}: expected {axes}, found shape {array.shape}.{hint}"]
     if not array.size:
         return nothing, [f"{name}: expected at least one of each of {axes}, found shape {array.shape}."]
-    return array.astype(dtype, copy=False), check.value_problems(name, array)
+    if problems := check.value_problems(name, array):
+        return array, problems
+    with np.errstate(over="ignore"):
+        found = array.astype(dtype, copy=False)
+    if found.dtype == np.float32 != array.dtype:  # what single precision cannot hold became infinite
+        problems = check.value_problems(f"{name} in single precision", found)
+    return found, problems
 
 
 def shares(

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from shiftbench import argument
 from shiftbench.check import Vector
 from shiftbench.ensembles import members as fitted
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
@@ -92,8 +93,7 @@ class Gaussian(Ensemble):
 
     def model(self, k: int) -> Self:
         """An ensemble of model k only, 0 … models-1, with all its draws."""
-        if not 0 <= k < self.models:
-            raise ArrayError(f"model: expected 0 to {self.models - 1}, found {k}.")
+        k = argument.whole("model", k, 0, self.models - 1, wanted=f"0 to {self.models - 1}", error=ArrayError)
         return self._at({"M": slice(k * self.draws, (k + 1) * self.draws)})
 
     def of_members(self, members: slice | Sequence[int]) -> Self:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import argument
 from shiftbench.ensembles import ragged
 from shiftbench.ensembles.ensemble import Array, Ensemble, Index, Key, concatenated, hold, numbers, shares
 from shiftbench.ensembles.lesions import Lesions, overlaps_of
@@ -59,6 +60,7 @@ class Masks(Ensemble):
 
     def volume(self, record: int) -> Singles:
         """The probabilities [M, …] of one record in its own shape."""
+        record = argument.whole("record", record, 0, self.records - 1, error=ArrayError)
         alone = self.select(slice(record, record + 1))
         return alone.probabilities.reshape(self.members, *map(int, alone.shapes[0]))
 

@@ -280,6 +280,8 @@ def _with_all_classes(models: Sequence[Any], found: Sequence[tuple[Array, Any]])
 
 
 def _spread(array: Array, classes: Sequence[Any], every: Sequence[Any]) -> Array:
+    if array.dtype.kind not in "biuf":
+        raise ArrayError(f"members: expected probabilities, found dtype {array.dtype}. Use model.predict_proba(X).")
     whole = np.zeros((len(array), len(every)))
     whole[:, [every.index(label) for label in classes]] = array
     return whole
@@ -294,9 +296,12 @@ def _is_labelled(value: Any) -> bool:
 def _of_labels(found: Sequence[Any]) -> Outputs:
     """One member [1, N, C] from the labels and scores of N texts, the classes in the order of their names."""
     scores = [
-        {entry["label"]: entry["score"] for entry in each} if isinstance(each, (list, tuple)) else {} for each in found
+        {entry["label"]: entry["score"] for entry in each}
+        if isinstance(each, (list, tuple)) and all(_is_labelled(entry) for entry in each)
+        else {}
+        for each in found
     ]
-    classes = tuple(sorted(scores[0]))
+    classes = tuple(sorted(scores[0], key=lambda label: (str(type(label)), label)))
     odd = next((place for place, each in enumerate(scores) if each.keys() != set(classes) or len(each) < 2), None)
     if odd is not None:
         raise ArrayError(

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from shiftbench import check
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers, where
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, quoted
 
 TOLERANCE = 1e-9  # of levels: those of 0.1 + 0.2 and 0.3 are one
 
@@ -151,9 +152,9 @@ def level_problems(levels: tuple[float, ...]) -> list[str]:
 
 def _checked_levels(values: Any) -> tuple[tuple[float, ...], list[str]]:
     try:
-        levels = tuple(float(value) for value in values)
-    except (TypeError, ValueError, OverflowError):
-        return (), [f"levels: expected numbers between 0 and 1, one for each quantile, found {values!r}."]
+        levels = tuple(float(value) for value in check.names("levels", values))
+    except (ArrayError, TypeError, ValueError, OverflowError):
+        return (), [f"levels: expected numbers between 0 and 1, one for each quantile, found {quoted(values, 100)}."]
     return levels, level_problems(levels)
 
 

@@ -16,7 +16,7 @@ from shiftbench import check, components
 from shiftbench.check import Flags, Vector
 from shiftbench.components import Labels
 from shiftbench.ensembles.ensemble import Array
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError, quoted
 
 
 def lesion_overlaps(labels: Any, member_masks: Any, connectivity: int = 6) -> Array:
@@ -40,7 +40,8 @@ def lesion_overlaps(labels: Any, member_masks: Any, connectivity: int = 6) -> Ar
     if array.dtype.kind not in "iu" or (array.size and array.min() < 0):
         raise ArrayError(f"labels: expected integers >= 0, found {array.dtype}. Use those of `components`.")
     _, *masks = _with_members("labels", array > 0, member_masks)
-    number = int(array.max())
+    if (number := int(array.max())) > array.size:
+        raise ArrayError(f"labels: expected at most one for each of {array.size:,} voxels, found {number:,}.")
     return np.stack([best_overlaps(array, number, components.components(mask, connectivity)[0]) for mask in masks])
 
 
@@ -84,7 +85,7 @@ class Cut:
     def check(self, *, members: int, axes: int) -> None:
         """SettingsError that names every problem, for volumes of so many members and axes."""
         problems = [] if _is_share(self.threshold) else [f"threshold: expected 0 to 1, found {self.threshold!r}."]
-        tuned = None if self.thresholds is None else np.asarray(self.thresholds).tolist()
+        tuned = None if self.thresholds is None else check.as_array("thresholds", self.thresholds).tolist()
         if tuned is not None and not (isinstance(tuned, list) and len(tuned) == members and all(map(_is_share, tuned))):
             problems.append(
                 f"thresholds: expected {members} numbers from 0 to 1, one for each member, found {tuned!r}."
@@ -137,11 +138,16 @@ def _overlaps(labels: Labels, number: int, members: Iterable[Labels]) -> tuple[A
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool) and 0 <= float(value) <= 1
+    return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool) and bool(0 <= value <= 1)
 
 
 def _with_members(name: str, mask: Any, member_masks: Any) -> tuple[Flags, ...]:
     """A mask and those of the members, checked together."""
+    if (
+        not isinstance(member_masks, (list, tuple))
+        and not (member_masks := check.as_array("member_masks", member_masks)).ndim
+    ):
+        raise ArrayError(f"member_masks: expected masks [M, ...], found {quoted(member_masks)}.")
     if not len(member_masks):
         raise ArrayError("member_masks: expected at least one member, found none.")
     return check.masks(**{name: mask, **{f"member {m}": member for m, member in enumerate(member_masks)}})

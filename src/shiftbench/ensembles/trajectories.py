@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import argument
 from shiftbench.ensembles.ensemble import Array, Ensemble, hold, numbers
 from shiftbench.errors import ArrayError
 
@@ -75,7 +76,7 @@ class Trajectories(Ensemble):
 
     def of_members(self, members: slice | Sequence[int]) -> Self:
         """An ensemble of these members, in this order: their own plans, scored by themselves."""
-        chosen = np.arange(self.members)[members if isinstance(members, slice) else np.asarray(members)]
+        chosen = np.arange(self.members)[self._members(members)]
         each = self.plans_per_member
         own = (chosen[:, None] * each + np.arange(each)).ravel()
         part = super().of_members(members)
@@ -127,8 +128,9 @@ class Mixture(Ensemble):
 
         Of more than `most` modes the heaviest are kept, the first of equals, with weights divided by their sum.
         """
+        most = argument.whole("most", most, 1, wanted="a whole number of modes >= 1")
         weights = _by_record(self.weights) / self.members
-        order = np.argsort(-weights, axis=1, kind="stable")[:, : max(1, most)]
+        order = np.argsort(-weights, axis=1, kind="stable")[:, :most]
         kept = np.take_along_axis(weights, order, axis=1)
         modes = np.take_along_axis(_by_record(self.trajectories), order[..., None, None], axis=1)
         return self._with({"trajectories": modes[None], "weights": (kept / kept.sum(axis=1, keepdims=True))[None]})

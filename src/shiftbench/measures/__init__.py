@@ -63,6 +63,7 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
         UnknownNameError: no measure of this name; the message suggests the closest one.
         ArrayError: the measure is not defined for this kind of ensemble, or did not give N finite numbers.
     """
+    check.kind("ensemble", ensemble, Ensemble)
     measure = MEASURES[name]
     if not measure.fits(ensemble):
         fitting = ", ".join(entry.name for entry in MEASURES.values() if entry.fits(ensemble))
@@ -72,7 +73,8 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
     function = measure.functions[type(ensemble)]
     values = np.empty(ensemble.records)
     for rows, block in ensemble.blocks():
-        found = np.asarray(function(block))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are refused below
+            found = np.asarray(function(block))
         if found.shape != (block.records,):
             raise ArrayError(f"{name}: expected one number a record, shape ({block.records},), found {found.shape}.")
         values[rows] = found
@@ -81,6 +83,7 @@ def uncertainty(ensemble: Ensemble, name: str) -> Vector:
 
 def measures_for(ensemble: Ensemble) -> tuple[str, ...]:
     """Names of the measures that apply to this ensemble; knowledge uncertainty needs at least two members."""
+    check.kind("ensemble", ensemble, Ensemble)
     return tuple(
         measure.name
         for measure in MEASURES.values()
@@ -117,6 +120,7 @@ def headline(ensemble: Ensemble) -> str:
 
     Source: Shifts 1.0 (Malinin et al. 2021), Section 3.
     """
+    check.kind("ensemble", ensemble, Ensemble)
     singles = _SINGLES if ensemble.members == 1 else {}
     if name := singles.get(type(ensemble), _HEADLINES.get(type(ensemble))):
         return name

@@ -7,10 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, Categorical, Lesions, Masks, Patients, ragged
 from shiftbench.ensembles.ensemble import BLOCK_VALUES
-from shiftbench.errors import UnknownNameError
+from shiftbench.errors import ArrayError
 from shiftbench.measures import Measure, categorical
 
 _OF_CLASSES = {measure.name: measure for measure in categorical.MEASURES}
@@ -27,9 +28,9 @@ def voxel_map(ensemble: Masks | Lesions, name: str) -> Vector:
     Raises:
         UnknownNameError: no measure of this name among `VOXEL_MEASURES`.
     """
-    if name not in _OF_CLASSES:
-        raise UnknownNameError("measure of voxels", name, VOXEL_MEASURES)
-    measure = _OF_CLASSES[name].functions[Categorical]
+    if not isinstance(ensemble, (Masks, Lesions)):
+        raise ArrayError(f"ensemble: expected Masks or Lesions, found {type(ensemble).__name__}.")
+    measure = _OF_CLASSES[argument.choice("measure of voxels", name, VOXEL_MEASURES)].functions[Categorical]
     members, voxels = ensemble.probabilities.shape
     step = max(1, BLOCK_VALUES // (2 * members))
     found = np.empty(voxels)
@@ -45,6 +46,8 @@ def lesion_mean(ensemble: Lesions, name: str, *, over: Literal["lesion", "volume
     over: what the sum is divided by: the voxels of the lesion, or those of its whole volume, a slip of published code
         that ranks the lesions of a volume by sums, so that large ones come out as the uncertain ones.
     """
+    check.kind("ensemble", ensemble, Lesions)
+    argument.choice("sum of voxels", over, ("lesion", "volume"))
     sizes = ensemble.voxels if over == "lesion" else ensemble.shapes.prod(axis=1)
     return np.asarray(_sums(ensemble, voxel_map(ensemble, name)) / sizes)
 

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, class_probabilities
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.ensembles.categorical import SUM_TOLERANCE
+from shiftbench.errors import ArrayError
 from shiftbench.scores.metric import Metric
 
 Indices = npt.NDArray[np.int64]
 
+MOST_BINS = 1_000_000
 # A larger index is a code or an id, not a class number.
 MOST_CLASSES = 10_000
 
@@ -152,7 +154,7 @@ def reliability(targets: Any, probabilities: Any, *, bins: int = 15) -> Reliabil
     Bin b of B holds confidences in ((b-1)/B, b/B]. Empty bins are left out.
 
     Raises:
-        SettingsError: fewer than one bin.
+        SettingsError: bins that are no whole number from 1 to 1,000,000; likewise in all functions below.
 
     Source: Guo et al. 2017, On calibration of modern neural networks, Section 2.
     """
@@ -168,8 +170,16 @@ def expected_calibration_error(targets: Any, probabilities: Any, *, bins: int = 
 
 
 def calibration_error(confidence: Any, right: Any, *, bins: int = 15) -> float:
-    """The expected calibration error of answers given with a confidence [N], where `right` [N] is 1 if correct."""
+    """The expected calibration error of answers given with a confidence [N], where `right` [N] is 1 if correct.
+
+    Raises:
+        ArrayError: unequal lengths, no records, NaN, infinity, values outside [0, 1].
+        SettingsError: as `reliability`.
+    """
     confidence, right = check.vectors(confidence=confidence, right=right)
+    problems = [*_share_problems("confidence", confidence, SUM_TOLERANCE), *_share_problems("right", right)]
+    if problems:
+        raise ArrayError(*problems)
     found = _binned(confidence, right, bins)
     return float(np.abs(found.accuracy - found.confidence) @ found.records / len(right))
 
@@ -180,8 +190,7 @@ def _confidence_and_right(targets: Any, probabilities: Any) -> tuple[Vector, Vec
 
 
 def _binned(confidence: Vector, right: Vector, bins: int) -> Reliability:
-    if bins < 1:
-        raise SettingsError(f"bins: expected at least 1, found {bins}.")
+    bins = argument.whole("bins", bins, 1, MOST_BINS)
     # Rounding may lift a confidence slightly above 1: it belongs to the last bin.
     places = np.minimum(np.searchsorted(np.arange(1, bins + 1) / bins, confidence), bins - 1)
     records = np.bincount(places, minlength=bins)
@@ -221,10 +230,15 @@ def _targets_and_probabilities(targets: Any, probabilities: Any) -> tuple[Indice
     return targets.astype(np.int64), array
 
 
+def _share_problems(name: str, values: Vector, tolerance: float = 0.0) -> list[str]:
+    bad = (values < 0) | (values > 1 + tolerance)
+    return [f"{name}: expected values from 0 to 1, found {check.first(values, bad)}."] if bad.any() else []
+
+
 def _is_matrix(answers: Any) -> bool:
     try:
-        return np.ndim(answers) == 2
-    except ValueError:  # ragged: reported by the check of vectors
+        return check.as_array("answers", answers).ndim == 2
+    except ArrayError:  # reported by the check of vectors
         return False
 
 

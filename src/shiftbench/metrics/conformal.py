@@ -14,8 +14,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array
+from shiftbench.errors import ArrayError
 from shiftbench.metrics.classification import Indices
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.registry import Registry
@@ -137,15 +139,27 @@ def quantile(scores: Vector, level: float) -> float:
     """The ⌈(n + 1) level⌉-th smallest of n scores, infinite if n is smaller: at most it, a further exchangeable score
     is with a probability of at least `level`.
 
+    Raises:
+        ArrayError: scores that are not numbers [n].
+        SettingsError: a level that is not between 0 and 1.
+
     Source: Vovk, Gammerman & Shafer 2005; Lei et al. 2018, Algorithm 2.
     """
+    scores, level = check.as_array("scores", scores), _checked_level(level)
+    if scores.ndim != 1 or (scores.size and scores.dtype.kind not in "biuf"):
+        raise ArrayError(f"scores: expected numbers [n], found {scores.dtype} of shape {scores.shape}.")
     rank = math.ceil(round(level * (len(scores) + 1), 9))
     return math.inf if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])
 
 
 def fewest(level: float) -> int:
-    """The fewest calibration records for a finite threshold."""
+    """The fewest calibration records for a finite threshold at a level between 0 and 1."""
+    level = _checked_level(level)
     return math.ceil(round(level / (1 - level), 9))
+
+
+def _checked_level(level: Any) -> float:
+    return argument.number("level", level, lambda found: 0 < found < 1, "a share between 0 and 1")
 
 
 def _split(case: Case, level: float) -> Vector:
@@ -184,12 +198,12 @@ RULES = Registry("conformal rule", Rule, "shiftbench.conformal", homes=("shiftbe
 
 def coverage_name(rule: str, level: float) -> str:
     """The metric of the share of targets inside the regions of a rule."""
-    return f"conformal_{rule}_coverage_{100 * level:.3g}"
+    return f"conformal_{rule}_coverage_{100 * _checked_level(level):.3g}"
 
 
 def size_name(rule: str, level: float) -> str:
     """The metric of the mean size of the regions of a rule."""
-    return f"conformal_{rule}_size_{100 * level:.3g}"
+    return f"conformal_{rule}_size_{100 * _checked_level(level):.3g}"
 
 
 def metrics_of(rule: Rule) -> tuple[Metric, ...]:

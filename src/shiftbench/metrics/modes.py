@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles.trajectories import MOST_MODES, WEIGHT_ROUNDING, WEIGHT_TOLERANCE
-from shiftbench.errors import SettingsError, quoted
 from shiftbench.scores.metric import Metric
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -132,8 +131,7 @@ def likeliest(weights: Vector, modes: Modes, most: int) -> tuple[Index | None, V
     Returns:
         Positions of the kept modes [M'] (None for all), their weights [M'], and their requests.
     """
-    if not check.number(most) >= 1:
-        raise SettingsError(f"most: expected at least 1 mode, found {quoted(most)}.")
+    most = argument.whole("most", most, 1, wanted="a whole number of modes >= 1")
     weights = normalised(weights, modes)
     if modes.counts.max() <= most:
         return None, weights, modes

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles.trajectories import MOST_MODES
-from shiftbench.errors import ArrayError, SettingsError, quoted
+from shiftbench.errors import ArrayError
 from shiftbench.metrics.modes import (
     Displacements,
     Floats,
@@ -32,6 +32,8 @@ from shiftbench.metrics.modes import (
     position_problems,
     weight_problems,
 )
+
+LEAST_SIGMA_M = 1e-100  # squares of smaller deviations, and of the inverse of larger ones, would be 0
 
 # --- per mode ---------------------------------------------------------------------------------------------------------
 
@@ -116,8 +118,9 @@ def log_likelihood(
     trajectories: Any, weights: Any, targets: Any, *, sigma_m: float = 1.0, most: int = MOST_MODES
 ) -> Vector:
     """Log-density of the target under the mixture of Gaussians [N], nats: -cNLL - T log(2 pi sigma²)."""
-    constant = np.shape(targets)[1] * math.log(2 * math.pi * sigma_m**2) if np.ndim(targets) == 3 else 0.0
-    return -cnll(trajectories, weights, targets, sigma_m=sigma_m, most=most) - constant
+    corrected = cnll(trajectories, weights, targets, sigma_m=sigma_m, most=most)
+    steps = check.as_array("targets", targets).shape[1]
+    return np.asarray(-corrected - steps * math.log(2 * math.pi * sigma_m**2))
 
 
 def scores(trajectories: Any, weights: Any, targets: Any, *, most: int = MOST_MODES) -> dict[str, Vector]:
@@ -146,7 +149,7 @@ def ragged_scores(
     flat, problems = _floats("trajectories", trajectories, "[M, T, 2]")
     truth, more = _floats("targets", targets, "[N, T, 2]")
     shares, most_more = _floats("weights", weights, "[M]")
-    numbers = np.asarray(counts)
+    numbers = check.as_array("counts", counts, "integers")
     problems += more + most_more + _count_problems(numbers, truth, flat, shares)
     if problems:
         raise ArrayError(*problems)
@@ -164,7 +167,8 @@ def softmax_weights(logits: Any) -> Vector:
     if problems := check.value_problems("logits", array):
         raise ArrayError(*problems)
     array = array.astype(np.float64, copy=False)
-    powers = np.exp(array - array.max(axis=-1, keepdims=True))
+    with np.errstate(over="ignore", under="ignore"):  # weights of 0
+        powers = np.exp(array - array.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
@@ -187,14 +191,17 @@ def _likelihood_parts(
     trajectories: Any, weights: Any, targets: Any, sigma_m: float, most: int
 ) -> tuple[Vector, Vector, Modes]:
     """Sums of squares [M] and weights [M] of the modes that count, and their assignment to requests."""
-    if not 0 < check.number(sigma_m) < math.inf:
-        raise SettingsError(f"sigma_m: expected a standard deviation above 0 in metres, found {quoted(sigma_m)}.")
+    argument.number("sigma_m", sigma_m, _is_deviation, "a standard deviation above 0 in metres")
     trajectories, weights, targets = _checked(trajectories, weights, targets)
     n, modes_each = weights.shape
     kept, shares, modes = likeliest(weights.reshape(-1), Modes.of(np.full(n, modes_each)), most)
     flat = trajectories.reshape(n * modes_each, *trajectories.shape[2:])
     found = all_displacements(flat if kept is None else flat[kept], targets, modes.owner)
     return found.squared, shares, modes
+
+
+def _is_deviation(sigma_m: float) -> bool:
+    return LEAST_SIGMA_M <= sigma_m <= 1 / LEAST_SIGMA_M
 
 
 def _checked(trajectories: Any, weights: Any, targets: Any) -> tuple[Floats, Vector, Floats]:
@@ -216,9 +223,10 @@ def _floats(name: str, values: Any, axes: str) -> tuple[Floats, list[str]]:
     """An array with these axes as float32 or float64, and its problems."""
     nothing = np.empty((0,) * (axes.count(",") + 1))
     try:
-        array = np.asarray(values)
-    except ValueError:
-        return nothing, [f"{name}: expected an array {axes}, found a ragged sequence. Use ragged_scores."]
+        array = check.as_array(name, values)
+    except ArrayError as error:
+        ragged = "ragged" in str(error)
+        return nothing, [f"{problem} Use ragged_scores." if ragged else problem for problem in error.problems]
     if array.dtype.kind not in "biuf":
         return nothing, [f"{name}: expected numbers, found dtype {array.dtype}. Convert to float first."]
     if array.ndim != nothing.ndim or ("2" in axes and array.shape[-1] != 2):

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Means, Quantiles
 from shiftbench.ensembles.quantiles import central_intervals
 from shiftbench.metrics.levels import PINBALL, coverage_at, pinball_at, width_at
-from shiftbench.metrics.regression import LEVELS
+from shiftbench.metrics.regression import LEVELS, checked_levels, small
 from shiftbench.scores.metric import Metric
 
+MOST_MEMBERS = 2**31 - 1
 NOMINAL = 0.9  # the least level of an interval of members that is worth a name
 METRICS = (
     Metric(
@@ -87,10 +88,12 @@ def crps_of_members(targets: Any, ensemble: Means) -> Vector:
     members, found = ensemble.members, np.empty(ensemble.records)
     weights = (2.0 * np.arange(1, members + 1) - members - 1.0) / members**2  # of sorted values: E|X - X'| / 2
     for rows, block in ensemble.blocks():
-        distance = np.abs(block.mean - targets[rows]).mean(axis=0)
+        mean, target, scale = small(block.mean, targets[rows])
+        distance = np.abs(mean - target).mean(axis=0)
         # Differences to the lowest keep the digits of large values.
-        ordered = np.sort(block.mean, axis=0)
-        found[rows] = distance - weights @ (ordered - ordered[:1])
+        ordered = np.sort(mean, axis=0)
+        with np.errstate(over="ignore"):
+            found[rows] = (distance - weights @ (ordered - ordered[:1])) / scale
     return found
 
 
@@ -100,14 +103,21 @@ def member_levels(members: int) -> tuple[float, ...]:
     If the truth is like a further member, it lies between the lowest and the highest with probability
     (M - 1) / (M + 1): 19 members are needed for 90 %, 39 for 95 %.
     """
+    members = argument.whole("members", members, 1, MOST_MEMBERS)
     told = [level for level in LEVELS if (members + 1) * (1.0 - level) / 2.0 >= 1.0 - 1e-9]
     if NOMINAL not in told:
         return ()
     return tuple(sorted(round(0.5 + side * level / 2.0, 9) for level in told for side in (-1, 1)))
 
 
-def member_quantiles(ensemble: Means, levels: tuple[float, ...]) -> Array:
-    """Quantiles of the members' values [N, L]: the k-th lowest of M is that at k / (M + 1), with lines between."""
+def member_quantiles(ensemble: Means, levels: Any) -> Array:
+    """Quantiles of the members' values [N, L]: the k-th lowest of M is that at k / (M + 1), with lines between.
+
+    Raises:
+        ArrayError: another kind of ensemble, levels [L] that are not strictly between 0 and 1.
+    """
+    check.kind("ensemble", ensemble, Means)
+    levels = checked_levels(levels)
     found = np.empty((ensemble.records, len(levels)))
     for rows, block in ensemble.blocks():
         found[rows] = np.quantile(block.mean, levels, axis=0, method="weibull").T

@@ -29,6 +29,9 @@ _STEPS = 240
 _HALVING = 4  # every so many steps, halve the bracket, so that the search ends whatever the mixture
 _LAST_STEP = 1e-6  # deviations: after a step of this size Newton's method is exact to about its square
 
+LARGER_UNIT = "Choose a larger unit."
+ROUNDING = 1e-9  # of sums of probabilities
+SHRINKAGE = 2.0**-600
 LEVELS = (0.5, 0.9, 0.95)
 """Nominal levels of the central intervals that reports score."""
 
@@ -57,24 +60,30 @@ def squared_error(targets: Any, answers: Any) -> Vector:
     Raises:
         ArrayError: unequal lengths, no records, NaN or infinity; likewise in all functions here.
     """
-    targets, answers = check.vectors(targets=targets, answers=answers)
-    return np.asarray(np.square(targets - answers))
+    differences = _differences(targets, answers)
+    with np.errstate(over="ignore"):
+        squares = np.asarray(np.square(differences))
+    if np.isinf(squares.max()):
+        raise ArrayError(f"squared errors: expected values below 1.8e308, found {differences.max():g}², {LARGER_UNIT}")
+    return squares
 
 
 def absolute_error(targets: Any, answers: Any) -> Vector:
     """|y - answer| of each record [N], in the target's unit."""
-    targets, answers = check.vectors(targets=targets, answers=answers)
-    return np.asarray(np.abs(targets - answers))
+    return np.abs(_differences(targets, answers))
 
 
 def rmse(targets: Any, answers: Any) -> float:
     """Root of the mean squared error, in the target's unit."""
-    return float(np.sqrt(squared_error(targets, answers).mean()))
+    errors = absolute_error(targets, answers)
+    if not check.SMALLEST <= (largest := errors.max()) <= check.LARGEST and largest:
+        return float(largest * np.sqrt(np.square(errors / largest).mean()))
+    return float(np.sqrt(np.square(errors).mean()))
 
 
 def mae(targets: Any, answers: Any) -> float:
     """Mean absolute error, in the target's unit."""
-    return float(absolute_error(targets, answers).mean())
+    return _mean(absolute_error(targets, answers))
 
 
 def mape(targets: Any, answers: Any) -> float:
@@ -92,7 +101,30 @@ def mape(targets: Any, answers: Any) -> float:
             stacklevel=2,
         )
         return float("nan")
-    return float(np.abs((targets - answers) / targets).mean())
+    with np.errstate(over="ignore"):  # infinite where the target is that small
+        return _mean(np.abs(_differences(targets, answers) / targets))
+
+
+def _differences(targets: Any, answers: Any) -> Vector:
+    """Targets minus answers [N], all finite."""
+    targets, answers = check.vectors(targets=targets, answers=answers)
+    with np.errstate(over="ignore"):
+        found = np.asarray(targets - answers)
+    if (far := np.isinf(found)).any():
+        place = int(far.argmax())
+        raise ArrayError(
+            f"errors: expected values below 1.8e308, found {targets[place]:g} - {answers[place]:g} at index {place}. "
+            f"{LARGER_UNIT}"
+        )
+    return found
+
+
+def _mean(values: Vector) -> float:
+    """The mean of values >= 0 [N] whose sum may be too large for a float."""
+    with np.errstate(over="ignore"):
+        found = float(values.mean())
+    largest = float(values.max())
+    return found if not math.isinf(found) or math.isinf(largest) else largest * float((values / largest).mean())
 
 
 # --- predictive distributions -----------------------------------------------------------------------------------------
@@ -105,7 +137,8 @@ def nll_per_record(targets: Any, ensemble: Gaussian) -> Vector:
 
 def nll(targets: Any, ensemble: Gaussian) -> float:
     """Mean negative log-likelihood of the mixture, in nats."""
-    return float(nll_per_record(targets, ensemble).mean())
+    with np.errstate(over="ignore"):
+        return float(nll_per_record(targets, ensemble).mean())
 
 
 def crps_per_record(targets: Any, ensemble: Gaussian) -> Vector:
@@ -120,7 +153,7 @@ def crps_per_record(targets: Any, ensemble: Gaussian) -> Vector:
 
 def crps(targets: Any, ensemble: Gaussian) -> float:
     """Mean continuous ranked probability score of the mixture, in the target's unit."""
-    return float(crps_per_record(targets, ensemble).mean())
+    return _mean(crps_per_record(targets, ensemble))
 
 
 def pit(targets: Any, ensemble: Gaussian) -> Vector:
@@ -142,7 +175,7 @@ def coverage(targets: Any, ensemble: Gaussian, *, levels: Any) -> Vector:
         ensemble: [M, N].
         levels: [L], each strictly between 0 and 1.
     """
-    levels = _levels(levels)
+    levels = checked_levels(levels)
     distance = np.sort(np.abs(2 * pit(targets, ensemble) - 1))
     return np.asarray(np.searchsorted(distance, levels, side="right") / len(distance))
 
@@ -152,20 +185,24 @@ def inside(pit: Vector, *, levels: Any = LEVELS) -> dict[str, Vector]:
 
     pit: [N] probability integral transforms, see `pit`.
     """
+    pit = check.vector("pit", pit, nonnegative=True)
+    if (bad := pit > 1 + ROUNDING).any():
+        raise ArrayError(f"pit: expected probabilities from 0 to 1, found {check.first(pit, bad)}.")
     distance = np.abs(2 * pit - 1)
-    return {f"coverage_{100 * level:.3g}": (distance <= level).astype(np.float64) for level in _levels(levels)}
+    return {f"coverage_{100 * level:.3g}": (distance <= level).astype(np.float64) for level in checked_levels(levels)}
 
 
 def widths(ensemble: Gaussian, *, levels: Any = LEVELS) -> dict[str, Vector]:
     """Widths of the central intervals at each level [N], in the target's unit, by the name of the metric."""
-    levels = _levels(levels)
+    check.kind("ensemble", ensemble, Gaussian)
+    levels = np.unique(checked_levels(levels))
     found = {f"width_{100 * level:.3g}": np.empty(ensemble.records) for level in levels}
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         # Around 0, so that differences keep their digits where means are far larger than widths.
         centred = Gaussian(block.mean - block.mean.mean(axis=0), block.variance)
-        for level, values in zip(levels, found.values(), strict=True):
+        for level in levels:
             low, high = (_quantile(float(end), centred) for end in ((1 - level) / 2, (1 + level) / 2))
-            values[rows] = high - low
+            found[f"width_{100 * level:.3g}"][rows] = high - low
     return found
 
 
@@ -176,7 +213,8 @@ def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:
         ensemble: [M, N].
         levels: [L], each strictly between 0 and 1.
     """
-    levels = _levels(levels)
+    check.kind("ensemble", ensemble, Gaussian)
+    levels = checked_levels(levels)
     found = np.empty((len(levels), ensemble.records))
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         for level, values in zip(levels, found, strict=True):
@@ -189,20 +227,36 @@ def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:
 
 def _nll(y: Vector, ensemble: Gaussian) -> Vector:
     mu, v = ensemble.mean, ensemble.variance
-    logs = -0.5 * (np.log(2 * np.pi * v) + np.square(y - mu) / v)
-    highest = logs.max(axis=0)
-    return np.asarray(-highest - np.log(np.exp(logs - highest).mean(axis=0)))
+    with np.errstate(over="ignore", divide="ignore"):  # densities of 0
+        logs = -0.5 * (_log(2 * np.pi, v) + np.square(y - mu) / v)
+        highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)
+        return np.asarray(-highest - np.log(np.exp(logs - highest).mean(axis=0)))
+
+
+def _log(factor: float, v: Array) -> Array:
+    """The logarithm of a product that may be too large for a float."""
+    return np.asarray(np.log(factor * v) if v.max() < check.LARGEST else np.log(factor) + np.log(v))
 
 
 def _crps(y: Vector, ensemble: Gaussian) -> Vector:
-    mu, v = ensemble.mean, ensemble.variance
+    mu, y, scale = small(ensemble.mean, y, np.sqrt(ensemble.variance))
+    v = ensemble.variance if scale == 1 else np.maximum(ensemble.variance * scale * scale, np.finfo(np.float64).tiny)
     members = len(mu)
     to_target = _expected_distance(y - mu, v).mean(axis=0)
     # E|X - X'| over all pairs of members; a member paired with itself has distance 2 sqrt(v / pi).
     between = 2 * np.sqrt(v / np.pi).sum(axis=0)
     for m in range(1, members):
         between += 2 * _expected_distance(mu[:m] - mu[m], v[:m] + v[m]).sum(axis=0)
-    return np.asarray(to_target - between / (2 * members**2))
+    with np.errstate(over="ignore"):
+        return np.asarray((to_target - between / (2 * members**2)) / scale)
+
+
+def small(values: Array, targets: Vector, *others: Array) -> tuple[Array, Vector, float]:
+    """Values and targets times a power of two, which is 1 unless they or others are so large that sums are infinite."""
+    largest = max(float(np.abs(each).max()) for each in (values, targets, *others))
+    if largest <= check.LARGEST:
+        return values, targets, 1.0
+    return values * SHRINKAGE, targets * SHRINKAGE, SHRINKAGE
 
 
 def _expected_distance(mean: Array, variance: Array) -> Array:
@@ -213,7 +267,8 @@ def _expected_distance(mean: Array, variance: Array) -> Array:
 
 
 def _cdf(y: Vector, ensemble: Gaussian) -> Vector:
-    z = (y - ensemble.mean) / np.sqrt(ensemble.variance)
+    with np.errstate(over="ignore"):
+        z = (y - ensemble.mean) / np.sqrt(ensemble.variance)
     return np.asarray(normal.distribution(z).mean(axis=0))
 
 
@@ -257,7 +312,8 @@ def _by_blocks(core: Any, targets: Any, ensemble: Gaussian) -> Vector:
     return values
 
 
-def _levels(values: Any) -> Vector:
+def checked_levels(values: Any) -> Vector:
+    """Levels [L], each strictly between 0 and 1; ArrayError for others."""
     levels = check.vector("levels", values)
     outside = (levels <= 0) | (levels >= 1)
     if outside.any():

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from shiftbench import argument, check
 from shiftbench.errors import PartitionError, UnknownNameError
 from shiftbench.io.tables.rows import native_ids
 from shiftbench.partition import clusters, counting, keys, windows
@@ -57,12 +58,12 @@ class Partition:
 
     def frame(self, name: str) -> pl.DataFrame:
         """The records of a partition in the order of the table."""
-        if name not in PARTITIONS:
-            raise UnknownNameError("partition", name, PARTITIONS)
+        argument.choice("partition", name, PARTITIONS)
         return self.table.filter(self.assignment == name)
 
     def ids_of(self, name: str) -> pl.Series:
         """The ids of a partition in the order of the table."""
+        argument.choice("partition", name, PARTITIONS)
         return self.ids.filter(self.assignment == name)
 
 
@@ -83,6 +84,14 @@ def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None
         PartitionError: listing all problems: absent columns, missing values of time or group, misspelt group values,
             overlapping rules, and every empty partition with the cause.
     """
+    check.kind("frame", frame, pl.DataFrame)
+    check.kind("rules", rules, Rules)
+    if ids is not None:
+        check.kind("ids", ids, pl.Series)
+        if len(ids) != frame.height or not (ids.dtype.is_integer() or ids.dtype == pl.String):
+            raise PartitionError(
+                f"ids: expected {frame.height:,} texts or whole numbers, found {len(ids):,} of the type {ids.dtype}."
+            )
     _check_columns(frame, rules)
     ids = native_ids(frame, rules.id, where="the table") if ids is None else ids
     found, edges = axes(frame, rules)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from polars.datatypes import DataType
 
+from shiftbench import argument, check
 from shiftbench.errors import PartitionError, UnknownNameError
 from shiftbench.partition import keys, near_duplicates, windows
 from shiftbench.partition.engine import Partition
@@ -82,6 +83,11 @@ def leakage(
         UnknownNameError: for a cluster or feature column that is not in the table.
         PartitionError: if the table is not the one that was partitioned.
     """
+    check.kind("frame", frame, pl.DataFrame)
+    check.kind("partition", partition, Partition)
+    check.kind("rules", rules, Rules)
+    clusters = argument.several("clusters", clusters, str, error=PartitionError)
+    features = argument.several("features", features, str, error=PartitionError)
     joined = [part for name in clusters for part in keys.parts(name, frame.columns)]
     schema = frame.schema  # the property is computed at each access
     for name in (*joined, *features):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shiftbench import argument, check
 from shiftbench.errors import PartitionError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.partition.engine import Partition
@@ -61,7 +62,7 @@ class Manifest:
             unused=dict(partition.unused),
             windows={name: list(window) for name, window in partition.windows.items()},
             digests={name: digest(partition.ids_of(name)) for name in PARTITIONS},
-            source=None if source is None else _sha256(Path(source)),
+            source=None if source is None else _sha256(argument.path(source, error=PartitionError)),
             version=version("shiftbench"),
         )
 
@@ -157,13 +158,18 @@ def write_manifest(
     Raises:
         TableError: if the folder cannot be written.
     """
-    place = Path(folder)
+    place = argument.path(folder, error=PartitionError)
+    check.kind("partition", partition, Partition)
+    check.kind("rules", rules, Rules)
+    check.kind("leakage", leakage, (Leakage, type(None)))
+    check.kind("frames", frames, (bool, str, os.PathLike, pl.LazyFrame))
+    kept = [argument.path(file, error=PartitionError) for file in argument.several("written", written, object)]
     manifest = Manifest.of(partition, rules, source=source)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        _clear(place, {Path(file).name for file in written})
+        _clear(place, {file.name for file in kept})
         assignment = pl.DataFrame({"id": partition.ids.alias("id"), "partition": partition.assignment})
-        held = [*map(Path, written), tables.write_table(assignment, place / ASSIGNMENT)]
+        held = [*kept, tables.write_table(assignment, place / ASSIGNMENT)]
         if leakage is not None:
             held.append(files.write_json(place / LEAKAGE, leakage.to_json()))
         if frames is not False:
@@ -192,7 +198,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     Raises:
         PartitionError: if there is none, or it is damaged or was changed.
     """
-    path = Path(folder) / MANIFEST
+    path = argument.path(folder, error=PartitionError) / MANIFEST
     try:
         value = json.loads(files.read_text(path))
     except FileNotFoundError:

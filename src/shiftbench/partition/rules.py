@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.errors import PartitionError, UnknownNameError, quoted
 from shiftbench.partition import settings
 from shiftbench.partition.settings import IN_DOMAIN, SHIFTED, Moment, Range, Window
 
@@ -103,6 +103,8 @@ class Rules:
             UnknownNameError: for an unknown key; the message suggests the closest rule.
             PartitionError: listing every invalid value.
         """
+        if not isinstance(values, Mapping):
+            raise PartitionError(f"rules: expected settings by name, found {quoted(values)}.")
         known = [entry.name for entry in dataclasses.fields(cls)]
         for name in values:
             if name not in known:

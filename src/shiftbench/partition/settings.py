@@ -6,10 +6,12 @@ import datetime
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
+from itertools import islice
 from typing import Any
 
-from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench import argument
+from shiftbench.errors import PartitionError, UnknownNameError, quoted
 
 PARTITIONS = ("train", "dev_in", "dev_out", "eval_in", "eval_out")
 IN_DOMAIN = ("train", "dev_in", "eval_in")
@@ -17,6 +19,8 @@ SHIFTED = ("dev_out", "eval_out")
 SPLITS = {"dev": ("dev_in", "dev_out"), "eval": ("eval_in", "eval_out")}
 """Split → its partitions, the shifted one last."""
 POPULATIONS = ("in_domain", *SHIFTED)  # the populations that rules define; in_domain is then sampled
+
+MOST_GROUPS = 1_000_000
 
 Moment = str | float | None  # an ISO date or time, a number if the time column is numeric, or None for open
 Window = tuple[Moment, Moment]
@@ -33,15 +37,13 @@ def text(name: str, value: Any) -> str | None:
 def number(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
     """A number of `low` … `high`; NaN is refused."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise PartitionError(f"{name}: expected a number of {low:g} … {high:g}, found {value!r}.")
+        raise PartitionError(f"{name}: expected a number of {low:g} … {high:g}, found {quoted(value)}.")
     return value
 
 
 def whole(name: str, value: Any, low: int = 0, high: int = 2**64 - 1) -> int:
     """A whole number of `low` … `high`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise PartitionError(f"{name}: expected a whole number of {low:,} … {high:,}, found {value!r}.")
-    return value
+    return argument.whole(name, value, low, high, wanted=f"a whole number of {low:,} … {high:,}", error=PartitionError)
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -54,7 +56,7 @@ def boolean(name: str, value: Any) -> bool:
 def parts(name: str, value: Any, count: int) -> tuple[float, ...]:
     """Fractions of one whole, also as percents or as text with slashes."""
     try:
-        numbers = [float(part) for part in (value.split("/") if isinstance(value, str) else value)]
+        numbers = [float(part) for part in islice(value.split("/") if isinstance(value, str) else value, count + 1)]
         total = math.fsum(numbers) if all(0 <= part < 1e300 for part in numbers) else math.nan
     except (TypeError, ValueError, OverflowError):
         raise PartitionError(f"{name}: expected {count} numbers, found {value!r}.") from None
@@ -97,11 +99,15 @@ def counts(name: str, value: Any) -> dict[str, int]:
 
 def pair(name: str, value: Any) -> tuple[Any, Any]:
     """Two edges; empty text is open, like None."""
-    edges = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
+    edges = tuple(value) if isinstance(value, (list, tuple)) else ()
     if len(edges) != 2:
         raise PartitionError(f"{name}: expected a start and an end, found {value!r}.")
     start, end = edges
-    return None if start in ("", -math.inf) else start, None if end in ("", math.inf) else end
+    return None if _is(start, "", -math.inf) else start, None if _is(end, "", math.inf) else end
+
+
+def _is(edge: Any, *values: str | float) -> bool:
+    return isinstance(edge, (str, int, float)) and edge in values
 
 
 def moment(name: str, value: Any) -> Moment:
@@ -135,9 +141,13 @@ def values(name: str, value: Any) -> tuple[str, ...]:
     """Values of the group column, as text; a single value need not be a list."""
     if isinstance(value, (str, bool, int, float)):
         value = [value]
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise PartitionError(f"{name}: expected values of the group column, found {value!r}.")
-    return tuple(str(entry).lower() if isinstance(entry, bool) else str(entry) for entry in value)
+    try:
+        found = () if isinstance(value, Mapping) else tuple(islice(value, MOST_GROUPS + 1))
+    except TypeError:
+        found = ()
+    if isinstance(value, Mapping) or len(found) > MOST_GROUPS or not (found or isinstance(value, Sized)):
+        raise PartitionError(f"{name}: expected values of the group column, found {quoted(value)}.")
+    return tuple(str(entry).lower() if isinstance(entry, bool) else str(entry) for entry in found)
 
 
 def ranges(name: str, value: Any) -> dict[str, dict[str, Range]]:

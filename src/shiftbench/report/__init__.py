@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shiftbench import argument, check
 from shiftbench.errors import ShiftbenchError
 from shiftbench.io import files
 from shiftbench.report import content, picture
@@ -34,8 +35,9 @@ def write(report: Report, folder: str | Path, pictures: Sequence[Picture] = ()) 
     """
     from shiftbench.report import notable, page, plots, text
 
-    target = Path(folder)
-    carried = list(pictures) or _kept(report, target)
+    check.kind("report", report, Report)
+    target = argument.path(folder)
+    carried = argument.several("pictures", pictures, Picture) or _kept(report, target)
     picture.write(carried, target)
     drawn = plots.figures(report)
     plots.save(drawn, target / "figures")

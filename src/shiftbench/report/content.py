@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from shiftbench import argument
 from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.scores.metric import METRICS
@@ -127,6 +128,9 @@ class Report:
         Raises:
             UnknownNameError: if this report has no such score; the message suggests the closest one.
         """
+        for name in (metric, system, split, subset, "" if measure is None else measure):
+            if not isinstance(name, str):
+                raise UnknownNameError("score", name, {score.metric for score in self.scores})
         place, measures = (metric, system, split, subset), ("", self.measure_of(system) if measure is None else measure)
         known = [(score.metric, score.system, score.split, score.subset) for score in self.scores]
         for score, own in zip(self.scores, known, strict=True):
@@ -136,7 +140,7 @@ class Report:
 
     def measure_of(self, system: str) -> str:
         """The measure behind a system's headline scores."""
-        return next((entry.measure for entry in self.systems if entry.name == system), "")
+        return next((entry.measure for entry in self.systems if isinstance(system, str) and entry.name == system), "")
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, without costs; NaN and infinity become null."""
@@ -174,7 +178,9 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Write the report as JSON, whole or not at all; costs, if any, into a file beside it, `NAME-cost.json`."""
-        written = files.write_json(path, self.to_json(), sort_keys=False)  # keeps the order of the recipe
+        written = files.write_json(
+            argument.path(path, error=TableError), self.to_json(), sort_keys=False
+        )  # keeps the order of the recipe
         if self.costs:
             costs = [_plain(dataclasses.asdict(each)) for each in self.costs]
             files.write_json(_beside(written), {"report": files.sha256(written), "costs": costs}, sort_keys=False)
@@ -187,11 +193,12 @@ class Report:
         Raises:
             TableError: naming the file, if it cannot be read or is not a report of this format.
         """
+        file = argument.path(path, error=TableError)
         try:
-            value = json.loads(files.read_text(path))
+            value = json.loads(files.read_text(file))
             if problems := sorted(set(_unwritable(value))):
                 raise TableError(*problems)
-            return dataclasses.replace(cls.from_json(value), costs=_costs(Path(path)))
+            return dataclasses.replace(cls.from_json(value), costs=_costs(file))
         except TableError as error:
             raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
         except (OSError, ValueError, RecursionError) as error:

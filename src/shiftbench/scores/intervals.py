@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shiftbench import argument
 from shiftbench.check import Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.scores.resampling import DIFFERENCE, PLAIN, Resampler, Scale, Statistic
@@ -42,6 +43,8 @@ LEFT_OUT = 500
 # clusters, or if one outweighs the others, some replicates have hardly any spread, and values divided by it are
 # extreme.
 LEAST_FREEDOM = 3
+
+LEAST_UNITS = 1e-9  # fewer make the weights of an interval infinite
 
 ROUNDING = 1e-9
 # The reason for a missing interval at the end of a score's range: rare events occur in none of its replicates.
@@ -79,7 +82,7 @@ class Settings:
                 problems.append(f"{name}: expected {wanted}, found {value!r}.")
         if not isinstance(self.level, Real) or not 0.0 < self.level < 1.0:
             problems.append(f"level: expected a share between 0 and 1 such as 0.95, found {self.level!r}.")
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             problems.append(f"kind: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
         if problems:
             raise SettingsError(*problems)
@@ -287,8 +290,15 @@ def wilson(share: float, units: float, level: float) -> tuple[float, float]:
     """Wilson's score interval of a share of `units` independent units, which need not be a whole number.
 
     It has a positive width even at shares of 0 and 1. With clusters, their effective number replaces the units.
+
+    Raises:
+        SettingsError: a share outside [0, 1], units that are not above 0, a level that is not between 0 and 1.
+
     Source: Wilson (1927); Brown, Cai & DasGupta (2001), Section 3.1.1; Korn & Graubard (1998) on effective numbers.
     """
+    argument.number("share", share, lambda found: 0 <= found <= 1, "a share from 0 to 1")
+    argument.number("units", units, lambda found: LEAST_UNITS <= found < math.inf, "a number of units above 0")
+    argument.number("level", level, lambda found: 0 < found < 1, "a share between 0 and 1")
     z = NormalDist().inv_cdf(0.5 + 0.5 * level)
     weight = z * z / units
     middle = (share + 0.5 * weight) / (1.0 + weight)

@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import ArrayError, DegenerateScoreWarning, UnknownNameError
+from shiftbench.errors import ArrayError, DegenerateScoreWarning
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.ranking import Ranking
 
@@ -72,9 +72,7 @@ METRICS = (
 
 def checked_rule(rule: str) -> Rule:
     """`rule` if it is one of `RULES`; raises UnknownNameError if not."""
-    if rule not in RULES:
-        raise UnknownNameError("rule", rule, RULES)
-    return rule
+    return argument.choice("rule", rule, RULES)
 
 
 def _checked(errors: Any, uncertainty: Any) -> tuple[Vector, Vector]:
@@ -195,8 +193,9 @@ def f1_at(
 
     Source: Shifts 1.0, Appendix A: at most 5 % of the inputs may be rejected.
     """
-    if not (isinstance(retention, (int, float)) and 0.0 <= retention <= 1.0):
-        raise ArrayError(f"retention: expected a share from 0 to 1, found {retention!r}.")
+    retention = argument.number(
+        "retention", retention, lambda found: 0.0 <= found <= 1.0, "a share from 0 to 1", error=ArrayError
+    )
     return _f1_point(f1_retention(errors, uncertainty, threshold=threshold, rule=rule), retention, checked_rule(rule))
 
 

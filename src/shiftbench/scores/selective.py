@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.errors import ArrayError
 from shiftbench.scores.metric import Metric
@@ -145,8 +145,9 @@ def prr(errors: Any, uncertainty: Any, *, max_rejection: float = 1.0) -> float:
 
     Source: LM-Polygraph (Vashurin et al. 2025), PredictionRejectionArea.
     """
-    if not (isinstance(max_rejection, (int, float)) and 0.0 < max_rejection <= 1.0):
-        raise ArrayError(f"max_rejection: expected a share above 0 and up to 1, found {max_rejection!r}.")
+    max_rejection = argument.number(
+        "max_rejection", max_rejection, lambda found: 0 < found <= 1, "a share above 0 and up to 1", error=ArrayError
+    )
     errors, uncertainty = _checked(errors, uncertainty)
     risks = _risks(Ranking.of(uncertainty).averaged(errors))
     best = _risks(np.sort(errors))

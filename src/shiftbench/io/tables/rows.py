@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from shiftbench import check
 from shiftbench.errors import TableError
 from shiftbench.io.tables import problem
 from shiftbench.io.tables.columns import is_label, require
@@ -69,7 +70,7 @@ def line_up(
     Raises:
         TableError: naming duplicated, missing and (unless `extra="drop"`) surplus ids together.
     """
-    wanted = pl.Series("id", wanted_ids)
+    wanted = _wanted(wanted_ids, where)
     found, problems = _ids(frame, column, where)
     if not wanted.dtype.is_integer() or not found.dtype.is_integer():  # unless both are numbers, compare as text
         wanted, found = wanted.cast(pl.String), found.cast(pl.String)
@@ -90,6 +91,18 @@ def line_up(
     places = pl.DataFrame({"id": found, "place": np.arange(len(found))})
     order = pl.DataFrame({"id": wanted}).join(places, on="id", how="left", maintain_order="left")["place"]
     return frame[order]
+
+
+def _wanted(ids: Any, where: str) -> pl.Series:
+    """Ids as text or whole numbers."""
+    advice = f"{where}: expected wanted ids [N] as text or whole numbers, found"
+    try:
+        found = pl.Series("id", ids if isinstance(ids, pl.Series) else check.names("ids", ids))
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise TableError(f"{advice}: {error}.") from None
+    if len(found) and (found.dtype.is_float() or not is_label(found.dtype)):
+        raise TableError(f"{advice} {found.dtype}. Write them as text.")
+    return found
 
 
 def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series, list[str]]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench import components as parts
-from shiftbench.errors import SettingsError
 from shiftbench.metrics.segmentation.matching import LesionCounts, lesion_counts, lesion_f1, lesion_table
 from shiftbench.metrics.segmentation.overlap import dsc, ndsc
 from shiftbench.metrics.segmentation.retention import (
@@ -51,7 +50,6 @@ def keep_large_components(mask: Any, *, larger_than: int = 9, connectivity: int 
 
     Source: the published code of Shifts 2.0 (Malinin et al. 2022).
     """
-    if not (isinstance(larger_than, (int, float)) and larger_than >= 0):
-        raise SettingsError(f"larger_than: expected a number of voxels >= 0, found {larger_than!r}.")
+    argument.number("larger_than", larger_than, lambda found: found >= 0, "a number of voxels >= 0")
     (flags,) = check.masks(volume=True, mask=mask)
     return parts.keep_large_components(flags, larger_than=larger_than, connectivity=connectivity)

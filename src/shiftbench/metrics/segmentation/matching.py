@@ -117,8 +117,8 @@ def lesion_table(
         ArrayError, SettingsError, MissingExtraError: as `lesion_counts`.
     """
     truth, found = check.masks(volume=True, targets=targets, answers=answers)
-    table, thresholds = [], tuple(ious)
-    for connectivity in connectivities:
+    table, thresholds = [], check.names("ious", ious)
+    for connectivity in check.names("connectivities", connectivities):
         labelled = Labelled.of(truth, found, connectivity)
         rules = (
             LesionRule(iou, connectivity, match, missed) for match in MATCHES for missed in MISSES for iou in thresholds

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError
 
 R = 0.001
 """The share of positive voxels at which nDSC equals DSC, as in the papers."""
+
+
+LEAST_SHARE = 1e-100  # the weight of a false positive among smaller ones would be infinite
 
 
 def dsc(targets: Any, answers: Any, *, brain: Any = None) -> float:
@@ -53,9 +56,8 @@ def ndsc(targets: Any, answers: Any, *, r: float = R, brain: Any = None) -> floa
 
 def checked_share(r: Any) -> float:
     """A share of voxels between 0 and 1, both excluded."""
-    if not (isinstance(r, (int, float)) and 0 < r < 1):
-        raise SettingsError(f"r: expected a share of voxels between 0 and 1, found {r!r}. The papers use {R:g}.")
-    return float(r)
+    wanted = "a share of voxels between 0 and 1"
+    return argument.number("r", r, lambda found: LEAST_SHARE <= found < 1, wanted, advice=f"The papers use {R:g}.")
 
 
 def false_weight(positives: int, voxels: int, r: float | None) -> float:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench import check, components
+from shiftbench import argument, check, components
 from shiftbench.check import Flags, Vector
 from shiftbench.components import Index
-from shiftbench.errors import UnknownNameError
 from shiftbench.metrics.segmentation.overlap import R, dice, false_weight
 from shiftbench.scores.ranking import Ranking
 
@@ -112,8 +111,7 @@ def best_order(truth: Flags, found: Flags, weight: float) -> Vector:
 
 def _checked(targets: Any, answers: Any, uncertainty: Any, rule: str, score: str) -> tuple[Flags, Flags, Vector]:
     for kind, name, known in (("rule", rule, RULES), ("score", score, SCORES)):
-        if name not in known:
-            raise UnknownNameError(kind, name, known)
+        argument.choice(kind, name, known)
     truth, found = check.masks(targets=targets, answers=answers)
     if uncertainty is None:
         return truth.ravel(), found.ravel(), np.zeros(truth.size)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from shiftbench import components
-from shiftbench.errors import SettingsError, UnknownNameError
+from shiftbench import argument, components
+from shiftbench.errors import UnknownNameError
 
 MATCHES = ("published", "one_to_one", "many_to_many")
 MISSES = ("below_iou", "no_overlap")
@@ -42,10 +42,8 @@ class LesionRule:
 
     def __post_init__(self) -> None:
         for kind, known in (("match", MATCHES), ("missed", MISSES)):
-            if getattr(self, kind) not in known:
-                raise UnknownNameError(f"rule of {kind}", getattr(self, kind), known)
-        if not (isinstance(self.iou, (int, float)) and 0 < self.iou <= 1):
-            raise SettingsError(f"iou: expected a number above 0 and at most 1, found {self.iou!r}.")
+            argument.choice(f"rule of {kind}", getattr(self, kind), known)
+        argument.number("iou", self.iou, lambda found: 0 < found <= 1, "a number above 0 and at most 1")
         components.rank(3, self.connectivity)
 
     def __str__(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shiftbench import check, components
 from shiftbench.components import Index
-from shiftbench.errors import SettingsError
+from shiftbench.errors import ArrayError, SettingsError, quoted
 from shiftbench.metrics.segmentation.matching import Labelled, counts_of
 from shiftbench.metrics.segmentation.rule import rule_of
 
@@ -49,8 +50,7 @@ def detection_by_size(
             voxels that are not above 0, SettingsError for `edges` that do not ascend.
     """
     settings = rule_of(**rule)
-    if not len(edges) or any(not high > low for low, high in zip((0.0, *edges), edges, strict=False)):
-        raise SettingsError(f"edges: expected ascending volumes above 0 mm³, found {edges!r}.")
+    edges = _ascending(edges)
     truth, found = check.masks(volume=True, targets=targets, answers=answers)
     volume = float(np.prod(check.spacing(spacing)))
     labelled = Labelled.of(truth, found, settings.connectivity)
@@ -64,6 +64,17 @@ def detection_by_size(
         SizeClass(*pair, *map(int, row))
         for pair, row in zip(limits, np.stack((true, detected, predicted, predicted - right), axis=1), strict=True)
     )
+
+
+def _ascending(edges: Any) -> tuple[float, ...]:
+    """Edges of classes of volumes as numbers, or SettingsError."""
+    try:
+        found = tuple(check.vector("edges", edges).tolist())
+    except ArrayError:
+        found = ()
+    if not found or any(not high > low for low, high in pairwise((0.0, *found))):
+        raise SettingsError(f"edges: expected ascending volumes above 0 mm³, found {quoted(edges, 100)}.")
+    return found
 
 
 def _by_size(volumes: Any, edges: tuple[float, ...]) -> Index:

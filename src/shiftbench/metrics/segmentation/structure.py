@@ -9,13 +9,14 @@ random order; `~true` is the best one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import LOG_EPSILON, Lesions
 from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
@@ -73,10 +74,24 @@ def lesion_log_sums(labels: Any, values: Any) -> Vector:
 def _inside(labels: Any, values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The lesion and the value of each voxel inside one."""
     names, array = check.as_array("labels", labels, "integers"), check.as_array("values", values)
+    wrong = {"labels": names} if names.dtype.kind not in "iu" else {}
+    wrong |= {"values": array} if array.dtype.kind not in "biuf" else {}
+    if wrong:
+        raise ArrayError(
+            *(
+                f"{name}: expected {'integers' if name == 'labels' else 'numbers'}, found dtype {each.dtype}."
+                for name, each in wrong.items()
+            )
+        )
     if names.shape != array.shape:
         raise ArrayError(f"values: expected the shape of the labels, {names.shape}, found {array.shape}.")
     inside = names > 0
-    if problems := check.value_problems("values", array[inside]):
+    problems = check.value_problems("values", array[inside])
+    if (inside.any() and names.max() > names.size) or not np.bincount(names[inside].astype(np.int64))[1:].all():
+        problems.append(
+            f"labels: expected each of 1 … L, found {len(np.unique(names[inside])):,} up to {names.max():,}."
+        )
+    if problems:
         raise ArrayError(*problems)
     return names[inside], array[inside]
 
@@ -111,10 +126,11 @@ def lf1_retention(true: Any, uncertainty: Any, *, missed: float, undefined: floa
     Raises:
         ArrayError: as `lppv_retention`; a negative number of missed lesions.
     """
-    if not 0 <= missed < np.inf:
-        raise ArrayError(f"missed: expected a number of lesions >= 0, found {missed!r}.")
+    missed = argument.number(
+        "missed", missed, lambda found: 0 <= found < math.inf, "a number of lesions >= 0", error=ArrayError
+    )
     true, uncertainty = _checked(true, uncertainty)
-    return _curve(true, uncertainty, missed=float(missed), weight=0.5, undefined=undefined)
+    return _curve(true, uncertainty, missed=missed, weight=0.5, undefined=undefined)
 
 
 def lppv_retention_area(true: Any, uncertainty: Any, *, undefined: float = 0.0) -> float:
@@ -152,23 +168,26 @@ def summed_labels(detected: Any) -> int:
 
 def _flags(name: str, values: Any) -> Flags:
     """Flags of lesions; a patient may have none."""
-    return check.flags(name, values) if np.size(values) else np.zeros(0, np.bool_)
+    array = check.as_array(name, values, "booleans")
+    return check.flags(name, array) if array.size else np.zeros(0, np.bool_)
 
 
 def _checked(true: Any, uncertainty: Any) -> tuple[Flags, Vector]:
     flags = _flags("true", true)
-    if not len(flags) and not np.size(uncertainty):
+    array = check.as_array("uncertainty", uncertainty)
+    if not len(flags) and not array.size:
         return flags, np.zeros(0)
-    return flags, check.vector("uncertainty", uncertainty, length=len(flags))
+    return flags, check.vector("uncertainty", array, length=len(flags))
 
 
 def _curve(true: Flags, uncertainty: Vector, *, missed: float, weight: float, undefined: float) -> Vector:
     """TP / (TP + weight · (FP retained + missed)) for k = 0 … L retained lesions, in expectation inside tie groups."""
-    if undefined not in (0, 1):
-        raise ArrayError(f"undefined: expected 0 or 1, the value of 0/0, found {undefined!r}.")
+    undefined = argument.number(
+        "undefined", undefined, lambda found: found in (0, 1), "0 or 1, the value of 0/0", error=ArrayError
+    )
     found, false = int(np.count_nonzero(true)), int(np.count_nonzero(~true))
     below = found + weight * (np.arange(false + 1) + missed)
-    scores = np.divide(found, below, out=np.full(false + 1, float(undefined)), where=below > 0)  # by FP retained
+    scores = np.divide(found, below, out=np.full(false + 1, undefined), where=below > 0)  # by FP retained
     ranking = Ranking.of(uncertainty)
     retained = np.concatenate(([0], np.cumsum(~true[ranking.order])))
     curve = np.asarray(scores[retained])
