@@ -64,8 +64,8 @@ def ndsc_retention_curve(
         MissingExtraError: for "optimal", if scipy is not installed.
     """
     order = uncertainty if isinstance(uncertainty, str) else ""
-    if order and order not in ORDERS:
-        raise UnknownNameError("order", order, ORDERS)
+    if order:
+        argument.choice("order", order, ORDERS)
     truth, found, ranked = _checked(targets, answers, None if order else uncertainty, rule, score)
     if not order:
         return _curve(truth, found, ranked, rule, score)
