@@ -172,3 +172,8 @@ def test_a_gap_removes_shifted_records_on_both_sides() -> None:
 def test_text_is_no_time() -> None:
     with pytest.raises(PartitionError, match=r"expected dates, times or numbers, found '31\.1\.2021' in row 1"):
         windows.physical(pl.Series("when", ["31.1.2021"]))
+
+
+def test_lists_are_no_times_and_are_refused_in_one_line() -> None:
+    with pytest.raises(PartitionError, match=r"^time column 'when': expected dates.*, found List\(Int64\)\. Write"):
+        windows.physical(pl.Series("when", [[1, 2], [3]]))

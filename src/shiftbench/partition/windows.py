@@ -14,6 +14,7 @@ import polars as pl
 from polars.datatypes import DataType
 
 from shiftbench.errors import PartitionError
+from shiftbench.io import tables
 from shiftbench.partition import counting
 from shiftbench.partition.expression import moment
 from shiftbench.partition.rules import Rules
@@ -34,8 +35,9 @@ def physical(times: pl.Series) -> Times:
     """
     if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_integer() or times.dtype.is_float()):
         row, value = _first_foreign(times)
+        found = f"{value!r} in row {row}" if tables.is_label(times.dtype) else str(times.dtype)
         raise PartitionError(
-            f"time column {times.name!r}: expected dates, times or numbers, found {value!r} in row {row}. "
+            f"time column {times.name!r}: expected dates, times or numbers, found {found}. "
             "Write dates as 2021-01-31, all of them."
         )
     if times.dtype == pl.Int128:
