@@ -187,9 +187,9 @@ def spacing_of(affine: Affine) -> npt.NDArray[np.float64]:
 
 
 def displacement(one: Affine, other: Affine, shape: Sequence[int]) -> float:
-    """The largest distance in mm between the positions of a corner of a volume under two affines."""
+    """How far apart in mm along an axis the positions of a corner of a volume are at most under two affines."""
     corners = np.array(np.meshgrid(*[(0, size - 1) for size in shape], [1], indexing="ij")).reshape(4, -1)
-    return float(np.sqrt((((one - other) @ corners)[:3] ** 2).sum(axis=0)).max())
+    return float(np.abs((one - other) @ corners).max())
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

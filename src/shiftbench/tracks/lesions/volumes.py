@@ -19,7 +19,7 @@ from shiftbench.tracks.lesions import layout, nifti
 from shiftbench.tracks.lesions.nifti import Affine, Array, Scan
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 
-MOST_APART = 0.5  # mm between the positions of one voxel in two files of a patient; genuine ones differ by 0.45
+MOST_APART = 0.5  # mm along an axis between the positions of a voxel in two files of a patient; real ones: 0.45
 FEWEST_APART = 0.001  # mm above which that is reported
 
 
@@ -172,8 +172,8 @@ def grid_problems(scan: Scan, path: Path, reference: Path) -> list[str]:
         ]
     if (apart := nifti.displacement(scan.affine, affine, shape)) > MOST_APART:
         return [
-            f"{path}: expected the position of {reference.name}, found it {apart:.3g} mm away (up to {MOST_APART:g} mm "
-            "is accepted). Register them, or correct the affine."
+            f"{path}: expected the position of {reference.name}, found it {apart:.3g} mm away along an axis (up "
+            f"to {MOST_APART:g} mm is accepted). Register them, or correct the affine."
         ]
     return []
 
