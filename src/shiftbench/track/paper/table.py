@@ -50,12 +50,14 @@ class Column:
     """A metric on a subset of a dataset, in the printed unit.
 
     unit: in the notation of `shiftbench.track.published`, or any other text, which is shown as it is, with factor 1.
+    title: the heading, if not that of the metric on the subset; the unit follows it.
     """
 
     dataset: str
     subset: str
     metric: str
     unit: str
+    title: str = ""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -169,6 +171,8 @@ class Table:
 
 
 def _title(column: Column, several: bool) -> str:
+    if column.title:
+        return f"{column.title}{f' ({column.unit_shown})' if column.unit_shown else ''}"
     metric, unit = METRICS[column.metric], column.unit_shown
     where = SUBSETS[column.subset].lower()
     if several:
@@ -177,7 +181,7 @@ def _title(column: Column, several: bool) -> str:
     title = metric.title.replace("%", " %") if metric.name == "f1_at_95" else metric.title
     if metric.table == "variants":
         title = f"{title}: {metric.row}"
-    return f"{title} {ARROWS[metric.better]}{f' ({unit})' if unit else ''}, {where}"
+    return f"{' '.join(filter(None, (title, ARROWS[metric.better], f'({unit})' if unit else '')))}, {where}"
 
 
 def distance(cells: Sequence[Cell]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as csv_format
 import io
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,6 +19,7 @@ from shiftbench.report.grid import Grid
 from shiftbench.report.grid import Row as GridRow
 from shiftbench.report.text import markdown_table, quoted
 from shiftbench.report.view import clean
+from shiftbench.scores.metric import METRICS
 from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
 
 FIELDS = (
@@ -88,10 +90,11 @@ def summary(tables: Sequence[Table], *, title: str) -> RenderableType:
     ]
     if rest := len(tables) - len(rows[:MOST_TABLES]):
         lines.append(f"  {rest} more table{'s' * (rest > 1)}" if rows else "  no number beside print")
-    found = sorted((each for _, cells in rows for each in cells), key=lambda each: -abs(each[0]))
+    scores = [cells for table, cells in rows if table.columns[0].metric in METRICS]  # not what data are like
+    found = sorted((each for cells in scores for each in cells), key=lambda each: -abs(each[0]))
     if found:
         lines += ["", "Furthest from print"]
-    lines += [f"  {change:+.0%}  {text}".replace("%", " %") for change, text in found[:MOST_DIFFERENT]]
+    lines += [re.sub(r"(?<=\d)%", " %", f"  {change:+.0%}  {text}") for change, text in found[:MOST_DIFFERENT]]
     shared = [note for note in tables[0].notes if all(note in table.notes for table in tables)] if tables else []
     return Group(
         Text(clean(title), style="bold"),
