@@ -63,6 +63,16 @@ def test_leaving_out_the_usual_site_gives_the_usual_parts():
     assert Experiment(leave_out="ljubljana").parts(PATIENTS) == tuple(PATIENTS)
 
 
+def test_a_site_with_few_parts_keeps_them_unless_it_alone_is_learnt_from():
+    few = [Patient(f"few-{k}", "few", part, {}) for k, part in enumerate(["train"] * 4 + ["eval_in"] * 2)]
+    parts = {
+        name: [each.part for each in Experiment(**{name: site}).parts([*PATIENTS, *few]) if each.site == "few"]
+        for name, site in (("leave_out", "lyon"), ("train_on", "few"))
+    }
+    assert parts["leave_out"] == [each.part for each in few]
+    assert {*parts["train_on"]} == {"train", "dev_in", "eval_in"}
+
+
 def test_sites_that_cannot_be_learnt_from_are_refused():
     with pytest.raises(UnknownNameError, match="Unknown site 'paris'"):
         counts(train_on="paris")

@@ -68,17 +68,21 @@ class Experiment:
             return iter(["eval_out"] * len(own))
         if site == self.leave_out:
             return iter(["dev_out"] * len(own))
-        inside = _inside(own, shares)
+        inside = _inside(own, shares, complete=site == self.train_on)
         if not self.train_on or site == self.train_on:
             return iter(inside)
         return iter("eval_out" if part == "eval_in" else "dev_out" for part in inside)
 
 
-def _inside(own: Sequence[Patient], shares: tuple[float, float]) -> list[str]:
-    """The parts of a site's patients as they are if it has all that are needed; else by a hash of their ids."""
-    parts = [each.part for each in own]
-    if {*parts} == {*INSIDE}:
-        return parts
+def _inside(own: Sequence[Patient], shares: tuple[float, float], *, complete: bool) -> list[str]:
+    """The parts of a site's patients as they are, if they are in-domain; else by a hash of their ids.
+
+    complete: whether the site needs all of these parts.
+    """
+    parts = [each.part if each.part in INSIDE else "" for each in own]
+    known = {*parts} - {""}
+    if known == {*INSIDE} or (known and not complete):
+        return [part or "eval_in" for part in parts]
     order = sorted(range(len(own)), key=lambda row: hashlib.sha256(own[row].id.encode()).hexdigest())
     train = max(1, round(shares[0] * len(own)))
     dev = train + max(1, round(shares[1] * len(own)))
