@@ -6,7 +6,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,6 +21,7 @@ from shiftbench.report.drawing import (
     Bar,
     Drawing,
     Entry,
+    Label,
     Line,
     Panel,
     Stroke,
@@ -487,3 +488,24 @@ def test_quantiles_have_a_picture_of_coverage_at_their_own_levels(rng):
         assert line.x == (0.5, 0.9)
         found = [report.score(f"coverage_{level}", system="ours", split="all", subset=subset) for level in (50, 90)]
         assert line.y == pytest.approx([score.value for score in found])
+
+
+@pytest.mark.parametrize("ends", [(0.0, 5.0), (-1.2e-4, 1.3e-4), (19.1125232783779, 19.1125232783781), (1e4, 9e4)])
+def test_numbers_below_an_axis_never_run_into_each_other(ends):
+    panel = Panel("", Axis("Value", *ends), Axis("", 0.0, 1.0), width=260.0)
+    (drawn,) = panels(Drawing((panel,)))
+    bottom = [
+        item for item in drawn.items if isinstance(item, Words) and item.text != "Value" and item.anchor == "middle"
+    ]
+    spans = sorted((word.x - text_width(word.text) / 2, word.x + text_width(word.text) / 2) for word in bottom)
+    assert spans
+    assert all(before <= after for (_, before), (after, _) in pairwise(spans))
+
+
+def test_names_of_rows_have_a_rim_of_paper_in_both_formats(tmp_path):
+    label = Label("a name", 0.0, 0.5)
+    line = Line((0.3, 0.3), (0.0, 1.0), Look("#0072B2", "-"))
+    drawing = Drawing((Panel("", Axis("", 0.0, 1.0), Axis("", 0.0, 1.0), (line,), labels=(label,)),))
+    assert 'paint-order="stroke"' in svg(drawing, "x")
+    (text,) = [text for text in canvas.figure_of(drawing).texts if text.get_text() == "a name"]
+    assert text.get_path_effects()

@@ -48,7 +48,7 @@ def test_example_voyages_become_a_report_with_three_splits_and_the_papers_tables
     assert report.splits == ("dev", "eval", "generalization")
     assert [system.name for system in report.systems if system.role == "ensemble"] == list(NETWORKS)
     assert (report.rule, report.threshold, report.target_unit) == ("mixed", 250_000.0, "kW")
-    assert report.recipe["track"]["origin"] == "made-up example rows=6000 seed=0"
+    assert report.recipe["track"]["origin"] == "made-up example, 6,000 rows, seed 0"
     assert report.recipe["clusters"] == ["day"]
     assert len(report.recipe["features"]["used"]) == 10
 

@@ -71,7 +71,7 @@ def test_example_data_become_reports_and_the_papers_tables(
     used = regression.recipe["features"]["used"]
     assert sorted(used) == sorted(set(schema.FEATURES) - regression.recipe["features"]["left_out"].keys())
     for report in (regression, classification):
-        assert report.recipe["track"]["origin"] == "made-up example, rows=2500 seed=0"
+        assert report.recipe["track"]["origin"] == "made-up example, 2,500 rows, seed 0"
         assert report.recipe["track"]["experiment"] == "A"
         assert report.recipe["clusters"] == ["fact_latitude", "fact_longitude"]
     for raw in ("GFS", "CMC", "WRF"):  # two of the three are in kelvin

@@ -8,6 +8,7 @@ import pytest
 
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.track.intake import example_folder
+from shiftbench.track.intake.prepared_folder import made_up
 
 
 def write(folder: Path, text: str) -> None:
@@ -68,3 +69,15 @@ def test_nobody_elses_files_are_replaced_or_removed(tmp_path: Path) -> None:
     (tmp_path / "made/data.txt").unlink()
     write(tmp_path / "made", "new")
     assert held(tmp_path) == before | {"made/data.txt": "new"}
+
+
+@pytest.mark.parametrize(
+    ("example", "origin"),
+    [
+        ("rows=4000 seed=0", "made-up example, 4,000 rows, seed 0"),
+        ("rows=all seed=7 ship=tanker", "made-up example, all rows, seed 7, ship=tanker"),
+        ("by hand", "made-up example, by hand"),
+    ],
+)
+def test_example_data_are_named_in_words(example, origin):
+    assert made_up(example) == origin

@@ -200,3 +200,12 @@ def test_metrics_of_any_level_stand_among_their_relatives():
         "crps", "coverage_50", "coverage_80", "coverage_95", "coverage_97.5", "width_20", "width_50",
         "pinball", "pinball_0.1", "pinball_0.9",
     ]  # fmt: skip
+
+
+def test_intervals_of_one_width_are_equally_uncertain_wherever_they_lie(rng):
+    middle = rng.normal(1000.0, 300.0, 500)
+    ends = np.stack([middle - 9.556261639188987, middle + 9.556261639188987], axis=-1)
+    assert len(np.unique(ends[:, 1] - ends[:, 0])) > 1  # by rounding, more often where the ends are large
+    found = uncertainty(Quantiles(ends[None], (0.05, 0.95)), "interval_width")
+    assert len(np.unique(found)) == 1
+    np.testing.assert_allclose(found, 19.112523278377974, rtol=1e-10)

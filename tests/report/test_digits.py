@@ -90,3 +90,8 @@ def test_p_values_are_never_shown_as_zero(p, text):
 
 def test_two_of_the_largest_numbers_have_a_format():
     assert digits_of([1.5e308, 1.7e308]).text(1.5e308)
+
+
+def test_a_deviation_that_is_small_by_chance_adds_one_decimal_at_most():
+    assert Digits(decimals=2).cell(1.6533, std=0.00067) == ("1.653", "± 0.001")
+    assert Digits(decimals=2).cell(1.6533, std=0.4) == ("1.65", "± 0.40")

@@ -8,7 +8,7 @@ from shiftbench.report.digits import MISSING, metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 from shiftbench.scores.metric import METRICS, Metric
-from shiftbench.scores.score import Rank, Score
+from shiftbench.scores.score import SUBSETS, Rank, Score
 
 from .factory import classification, many, nothing_defined, one_record, regression, with_test_set
 
@@ -124,7 +124,7 @@ def test_random_and_optimal_orders_stand_below_the_measures():
     report = regression()
     order = Score("boosting", "eval", "full", "r_auc", 2.5, 600, "random order")
     labels = [row.label for row in grid_of(replace(report, scores=(order, *report.scores)), "measures").rows]
-    assert labels == ["Total variance (total)", "EPKL (knowledge)", "Knowledge variance (knowledge)", "random order"]
+    assert labels == ["Total variance (total)", "EPKL (knowledge)", "Knowledge variance (knowledge)", "Random order"]
 
 
 def test_slices_come_worst_first_for_the_leading_system_with_the_others_beside_it():
@@ -290,3 +290,15 @@ def test_each_kind_of_parts_has_a_table_from_the_random_to_the_optimal_order(mon
             "Random order", "EPKL", "Expected entropy", "unknown", "Optimal order",
         ]  # fmt: skip
         assert f"Area: an area over {parts}." in tables[kind].note
+
+
+def test_ranks_have_a_row_for_each_system_and_subset():
+    report = regression()
+    grid = grid_of(report, "ranks")
+    ranks = [rank for rank in report.ranks if rank.split == "eval"]
+    places = {(rank.system, SUBSETS[rank.subset]) for rank in ranks}
+    assert {(row.label, row.cells[0].text) for row in grid.rows} == places
+    assert len(grid.columns) == 1 + len({rank.metric for rank in ranks})
+    for rank in ranks:
+        row = next(r for r in grid.rows if (r.label, r.cells[0].text) == (rank.system, SUBSETS[rank.subset]))
+        assert str(rank.rank) in [cell.text for cell in row.cells[1:]]

@@ -11,14 +11,16 @@ import pytest
 
 import shiftbench.report
 from shiftbench.report import front
+from shiftbench.report import page as page_module
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, Row, grids
 from shiftbench.report.page import html, tables
 from shiftbench.report.plots import figures
 from shiftbench.report.svg import svg
 from shiftbench.report.verdict import verdict
+from shiftbench.report.view import split_title
 
-from .factory import HOSTILE, classification, hostile, regression
+from .factory import HOSTILE, classification, hostile, many, regression
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
@@ -251,3 +253,33 @@ def test_no_line_of_a_page_begins_with_a_percent_sign():
         assert len(sentences) > 5
         told = re.findall(r"\d %", " ".join(sentences[: len(front.findings(report))]))
         assert told == []
+
+
+def test_titles_do_not_repeat_the_split_of_their_section(report: Report):
+    page = html(report)
+    for split in report.splits:
+        name = split_title(split)
+        assert f"({name})</h3>" not in page
+        assert f"({name}).</strong>" not in page
+    labels = [attrs["aria-label"] for _, attrs in read(page).tags if attrs.get("role") == "region"]
+    assert len(labels) == len(set(labels))  # a list of regions is read without their sections
+
+
+def test_pictures_of_the_first_screen_show_the_systems_of_its_table():
+    report, full = many(), many(5)
+    drawn = page_module._opening(report, figures(report))
+    assert [picture.title for picture in drawn] == [
+        "Error of systems: those of the table above",
+        "Error retention: those of the table above",
+    ]
+    names = front.shown(report)
+    assert len(names) == front.MOST_ROWS < len(report.systems)
+    starts = [system.name[:8] for system in report.systems if system.name in names]
+    for picture in drawn:
+        assert sorted({*re.findall(r"model-\d\d", picture.svg)}) == sorted(starts)
+    assert "Error of every system" in html(report)  # whole, below
+    assert next(picture.title for picture in page_module._opening(full, figures(full))).startswith("Error of every")
+
+
+def test_arrows_and_percent_signs_stay_with_their_numbers(page: str):
+    assert not re.search(" [%↓↑→]", " ".join(re.findall("<th [^>]*>([^<]*)</th>", page)))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -107,3 +108,13 @@ def test_lines_end_however_narrow_the_terminal_is(patience):
     report = regression()
     for width in range(30):
         assert as_text(report, width=width).strip() or not width
+
+
+def test_names_that_differ_at_their_end_are_told_apart_on_the_first_screen():
+    report = regression()
+    names = {system.name: f"robust planning, dropout, K = {place}" for place, system in enumerate(report.systems)}
+    systems = tuple(replace(system, name=names[system.name]) for system in report.systems)
+    scores = tuple(replace(score, system=names[score.system]) for score in report.scores)
+    made = replace(report, systems=systems, scores=scores, curves=(), slices=(), parts=(), comparisons=(), ranks=())
+    rows = [line for line in as_text(made).splitlines() if line.startswith("  robust pl") and "…" in line]
+    assert len(rows) == len({line.split("  ")[1] for line in rows}) > 2

@@ -14,6 +14,7 @@ from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
 from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
 from shiftbench.partition.features import category_texts
+from shiftbench.report.ticks import tick_text
 from shiftbench.scores.score import FeatureShift
 
 MOST = 20_000  # records of each side, drawn with the seed
@@ -80,7 +81,14 @@ def _middle(values: Vector, kind: str) -> str:
     if kind == "date":
         day = pl.Series([math.floor(median)]).cast(pl.Int32).cast(pl.Date)  # has years that Python's dates lack
         return f"median {day.dt.strftime('%Y-%m-%d').item()}"
-    return f"median {median:.4g}".replace(" -", " −")
+    return f"median {_number(median)}"
+
+
+def _number(value: float) -> str:
+    """Four digits, or all before the point."""
+    if abs(value) >= 1000:
+        return tick_text(value) if abs(value) >= 1e9 else f"{value:,.0f}".replace("-", "−")
+    return tick_text(float(f"{value:.4g}"))
 
 
 def _histogram(known: Sequence[Vector]) -> dict[str, tuple[float, ...]]:

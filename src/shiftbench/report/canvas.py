@@ -83,7 +83,7 @@ def figure_of(drawing: Drawing) -> Figure:
 
 def _add(figure: Any, item: Primitive, place: Any) -> None:
     """Add a primitive to a figure. `place` takes pixels of the drawing to those of the figure."""
-    from matplotlib import lines, patches
+    from matplotlib import lines, patches, patheffects
 
     artist: Any = lines.Line2D
     points = 72 / PIXELS
@@ -92,6 +92,8 @@ def _add(figure: Any, item: Primitive, place: Any) -> None:
         text = figure.text(item.x, item.y, item.text, ha=side, transform=place, parse_math=False, color=item.color)
         text.set(size=item.size * points, weight="bold" if item.bold else "normal")
         text.set(rotation=90 if item.turned else 0, rotation_mode="anchor")
+        if item.halo:
+            text.set_path_effects([patheffects.withStroke(linewidth=3 * points, foreground="#ffffff")])
         return
     if isinstance(item, Marks):
         line = artist(*zip(*item.points, strict=True), color=item.color, linestyle="", transform=place)

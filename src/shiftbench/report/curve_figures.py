@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,12 +24,12 @@ CHANCE = Line((0, 1), (0, 1), Look(GREY, ":", width=1.0))
 MARGIN = 0.04  # of the range of an axis, around its values
 
 
-def retention(report: Report, split: str, *, kind: str) -> Drawing | None:
-    """Retention curves of all systems for errors, F1 or a score of a set, one panel per subset.
+def retention(report: Report, split: str, *, kind: str, only: Collection[str] = ()) -> Drawing | None:
+    """Retention curves of all systems (or `only` some) for errors, F1 or a score of a set, one panel per subset.
 
     The random and optimal orders drawn beside them are those of the leading system's errors.
     """
-    curves = _curves(report, split, kind)
+    curves = [curve for curve in _curves(report, split, kind) if not only or curve.system in only]
     names = _systems([curve for curve in curves if curve.order == "uncertainty"])
     if not names:
         return None

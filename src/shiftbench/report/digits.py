@@ -46,7 +46,10 @@ class Digits:
         width = half_width(low, high, std)
         if finite(width) and width < abs(value) * NOTHING:  # all replicates are equal
             width = None
-        digits = self if self._shows(value, width) else replace(self, decimals=self._own(value, width))
+        decimals = self.decimals if self._shows(value, width) else self._own(value, width)
+        if finite(std):  # the deviation of a few members can be small by chance: one decimal more has to do
+            decimals = min(decimals, self.decimals + 1)
+        digits = replace(self, decimals=decimals)
         note = ""
         if finite(value) and finite(std):
             note = f"± {digits.text(std)}"

@@ -176,6 +176,7 @@ class Words:
     color: str = INK
     bold: bool = False
     turned: bool = False
+    halo: bool = False  # on a rim of paper, so that lines behind it do not strike it through
 
 
 Primitive = Stroke | Marks | Words
@@ -246,7 +247,7 @@ def _panel(panel: Panel, left: float) -> Drawn:
         items += _line(panel, box, line)
     for label in panel.labels:
         x, (_, y) = box[0] + label.share * (box[2] - box[0]), _pixel(panel, box, panel.x.low, label.y)
-        items.append(Words(x, y + 0.36 * label.size, label.text, label.anchor, label.size, label.color))
+        items.append(Words(x, y + 0.36 * label.size, label.text, label.anchor, label.size, label.color, halo=True))
     if panel.title:
         items.append(Words((box[0] + box[2]) / 2, top - 7, panel.title, bold=True))
     return Drawn(panel.width, panel.height, tuple(items), ((box, panel),))
@@ -260,11 +261,15 @@ def _pixel(panel: Panel, box: Box, x: float, y: float) -> tuple[float, float]:
 
 def _axes(panel: Panel, box: Box) -> Iterator[Primitive]:
     left, top, right, bottom = box
+    free = -math.inf  # to the right of the last text
     for value, text in panel.x.ticks:
         x, _ = _pixel(panel, box, value, panel.y.low)
         yield Stroke(((x, top), (x, bottom)), GRID, 0.7)
         half = text_width(text) / 2 + 1
-        yield Words(max(min(x, panel.width - half), half), bottom + 14, text)
+        middle = max(min(x, panel.width - half), half)
+        if middle - half >= free:  # long numbers would run into each other
+            yield Words(middle, bottom + 14, text)
+            free = middle + half
     for value, text in panel.y.ticks:
         _, y = _pixel(panel, box, panel.x.low, value)
         yield Stroke(((left, y), (right, y)), GRID, 0.7)

@@ -564,14 +564,21 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
         cells.append(
             {system: Cell(f"{text} %" if percent and text != MISSING else text) for system, text in texts.items()}
         )
-    kept = names[:most]
-    baselines = [system.name for system in systems if system.role == "baseline"]
-    if baselines and not set(kept) & set(baselines):  # without one, nobody sees what the models are worth
-        kept[-1] = baselines[0]
+    kept = shown(report, most=most)
     rows = tuple(Row(clean(name), tuple(column.get(name, Cell(MISSING)) for column in cells)) for name in kept)
     left = len(names) - len(rows)
     note = f"{left} more system{'s' * (left > 1)} in the full report." if left > 0 else ""
     return Grid("front", split, headline(report), "", tuple(columns), rows, note)
+
+
+def shown(report: Report, *, most: int = MOST_ROWS) -> list[str]:
+    """The systems of the table, in its order."""
+    systems = _ordered(report, main_split(report))
+    kept = [system.name for system in systems[:most]]
+    baselines = [system.name for system in systems if system.role == "baseline"]
+    if baselines and not set(kept) & set(baselines):  # without one, nobody sees what the models are worth
+        kept[-1] = baselines[0]
+    return kept
 
 
 def _short_title(metric: Metric, report: Report) -> str:

@@ -403,7 +403,7 @@ def _calibration_slices(report: Report, split: str) -> Grid:
             rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
     columns = [Column(f"{directed(METRICS[name], METRICS[name].title)}{_bracketed(units[name])}") for name in names]
     title = f"Intervals and probabilities by slice ({split_title(split)})"
-    note = f"Of {clean(system)}, sorted by its mean error; `slices.csv` has all systems."
+    note = f"Of {clean(system)}, sorted by its mean error; slices.csv has all systems."
     return Grid("calibration_slices", split, title, "Records with", (Column("Records"), *columns), tuple(rows), note)
 
 
@@ -524,7 +524,7 @@ def _splits(report: Report) -> Grid:
             there = [score for score in here.values() if score is not None]
             if there:
                 leaders = best(report, there)
-                columns.append(Column(split_title(split).capitalize(), heading(metric, digits, report)))
+                columns.append(Column(_capital(split_title(split)), heading(metric, digits, report)))
                 cells.append([score_cell(digits, here[name], leaders=leaders) for name in names])
     rows = [_row(system, [column[place] for column in cells]) for place, system in enumerate(report.systems)]
     shown = tuple(row for row in rows if any(cell != NONE for cell in row.cells))
@@ -533,10 +533,16 @@ def _splits(report: Report) -> Grid:
     return Grid("splits", "", "All splits side by side", "System", tuple(columns), shown, " ".join(notes))
 
 
+def _capital(text: str) -> str:
+    """A text that begins with a capital; names of test sets keep theirs."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _measure_name(measure: str) -> str:
     """A measure's title and, if it is registered, its kind of uncertainty."""
     kind = f" ({MEASURES[measure].kind})" if measure in MEASURES else ""
-    return f"{measure_title(measure)}{kind}"
+    title = measure_title(measure)
+    return f"{_capital(title) if title.endswith(' order') else title}{kind}"
 
 
 def _measures(report: Report, split: str) -> Grid:
@@ -562,19 +568,17 @@ def _measures(report: Report, split: str) -> Grid:
 
 
 def _ranks(report: Report, split: str) -> Grid:
-    ranks = [rank for rank in report.ranks if rank.split == split]
-    places = list(dict.fromkeys((rank.metric, rank.subset) for rank in ranks))
-    metrics = in_order({metric for metric, _ in places})
-    places.sort(key=lambda place: (metrics.index(place[0]), list(SUBSETS).index(place[1])))
-    found = {(rank.system, rank.metric, rank.subset): rank.rank for rank in ranks}
-    columns = [
-        Column(SUBSETS[subset], f"{metric_title(METRICS[metric], report)} {ARROWS[METRICS[metric].better]}")
-        for metric, subset in places
-    ]
+    """A row for each system and subset: side by side, the subsets of all metrics would be wider than any page."""
+    found = {(rank.system, rank.subset, rank.metric): rank.rank for rank in report.ranks if rank.split == split}
+    metrics = in_order({metric for *_, metric in found})
+    places = {(system, subset) for system, subset, _ in found}
+    titles = [directed(METRICS[metric], metric_title(METRICS[metric], report)) for metric in metrics]
+    columns = [Column("Subset", numeric=False), *map(Column, titles)]
     rows = tuple(
-        _row(system, [Cell(count_text(found.get((system.name, *place)))) for place in places])
+        _row(system, [Cell(title), *(Cell(count_text(found.get((system.name, subset, name)))) for name in metrics)])
+        for subset, title in SUBSETS.items()
         for system in report.systems
-        if any(key[0] == system.name for key in found)
+        if (system.name, subset) in places
     )
     note = "1 + the number of systems that an adjusted paired test finds better: where it is 1, none is found better."
     return Grid("ranks", split, f"Ranks ({split_title(split)})", "System", tuple(columns), rows, note)

@@ -22,6 +22,7 @@ from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, set_retention, split_title
+from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -78,7 +79,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         front=front.table(report),
         worst_group=front.worst_group(report),
         verdict=[sentence for sentence in verdict(report) if sentence not in {each.line for each in found}],
-        opening=_opening(pictures, main_split(report)),
+        opening=_opening(report, pictures),
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
@@ -122,7 +123,7 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "bound": _bound}
+    environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare}
     script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -131,8 +132,15 @@ def _template(name: str) -> Template:
 
 
 def _bound(text: str) -> str:
-    """A sentence in which no percent sign is parted from its number at the end of a line."""
-    return str(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    """A text in which no percent sign or arrow is parted from its number at the end of a line."""
+    for sign in ("%", "↑", "↓", "→"):
+        text = str(text).replace(f" {sign}", f"\N{NO-BREAK SPACE}{sign}")
+    return text.replace("→ ", "→\N{NO-BREAK SPACE}")
+
+
+def _bare(title: str, split: str) -> str:
+    """A title without the split that the heading of its section names."""
+    return title.removesuffix(f" ({split_title(split)})")
 
 
 def _section(
@@ -145,21 +153,37 @@ def _section(
         kinds = PICTURES.get(kind, ())
         if kind == "joint":
             kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
-        if split == main_split(report):
+        if split == main_split(report) and not _crowded(report):
             kinds = tuple(name for name in kinds if name != OPENING[0])  # shown whole at the top of the page
         found = _pictures(pictures, split, kinds)
         if kind in mine or found:
             shown.append((mine.get(kind), found))
-    return split, split_title(split).capitalize(), shown
+    name = split_title(split)
+    return split, f"{name[:1].upper()}{name[1:]}", shown
 
 
-def _opening(pictures: Mapping[str, Drawing], split: str) -> list[Drawn]:
-    """The pictures of the first screen; of curves only those over all records, in the last panel."""
-    chosen = {f"{split}_{kind}": kind for kind in OPENING if f"{split}_{kind}" in pictures}
-    return [
-        Drawn(name, *plots.caption(name), markup(replace(pictures[name], panels=pictures[name].panels[-1:]), kind))
-        for name, kind in chosen.items()
-    ]
+def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
+    """The pictures of the first screen, of the systems in its table; of curves only those over all records, the last
+    panel."""
+    split, drawn = main_split(report), []
+    for kind in OPENING:
+        name = f"{split}_{kind}"
+        if name not in pictures:
+            continue
+        title, caption = plots.caption(name)
+        picture = pictures[name]
+        if _crowded(report):
+            picture = plots.DRAWERS[kind](report, split, only=front.shown(report)) or picture
+            title = f"{title.partition(' (')[0].replace('every system', 'systems')}: those of the table above"
+        last = picture.panels[-1]
+        last = replace(last, title="All records" if last.title == SUBSETS["full"] else last.title)
+        drawn.append(Drawn(name, title, caption, markup(replace(picture, panels=(last,)), kind)))
+    return drawn
+
+
+def _crowded(report: Report) -> bool:
+    """Whether there are more systems than the first screen has room for."""
+    return sum(system.role != "single" for system in report.systems) > front.MOST_ROWS
 
 
 def _pictures(pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:

@@ -14,7 +14,7 @@ from shiftbench.report.svg import svg
 from shiftbench.report.view import set_retention, split_title
 from shiftbench.scores.metric import METRICS, Metric
 
-DRAWERS: dict[str, Callable[[Report, str], Drawing | None]] = {
+DRAWERS: dict[str, Callable[..., Drawing | None]] = {
     "summary": score_figures.summary,
     "error_retention": partial(curve_figures.retention, kind="error_retention"),
     "f1_retention": partial(curve_figures.retention, kind="f1_retention"),
@@ -103,7 +103,7 @@ def figures(report: Report) -> dict[str, Drawing]:
     }
 
 
-def _drawers(report: Report) -> dict[str, Callable[[Report, str], Drawing | None]]:
+def _drawers(report: Report) -> dict[str, Callable[..., Drawing | None]]:
     sets = [kind for kind in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(kind)]
     return DRAWERS | {kind: partial(curve_figures.retention, kind=kind) for kind in sets}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from shiftbench.report.content import Report
 from shiftbench.report.curve_figures import bracketed, span, subset_entries, system_entries
@@ -26,15 +26,18 @@ ADDED, SUBTRACTED = "#D55E00", "#0072B2"
 Placed = dict[tuple[str, str], Score]  # (system, subset)
 
 
-def summary(report: Report, split: str) -> Drawing | None:
-    """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader."""
+def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawing | None:
+    """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader.
+
+    only: the systems to draw; all of them by default.
+    """
     metric = headline_metric(report)
     if metric is None:
         return None
     scores: Placed = {
         (system, subset): score
         for (system, where, subset, name), score in headline_scores(report).items()
-        if (where, name) == (split, metric.name) and finite(score.value)
+        if (where, name) == (split, metric.name) and finite(score.value) and (not only or system in only)
     }
     if not scores:
         return None
@@ -204,7 +207,7 @@ def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
     texts += [Label(text, 1.0, row + 0.26, "end") for row, (_, text) in enumerate(labelled)]
     return Panel(
         title,
-        Axis(f"R-AUC{bracketed(digits.unit)}", low, high + 0.05 * (high - low or 1.0)),
+        Axis(f"R-AUC{bracketed(digits.unit)}", low, high + 0.16 * (high - low or 1.0)),  # room for the numbers
         Axis("", float(rows), 0.0, ticked=False),
         tuple(lines),
         tuple(bars),

@@ -42,10 +42,11 @@ def _numbers(each: FeatureShift) -> Panel:
     lines = tuple(_outline(each, subset) for subset in ("in", "shifted"))
     top = 1.1 * max(*each.shares_in, *each.shares_shifted, 1e-9)
     low, high = each.edges[0], each.edges[-1]
-    across = Axis("value", low, high)
+    across = Axis("Value", low, high)
     if each.kind == "date":
         across = Axis(f"{_day(low)} to {_day(high)}", low, high, ticked=False)
-    return Panel(_title(each), across, Axis("", 0.0, top, ticked=False), lines, width=WIDTH, height=HEIGHT)
+    up = Axis("Records", 0.0, top, ticked=False)
+    return Panel(_title(each), across, up, lines, width=WIDTH, height=HEIGHT)
 
 
 def _outline(each: FeatureShift, subset: str) -> Line:
@@ -75,5 +76,11 @@ def _categories(each: FeatureShift) -> Panel:
     rows = Axis("", float(len(each.labels)), 0.0, ticked=False)
     height = ROW * len(each.labels) + 50
     return Panel(
-        _title(each), Axis("share", 0.0, top), rows, bars=tuple(bars), labels=tuple(labels), width=WIDTH, height=height
+        _title(each),
+        Axis("Share of records", 0.0, top),
+        rows,
+        bars=tuple(bars),
+        labels=tuple(labels),
+        width=WIDTH,
+        height=height,
     )

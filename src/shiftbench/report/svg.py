@@ -119,8 +119,9 @@ def _text(item: Words) -> str:
     size = f' font-size="{_number(item.size)}"' if item.size != 11 else ""
     bold = ' font-weight="bold"' if item.bold else ""
     anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
+    halo = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"' if item.halo else ""
     place = f'x="{_number(item.x)}" y="{_number(item.y)}"'
-    return f'<text {place} fill="{item.color or INK}"{anchor}{size}{bold}{turned}>{escape(item.text)}</text>'
+    return f'<text {place} fill="{item.color or INK}"{anchor}{size}{bold}{turned}{halo}>{escape(item.text)}</text>'
 
 
 def _marker(marker: str, x: float, y: float, size: float) -> str:

@@ -199,7 +199,7 @@ def _front_lines(grid: Grid, width: int) -> list[Text]:
             )
         )
     for row in grid.rows:
-        name = row.label if cell_len(row.label) <= label - 2 else _cut(row.label, label - 3).rstrip() + "…"
+        name = _abridged(row.label, label - 2)
         cells = [
             " " * BETWEEN + _padded(row.cells[place].text, size)
             for place, size in zip(chain(*groups), flat, strict=True)
@@ -208,6 +208,14 @@ def _front_lines(grid: Grid, width: int) -> list[Text]:
     if absent:
         lines.append(Text(_shortened(f"  no room for: {', '.join(absent)}", width), style="dim"))
     return [line for line in lines if line.plain.strip()]
+
+
+def _abridged(text: str, width: int) -> str:
+    """A name shortened in its middle: those of systems often differ at the end."""
+    if cell_len(text) <= width:
+        return text
+    tail = _cut(text[::-1], (width - 1) // 2)[::-1]
+    return f"{_cut(text, width - 1 - cell_len(tail)).rstrip()}…{tail.lstrip()}"
 
 
 def _shortened(text: str, width: int) -> str:

@@ -70,7 +70,7 @@ def as_published(monkeypatch, whole):
 
 def test_an_example_becomes_a_whole_folder_that_says_what_it_is(whole):
     assert verify(whole.folder) == ()
-    assert whole.origin == f"made-up example rows={ROWS} seed=0"
+    assert whole.origin == f"made-up example, {ROWS:,} rows, seed 0"
     assert whole == preparation.open_prepared(whole.folder)
     assert whole == track("power").open_prepared(whole.folder)
     assert any("too few records for the published counts" in note for note in whole.notes)

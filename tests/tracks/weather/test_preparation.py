@@ -53,7 +53,7 @@ def divided(tmp_path, whole):
 
 def test_a_prepared_folder_is_whole_and_says_that_it_is_an_example(whole):
     assert verify(whole.folder) == ()
-    assert whole.origin == f"made-up example, rows={ROWS} seed=3"
+    assert whole.origin == f"made-up example, {ROWS:,} rows, seed 3"
     assert whole == open_prepared(whole.folder)
 
 

@@ -7,6 +7,7 @@ is complete.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -56,6 +57,16 @@ def refuse_prepared(source: Path) -> None:
             f"{source}: expected data to prepare, found a folder that is already prepared. If `shiftbench run` refuses "
             "it, prepare the source again."
         )
+
+
+def made_up(example: str) -> str:
+    """The origin of example data in words, from what its file holds, such as `rows=4000 seed=0`."""
+    found = re.match(r"rows=(all|[0-9]+) seed=([0-9]+) ?(.*)", example)
+    if found is None:
+        return f"made-up example, {example}"
+    rows, seed, rest = found.groups()
+    told = [f"{rows if rows == 'all' else format(int(rows), ',')} rows", f"seed {seed}", *filter(None, [rest])]
+    return f"made-up example, {', '.join(told)}"
 
 
 def write_data(folder: Path, track: str, *, origin: str, notes: Sequence[str]) -> Path:

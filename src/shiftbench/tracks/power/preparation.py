@@ -14,7 +14,7 @@ from shiftbench.partition import PARTITIONS, leakage, read_manifest, write_manif
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.track.intake import prepared_folder
-from shiftbench.track.intake.prepared_folder import PublishedRules, given, refuse_prepared, write_data
+from shiftbench.track.intake.prepared_folder import PublishedRules, given, made_up, refuse_prepared, write_data
 from shiftbench.track.intake.sources import Source, example_of
 from shiftbench.tracks.power import outside, partitions, published, schema
 from shiftbench.tracks.power.physics.valid_ranges import ANY
@@ -94,7 +94,7 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
     notes += [note for each in (table, *scored) for note in _outside(each.source)]
     written = [_written(beside, folder, notes) for beside in scored]
-    origin = f"made-up example {example}" if example else f"table {source.name}"
+    origin = made_up(example) if example else f"table {source.name}"
     data = write_data(folder, TRACK, origin=origin, notes=notes)
     say("write partitions", 0, 1)
     write_manifest(folder, split.partition, split.rules, leakage=leaks, frames=True, written=[data, *written])

@@ -14,7 +14,7 @@ from shiftbench.partition import PARTITIONS, Partition, leakage, write_manifest
 from shiftbench.progress import Progress, silent
 from shiftbench.track import Prepared
 from shiftbench.track.intake import prepared_folder
-from shiftbench.track.intake.prepared_folder import DATA, PublishedRules, given, refuse_prepared, write_data
+from shiftbench.track.intake.prepared_folder import DATA, PublishedRules, given, made_up, refuse_prepared, write_data
 from shiftbench.track.intake.sources import Sources, example_of
 from shiftbench.tracks.weather import partitions
 from shiftbench.tracks.weather.climate import Grid, climates
@@ -81,8 +81,8 @@ def _dump(found: Sources, folder: Path, experiment: str, climate: Climate | None
         # The targets are not features, and an experiment shares times or climates on purpose.
         known, rules = keys.drop(CLASS, TEMPERATURE), partitions.canonical_rules(id="id")
         leaks = leakage(known, split.partition, rules, clusters=[STATION])
-        made_up = f"made-up example, {example}" if example else ""
-        origin = made_up or ("official" if partitions.official(split.counts) else f"table {source.name}")
+        measured = "official" if partitions.official(split.counts) else f"table {source.name}"
+        origin = made_up(example) if example else measured
         records = _with_added(whole, split)
         notes = _notes(
             found,

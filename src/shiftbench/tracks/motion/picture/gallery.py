@@ -137,7 +137,7 @@ def _of(system: str) -> str:
 def _reading() -> str:
     return (
         "Each is seen in its own frame, forwards up: the requested vehicle in blue, where it went in black (a dot each "
-        "second), what was foreseen in purple, wider where the weight is higher."
+        "second), the forecasts in purple, wider where the weight is higher."
     )
 
 
