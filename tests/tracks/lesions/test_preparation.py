@@ -175,6 +175,16 @@ def test_a_wrong_table_is_refused(tmp_path: Path, text: str, told: str) -> None:
         layout.found(tmp_path / "t.csv")
 
 
+def test_numbers_that_parts_of_a_site_share_are_different_patients(tmp_path: Path) -> None:
+    # In the published archives 25 is a patient of train and another of eval_in of Best, and one of Ljubljana.
+    for place in ("best/train", "best/eval_in", "ljubljana/dev_out"):
+        (tmp_path / place / "flair").mkdir(parents=True)
+        (tmp_path / place / "flair" / "25_FLAIR_isovox.nii.gz").touch()
+    (tmp_path / "best/train/flair/3_FLAIR_isovox.nii.gz").touch()
+    ids = [patient.id for patient in layout.found(tmp_path).patients]
+    assert ids == ["best-train-3", "best-train-25", "best-eval_in-25", "ljubljana-25"]
+
+
 def test_names_that_are_none_and_folders_without_parts_are_refused(tmp_path: Path, site: Path) -> None:
     with pytest.raises(TableError, match="expected scans as"):
         layout.found(tmp_path / "data" / SITE / "flair")

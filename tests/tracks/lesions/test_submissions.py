@@ -238,3 +238,13 @@ def test_what_is_called_a_probability_has_to_be_one(tmp_path):
     nifti.write(tmp_path / "ljubljana-7_prob.nii.gz", np.full(SHAPE, 3.5, dtype=np.float32), AFFINE)
     with pytest.raises(ShiftbenchError, match=r"expected probabilities from 0 to 1, found 3\.5 .*Are these logits"):
         one(tmp_path)
+
+
+def test_a_bare_number_belongs_to_the_site_and_part_of_the_folders_above(tmp_path):
+    ids = ["best-train-25", "best-eval_in-25", "ljubljana-25"]
+    for place, name in (("best/eval_in", "25_seg"), ("best", "best-train-25_seg"), ("ljubljana/x", "25_seg")):
+        nifti.write(tmp_path / place / f"{name}.nii.gz", blob(), AFFINE)
+    found = submission("ours", tmp_path, ids).patients
+    assert {patient: files.mask.parent.name for patient, files in found.items()} == {
+        "best-eval_in-25": "eval_in", "best-train-25": "best", "ljubljana-25": "x",
+    }  # fmt: skip

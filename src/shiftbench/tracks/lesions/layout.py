@@ -1,7 +1,8 @@
 """Which file belongs to which patient: in the published folders, or by a table. Pairs by patient, never by sort order.
 
 Published: `<site>/<part>/{flair,gt,fg_mask}/<number>_FLAIR_isovox.nii.gz`, `<number>_gt_isovox.nii.gz` and
-`<number>_isovox_fg_mask.nii.gz`, optional `t1/<number>_T1_isovox.nii.gz`; a `patients.csv` beside the sites may add
+`<number>_isovox_fg_mask.nii.gz`, optional `t1/<number>_T1_isovox.nii.gz`. Ids are `<site>-<number>`; of a site whose
+parts use the same numbers for different patients, `<site>-<part>-<number>`. A `patients.csv` beside the sites may add
 columns by `id`, and its `part` and `site` replace those of the folders. Any other layout is a table with a line for
 each patient: `patient`, `site`, `part`, `flair`, `gt`, `brain`, `t1` (paths from the table's folder), further columns.
 """
@@ -92,7 +93,19 @@ def _of_folders(source: Path) -> tuple[list[Patient], list[str]]:
             f"{source}: expected scans as <site>/<part>/flair/<number>_FLAIR_isovox.nii.gz with a part among "
             f"{', '.join(PARTS)}, found none. Check the path, or give a table of patients and paths."
         )
-    return patients, [*_left_out(source, parts)]
+    return _apart(patients), [*_left_out(source, parts)]
+
+
+def _apart(patients: list[Patient]) -> list[Patient]:
+    """Patients by their ids; where parts of a site use the same numbers, as Best does, the part is in its ids too."""
+    counts = Counter(patient.id for patient in patients)
+    sites = {patient.site for patient in patients if counts[patient.id] > 1}
+    return [
+        replace(each, id=f"{each.site}-{each.part}-{each.id.removeprefix(f'{each.site}-')}")
+        if each.site in sites
+        else each
+        for each in patients
+    ]
 
 
 def _part_folders(root: Path, depth: int = DEPTH) -> Iterator[Path]:

@@ -11,6 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,9 @@ def _patient(key: str, file: Path, root: Path, ids: Sequence[str]) -> str | None
     above = [root.name, *file.relative_to(root).parts[:-1]] if file != root else [root.parent.name]
     for folder in reversed(above):
         if found := known.get(f"{folder.lower()}-{plain}"):
+            return found
+    for site, part in combinations(above, 2):
+        if found := known.get(f"{site}-{part}-{plain}".lower()):
             return found
     bare = [each for each in ids if each.rpartition("-")[2].lower() == plain]
     return bare[0] if len(bare) == 1 else None
