@@ -12,7 +12,7 @@ from shiftbench.errors import ShiftbenchError
 from shiftbench.metrics import segmentation
 from shiftbench.track import RunOptions, assessing
 from shiftbench.tracks import track
-from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.lesions import nifti, paper
 from shiftbench.tracks.lesions.volumes import Volumes
 
 QUICK = RunOptions("quick", replicates=20)
@@ -58,6 +58,17 @@ def test_the_error_is_one_minus_ndsc_of_the_mask_of_the_mean(report, ensemble, v
     assert found.value == pytest.approx(1 - np.mean(values))
     own = report.report.score("ndsc", system="ours", split="eval", subset="full")
     assert own.value == pytest.approx(np.mean(values))
+
+
+def test_the_recipe_tells_of_men_and_women_and_fills_the_tables_of_the_paper(report, volumes):
+    told = report.report.recipe
+    scored = [each for each in volumes.patients if each.part.startswith(("dev", "eval"))]
+    for groups in (told["ages_by_sex"], told["loads_by_sex"], told["systems"]["ours"]["ndsc_by_sex"]):
+        assert sum(own[0] for sexes in groups.values() for own in sexes.values()) == len(scored)
+    table = next(each for each in paper.tables([report.report]) if each.number == "Table 14")
+    places = [place for place, row in enumerate(table.rows) if (row.system, row.measure) == ("ours", "women, mean")]
+    (_, mean, *_) = told["systems"]["ours"]["ndsc_by_sex"]["eval_out"]["F"]
+    assert [table.cells[place][3].value for place in places] == [pytest.approx(100 * mean)]
 
 
 def test_voxels_lesions_and_patients_have_scores_with_random_and_optimal_beside(report):

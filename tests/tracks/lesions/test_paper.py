@@ -60,8 +60,10 @@ def named(reports, number: str):
     return next(table for table in paper.tables(reports) if table.number == number)
 
 
-def row(table, title: str):
-    return next(cells for line, cells in zip(table.rows, table.cells, strict=True) if line.system == title)
+def row(table, title: str, *, site: str = "", who: str = ""):
+    wanted = (title, site, who)
+    found = zip(table.rows, table.cells, strict=True)
+    return next(cells for line, cells in found if (line.system, line.experiment, line.measure) == wanted)
 
 
 def cell(table, title: str, dataset: str, subset: str):
@@ -166,12 +168,12 @@ def test_runs_on_one_site_stand_beside_print_under_each_rule():
     own, _, oracle = crossed[:3]
     places = [column.subset for column in own.columns]
     assert places == ["Rennes", "Bordeaux", "Lyon", "Ljubljana", "Best", "Lausanne"]
-    lyon = dict(zip(places, row(own, "Lyon"), strict=True))
+    lyon = dict(zip(places, row(own, "UNET ensemble", site="Lyon"), strict=True))
     assert (lyon["Lausanne"].value, lyon["Lausanne"].printed[0].text) == (pytest.approx(50), "52.00")
     assert lyon["Rennes"].value is None
-    assert dict(zip(places, row(oracle, "Lyon"), strict=True))["Lyon"].value == pytest.approx(70)
+    assert dict(zip(places, row(oracle, "UNET ensemble", site="Lyon"), strict=True))["Lyon"].value == pytest.approx(70)
     assert [column.subset for column in crossed[3].columns] == ["site-x", "Lausanne"]
-    assert row(crossed[3], "site-x")[0].value == pytest.approx(60)
+    assert row(crossed[3], "UNET ensemble", site="site-x")[0].value == pytest.approx(60)
 
 
 def test_runs_on_other_sites_fill_no_table_of_the_usual_parts():
@@ -187,26 +189,26 @@ def test_each_site_left_out_stands_beside_print(report):
     table = named([both], "Table 5")
     assert sum(len(cell.printed) for cells in table.cells for cell in cells) == 60
     heads = [column.title for column in table.columns]
-    single = dict(zip(heads, row(table, "Ljubljana, UNET single"), strict=True))
+    single = dict(zip(heads, row(table, "UNET single", site="Ljubljana"), strict=True))
     assert single["nDSC ↑, the site left out"].printed[0].text == "49.33"
     assert single["nDSC ↑, eval_out"].printed[0].flags == ("t5_t9_conflict",)
     score = report.score(systems.OF_ONE, system="UNet (single)", split="eval", subset="shifted")
     assert single["nDSC R-AAC ↓, eval_out"].value == pytest.approx(100 * score.value)
-    ensemble = dict(zip(heads, row(table, "Ljubljana, UNET ensemble"), strict=True))
+    ensemble = dict(zip(heads, row(table, "UNET ensemble", site="Ljubljana"), strict=True))
     score = report.score("ndsc", system="UNet", split="eval", subset="in")
     assert ensemble["nDSC ↑, sites of training"].value == pytest.approx(100 * score.value)
-    assert row(table, "Rennes, UNET single")[0].value is None
-    assert any(line.system == "Ljubljana, Slices (single)" for line in table.rows)
+    assert row(table, "UNET single", site="Rennes")[0].value is None
+    assert any((line.system, line.experiment) == ("Slices (single)", "Ljubljana") for line in table.rows)
 
 
 # --- patients --------------------------------------------------------------------------------------------------------
 
-GROUP = {"patients": 4, "mean": 0.5, "median": 0.4, "max": 0.9, "min": 0.1}
+GROUP = [4, 0.5, 0.4, 0.9, 0.1]  # patients, mean, median, largest, smallest
 
 
 def with_patients(report: Report) -> Report:
     recipe = {
-        **report.recipe, "ages_by_sex": {"train": {"F": {**GROUP, "mean": 44.0}}},
+        **report.recipe, "ages_by_sex": {"train": {"F": [4, 44.0, *GROUP[2:]], "M": [1]}},
         "loads_by_sex": {"eval_out": {"M": GROUP}, "dev_out": "nonsense"},
         "sites": {"lyon": {"patients": 9, "age_mean": 40.0, "age_sd": 3.0, "men_per_woman": 0.5}, "bad": 3},
     }  # fmt: skip
@@ -228,10 +230,10 @@ def test_ages_and_loads_of_men_and_women_stand_beside_print(report):
 def test_scores_of_men_and_women_stand_beside_print(report):
     unet, transformer = (named([with_patients(report)], number) for number in ("Table 14", "Table 15"))
     assert [sum(len(c.printed) for r in table.cells for c in r) for table in (unet, transformer)] == [32, 32]
-    ours = row(unet, "UNET ensemble, women, median")[1]
+    ours = row(unet, "UNET ensemble", who="women, median")[1]
     assert (ours.value, ours.printed[0].text, ours.printed[0].flags) == (40.0, "73.84", ("t14_t15_identical",))
-    assert row(unet, "UNET ensemble, men, min")[3].printed[0].text == "19.26"
-    assert row(transformer, "UNETR ensemble, women, max")[2].printed[0].text == "79.93"
+    assert row(unet, "UNET ensemble", who="men, min")[3].printed[0].text == "19.26"
+    assert row(transformer, "UNETR ensemble", who="women, max")[2].printed[0].text == "79.93"
 
 
 def test_sources_of_print_and_our_sites_stand_in_one_table(report):

@@ -178,7 +178,7 @@ def test_patients_of_train_are_segmented_for_tables_alone(ran, tmp_path):
     (result,) = chosen.run(held, chosen.tasks, ALONE, folder=tmp_path, cores=1, progress=None, with_train=True)
     by_sex = result.report.recipe["systems"]["Intensity threshold"]["ndsc_by_sex"]
     train = Volumes.open(held.folder).part("train")
-    assert sum(each["patients"] for each in by_sex["train"].values()) == len(train)
+    assert sum(patients for patients, *_ in by_sex["train"].values()) == len(train)
     assert "train" not in usual.report.recipe["systems"]["Intensity threshold"]["ndsc_by_sex"]
     assert result.report.splits == usual.report.splits
     assert str(result.report.scores) == str(usual.report.scores)

@@ -25,8 +25,8 @@ SEXES = {"m": "M", "f": "F"}  # by the first letter of what the column says
 COLUMNS = ("sex", "gender")
 STATISTICS: Mapping[str, Callable[[Vector], Any]] = {"mean": np.mean, "median": np.median, "max": np.max, "min": np.min}
 
-Groups = dict[str, dict[str, dict[str, float]]]
-"""Set → sex → statistic → value; and `patients`, how many there are."""
+Groups = dict[str, dict[str, list[float]]]
+"""Set → sex → how many patients there are, and the statistics of a value in the order of `STATISTICS`."""
 
 
 def sex(patient: Patient) -> str:
@@ -55,9 +55,9 @@ def by_sex(patients: Sequence[Patient], values: Iterable[float]) -> Groups:
     return found
 
 
-def statistics(values: Vector) -> dict[str, float]:
-    """How many there are, with their mean, median and extremes."""
-    return {"patients": len(values), **{name: float(of(values)) for name, of in STATISTICS.items()}}
+def statistics(values: Vector) -> list[float]:
+    """How many there are, and their mean, median and extremes."""
+    return [len(values), *(round(float(of(values)), 6) for of in STATISTICS.values())]
 
 
 def of_sites(patients: Sequence[Patient]) -> dict[str, dict[str, float]]:

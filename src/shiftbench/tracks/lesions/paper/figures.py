@@ -36,13 +36,13 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
 
     `loads`: volume and number of lesions by part; `ndsc_by_load_…` and `dsc_by_load_…`: a point for each patient;
     `voxel_retention_…`: nDSC over the share of voxels kept; `error_retention_…`: over that of patients. Runs on other
-    patients have a number behind.
+    patients have a number behind. Runs that learn from other sites than usual are drawn where there are no others.
 
     Raises:
         TableError: if there is no report of this track, or one of another.
     """
     runs, paths = of(reports), list[Path]()
-    grouped = groups(runs)
+    grouped = groups([run for run in runs if run.usual] or runs)
     with canvas.settings():
         for place, group in enumerate(grouped, 1):
             suffix = f"_{place}" if len(grouped) > 1 else ""

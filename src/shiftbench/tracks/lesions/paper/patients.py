@@ -139,7 +139,7 @@ def _scored(name: str, runs: Sequence[Run]) -> Table:
         for statistic in STATISTICS:
             for sex in SEXES.values():
                 texts = [found.get((part, sex, statistic), ()) if in_print else () for part in SETS]
-                rows.append(Row(f"{title}, {WORDS[sex]}, {statistic}", own, run.name if run is not None else ""))
+                rows.append(Row(title, own, run.name if run is not None else "", f"{WORDS[sex]}, {statistic}"))
                 cells.append(
                     tuple(
                         _cell(groups, part, sex, statistic, text, factor=100)
@@ -152,7 +152,7 @@ def _scored(name: str, runs: Sequence[Run]) -> Table:
         f"`shiftbench run lesions --with-train`. {ours(runs)}"
     )
     return Table(
-        name, PAPER, f"Men and women ({model})", caption, "System", tuple(rows), _heads("ndsc", "nDSC ↑", "%"),
+        name, PAPER, f"Men and women ({model})", caption, "Who", tuple(rows), _heads("ndsc", "nDSC ↑", "%"),
         tuple(cells), task=schema.TASK, notes=tuple(flags(letters)), marks=letters,
     )  # fmt: skip
 
@@ -174,7 +174,9 @@ def _systems(model: str, runs: Sequence[Run]) -> Iterator[tuple[str, str, Run | 
 def _cell(
     groups: dict[str, Any], part: str, sex: str, statistic: str, told: tuple[Printed, ...], *, factor: float = 1.0
 ) -> Cell:
-    value = number(held(held(groups.get(part)).get(sex)).get(statistic))
+    found = held(groups.get(part)).get(sex)
+    place = 1 + [*STATISTICS].index(statistic)
+    value = number(found[place]) if isinstance(found, list) and len(found) > place else None
     return Cell(None if value is None else factor * value, printed=told)
 
 

@@ -83,9 +83,10 @@ def _cross(rule: str, runs: Sequence[Run], sites: Sequence[str], found: Lookup) 
         "nDSC on the patients of eval of each site, of ensembles that have learnt from one; the threshold was tuned on "
         f"{RULES[rule]}. {ours(runs)}"
     )
+    title = f"Trained on one site, {SHORT[rule]}" + ("" if found else " (other data)")
+    heads = tuple(Column("eval", site, "ndsc", "%", f"On {site}") for site in sites)
     return Table(
-        CROSS, PAPER, f"Trained on one site, {SHORT[rule]}" + ("" if found else " (other data)"), caption, "Trained on",
-        tuple(rows), tuple(Column("eval", site, "ndsc", "%", f"nDSC ↑ on {site}") for site in sites), tuple(cells),
+        CROSS, PAPER, title, caption, "System · site", tuple(rows), heads, tuple(cells),
         task=schema.TASK, notes=(ORACLE,) if rule == "out_domain_test" else (),
     )  # fmt: skip
 
@@ -98,12 +99,10 @@ def _crossed(
     known = [(run, name, own) for run, name in mine if (own := _by_site(run, name, rule))]
     same = [entry for entry in known if entry[0].slots[entry[1]] == KINDS["ensemble"]]
     if printed and not same:
-        yield Row(train), {}, (train, rule)
+        yield Row(KINDS["ensemble"].title, experiment=train), {}, (train, rule)
     for run, name, own in known:
-        if (run, name, own) in same:
-            yield Row(train, name, run.name), own, (train, rule)
-        else:
-            yield Row(f"{train}, {clean(name)}", name, run.name), own, None
+        key = (train, rule) if printed and (run, name, own) in same else None
+        yield Row(run.title(name), name, run.name, experiment=train), own, key
 
 
 def _cell(own: dict[str, Any] | None, printed: tuple[Printed, ...]) -> Cell:
@@ -135,8 +134,8 @@ def _left(runs: Sequence[Run]) -> Table:
         f"Lausanne, and to leave out Ljubljana is the usual setting. {ours(runs)}"
     )
     return Table(
-        LEFT, PAPER, "Trained on all sites but one", caption, "Left out", rows, heads, cells, task=schema.TASK,
-        notes=(*notes(cells), *flags(letters)), marks=letters,
+        LEFT, PAPER, "Trained on all sites but one", caption, "System · site", rows, heads, cells,
+        task=schema.TASK, notes=(*notes(cells), *flags(letters)), marks=letters,
     )  # fmt: skip
 
 
@@ -144,10 +143,14 @@ def _lines(runs: Sequence[Run], site: str, *, printed: bool) -> Iterator[Line]:
     """The rows of print, filled by the runs that have their systems, then all other systems."""
     mine = [run for run in runs if run.left_out == site]
     for kind, slot in KINDS.items() if printed else ():
-        title, key = f"{site}, {slot.title}", (site, kind)
-        own = [Line(Row(title, name, run.name), run, key, kind == "single") for run in mine for name in run.named(slot)]
-        yield from own or [Line(Row(title), key=key)]
+        key, single = (site, kind), kind == "single"
+        own = [
+            Line(Row(slot.title, name, run.name, experiment=site), run, key, single)
+            for run in mine
+            for name in run.named(slot)
+        ]
+        yield from own or [Line(Row(slot.title, experiment=site), key=key)]
     for run in mine:
         for name, taken in run.slots.items():
             if not (printed and taken in KINDS.values()):
-                yield Line(Row(f"{site}, {clean(name)}", name, run.name), run, single=run.alone(name))
+                yield Line(Row(run.title(name), name, run.name, experiment=site), run, single=run.alone(name))
