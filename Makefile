@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo demo-networks test quick check bench docs clean
+.PHONY: demo demo-networks test quick check bench docs viewer clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -50,6 +50,9 @@ bench: .venv/dev  ## ratios measured side by side; prints a table
 
 docs: .venv/dev  ## the documentation site in site/
 	$(BIN)/mkdocs build --strict
+
+viewer: .venv/base  ## the viewer of scans that the package brings, again from npm: make viewer NIIVUE=0.69.0
+	$(BIN)/python tools/niivue.py $(NIIVUE)
 
 clean:
 	rm -rf .venv site demo

@@ -257,8 +257,8 @@ def _against_chance(case: Case, system: System) -> Iterator[Finding]:
             next(iter(words.values())) if alike else listed([f"{word}{_where(side)}" for side, word in words.items()])
         )
         values = listed([f"{case.quantity(score)}{_where(side)}" for side, score in scores.items()])
-        what, guess = f"{metric.plain[:1].upper()}{metric.plain[1:]}", case.digits(name).text(metric.chance)
-        yield Finding(f"{what} {told}: {metric.title} {values} (chance: {guess}).", "joint")
+        what = f"{metric.plain[:1].upper()}{metric.plain[1:]}"
+        yield Finding(f"{what} {told}: {metric.title} {values} (chance: {metric.chance:g}).", "joint")
 
 
 def _beside_chance(score: Score, chance: float) -> str:

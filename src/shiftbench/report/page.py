@@ -71,7 +71,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         pictures = plots.figures(report)
     tables, found = grids(report), front.findings(report)
     splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
-    return _template("page.html").render(
+    return template("page.html").render(
         signature=signature(report),
         report=report,
         records=front.records(report),
@@ -97,12 +97,12 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
 def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Mapping[str, str]) -> str:
     """Tables, each with its caption and notes, then pictures (SVG texts by name): a page that looks like a report."""
     drawn = [Drawn(name, name.replace("_", " ").capitalize(), "", svg) for name, svg in pictures.items()]
-    return _template("tables.html").render(title=title, tables=shown, pictures=drawn)
+    return template("tables.html").render(title=title, tables=shown, pictures=drawn)
 
 
 def first_screen(report: Report) -> str:
     """The first screen as HTML without styles of its own, for notebooks."""
-    return _template("first_screen.html").render(
+    return template("first_screen.html").render(
         title=report.title,
         records=front.records(report),
         findings=front.findings(report),
@@ -111,13 +111,17 @@ def first_screen(report: Report) -> str:
     )
 
 
-def _template(name: str) -> Template:
+def template(name: str, *, package: str = "shiftbench.report", scripts: Sequence[str] = ()) -> Template:
+    """A template of this package or of another one, which may extend those here.
+
+    scripts: the SHA-256 digests (Base64) of the scripts that its page has besides `page.js`; it runs no others.
+    """
     # Imported here so that reading numbers does not load a template engine.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("shiftbench.report"),
+        loader=ChoiceLoader([PackageLoader(each) for each in dict.fromkeys((package, "shiftbench.report"))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -126,9 +130,14 @@ def _template(name: str) -> Template:
     environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare}
     script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment.globals.update(script=Markup(script), script_hash=f"sha256-{digest}")
+    allowed = " ".join(f"'sha256-{each}'" for each in (digest(script), *scripts))
+    environment.globals.update(script=Markup(script), allowed_scripts=Markup(allowed))
     return environment.get_template(name)
+
+
+def digest(script: str) -> str:
+    """The SHA-256 digest of a script in Base64, by which a page's policy names it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _bound(text: str) -> str:

@@ -27,6 +27,7 @@ SHOW = (
     Option("predictions", Path, "File or folder of predictions, as `shiftbench assess` takes them"),
     Option("measure", str, "Voxel measure to draw", default="the first there is"),
     Option("at", str, "Voxel where the planes meet, from 1", default="the largest lesion", metavar="X,Y,Z"),
+    Option("viewer", bool, "Write a page to scroll through the patient as well, 1 to 4 MB", default="no"),
 )
 
 TRACK = Track(

@@ -172,12 +172,31 @@ def write(path: str | os.PathLike[str], array: Array, affine: Array) -> Path:
     if array.ndim not in (3, 4):
         raise ShiftbenchError(f"{target}: expected [X, Y, Z] or [M, X, Y, Z] to write, found shape {array.shape}.")
     values = array.astype(np.uint8 if array.dtype.kind == "b" else np.float32, copy=False)
-    packed = _nibabel().Nifti1Image(np.moveaxis(values, 0, 3) if values.ndim == 4 else values, np.asarray(affine))
-    packed.header.set_xyzt_units("mm")
-    data = packed.to_bytes()
+    data = _bytes(np.moveaxis(values, 0, 3) if values.ndim == 4 else values, affine)
     with files.replacing(target) as temporary:
         temporary.write_bytes(gzip.compress(data, 6, mtime=0) if target.name.endswith(".gz") else data)
     return target
+
+
+def compact(array: Array, affine: Array, *, most: float) -> bytes:
+    """A compressed file of a volume [X, Y, Z] with 8 bits a voxel, for pages: from 0 to `most`, beyond it cut.
+
+    Booleans are 0 and 1. affine: [4, 4], in mm, of the array as it is.
+    """
+    if array.dtype.kind == "b":
+        return gzip.compress(_bytes(array.astype(np.uint8), affine), 9, mtime=0)
+    slope = max(most, 1e-12) / 255
+    levels = np.clip(np.rint(array / slope), 0, 255).astype(np.uint8)
+    return gzip.compress(_bytes(levels, affine, slope=slope), 9, mtime=0)
+
+
+def _bytes(values: Array, affine: Array, *, slope: float | None = None) -> bytes:
+    """An uncompressed NIfTI file; slope: what readers multiply the values by."""
+    packed = _nibabel().Nifti1Image(values, np.asarray(affine))
+    packed.header.set_xyzt_units("mm")
+    if slope is not None:
+        packed.header.set_slope_inter(slope, 0.0)
+    return bytes(packed.to_bytes())
 
 
 def spacing_of(affine: Affine) -> npt.NDArray[np.float64]:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.ensembles.structure import lesion_overlaps
 from shiftbench.measures import MEASURES
 from shiftbench.report import canvas
 from shiftbench.report.style import short
-from shiftbench.tracks.lesions.picture.view import PLANES, Plane, View, largest_first
+from shiftbench.tracks.lesions.picture.view import PLANES, Plane, View, numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRUTH, ANSWER, INK = "#00d18f", "#ff9d1f", "#f2f2f2"
 HEAT = "inferno"
+FADED = 0.3  # of the highest uncertainty: below it maps fade into the scan
 WINDOW = (1.0, 99.7)  # percentiles of the brain that are black and white
 SCALE_MM = 20
 MOST_NUMBERS = 8  # of lesions in a plane, the largest there
@@ -44,7 +44,7 @@ def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
 
         figure = Figure(figsize=(WIDTH, rows * (tallest + 0.1) + 0.95), layout="constrained")
         grid: Any = figure.subplots(rows, 3, squeeze=False, width_ratios=widths)
-        numbers = _numbered(seen)
+        numbers = numbered(seen)
         for column, plane in enumerate(PLANES):
             _anatomy(grid[0][column], seen, plane, numbers)
             grid[0][column].set_title(f"{plane.title}, {_where(seen, view, plane)}", fontsize=8.5)
@@ -72,17 +72,6 @@ def _where(seen: View, whole: View, plane: Plane) -> str:
     return f"slice {whole.at[plane.axis] + 1} of {whole.shape[plane.axis]}"
 
 
-def _numbered(view: View) -> tuple[Any, list[float]]:
-    """The numbers of the predicted lesions as labels [X, Y, Z], and the structural uncertainty of each, if known."""
-    if view.prediction is None:
-        return None, []
-    labels = largest_first(view.prediction.mask)
-    members = view.prediction.members
-    if members is None or len(members) < 2 or not labels.any():
-        return labels, []
-    return labels, [1.0 - float(each) for each in lesion_overlaps(labels, members, 6).mean(axis=0)]
-
-
 # --- panels ----------------------------------------------------------------------------------------------------------
 
 
@@ -102,10 +91,9 @@ def _heat(axes: Any, view: View, plane: Plane, uncertainty: Any) -> Any:
     place = view.at[plane.axis]
     values = plane.cut(uncertainty, place)
     most = float(uncertainty[view.brain].max(initial=0.0)) or 1.0
-    shown = np.ma.masked_less(values, 0.04 * most)
     drawn = axes.imshow(
-        shown, cmap=HEAT, vmin=0, vmax=most, alpha=0.85, origin="lower", extent=_extent(view, plane),
-        interpolation="nearest",
+        values, cmap=HEAT, vmin=0, vmax=most, alpha=np.clip(values / (FADED * most), 0, 0.9), origin="lower",
+        extent=_extent(view, plane), interpolation="nearest",
     )  # fmt: skip
     if view.truth is not None:
         _outline(axes, plane.cut(view.truth, place), view, plane, TRUTH, 1.0)
@@ -167,6 +155,8 @@ def _sides(mask: Any, axis: int) -> list[tuple[tuple[int, int], tuple[int, int]]
 
 def _number(axes: Any, labels: Any, view: View, plane: Plane, structural: list[float]) -> None:
     """The numbers of the largest lesions of a plane beside them, with their structural uncertainty."""
+    from matplotlib.patheffects import withStroke
+
     wide, high = plane.across(view.spacing)
     names, sizes = np.unique(labels[labels > 0], return_counts=True)
     for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
@@ -174,7 +164,8 @@ def _number(axes: Any, labels: Any, view: View, plane: Plane, structural: list[f
         text = f"{name}" + (f": {structural[name - 1]:.2f}" if structural else "")
         at_edge = columns.max() > NEAR_EDGE * labels.shape[1]
         across = (columns.min() - 0.5 if at_edge else columns.max() + 1.5) * wide
-        look = {"color": ANSWER, "fontsize": 6.5, "clip_on": True, "va": "bottom"}
+        look = {"color": ANSWER, "fontsize": 7.5, "fontweight": "bold", "clip_on": True, "va": "bottom"}
+        look["path_effects"] = [withStroke(linewidth=2, foreground="black")]  # readable on any tissue
         axes.text(across, (rows.max() + 1.0) * high, text, ha="right" if at_edge else "left", **look)
 
 

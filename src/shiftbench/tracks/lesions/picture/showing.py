@@ -16,13 +16,14 @@ from shiftbench.tracks.lesions.patient import Patient
 from shiftbench.tracks.lesions.picture.figure import patient_figure
 from shiftbench.tracks.lesions.picture.gallery import view_of
 from shiftbench.tracks.lesions.picture.view import Point
+from shiftbench.tracks.lesions.picture.viewer import page
 from shiftbench.tracks.lesions.prediction import MEASURES
 from shiftbench.tracks.lesions.volumes import Volumes
 
 
 def show(
     source: Path, folder: Path, *, patient: str = "", truth: Path | None = None, predictions: Path | None = None,
-    measure: str = "", at: str = "", progress: Progress | None = None,
+    measure: str = "", at: str = "", viewer: bool = False, progress: Progress | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Draw axial, sagittal and coronal slices of a patient into a folder, where an earlier picture is replaced.
 
@@ -34,6 +35,7 @@ def show(
         predictions: a file, or a folder with those of the patient, as `shiftbench assess` takes them.
         measure: the voxel measure below the slices; by default the first one that there is.
         at: the voxel x,y,z where the planes meet, from 1; by default in the largest lesion.
+        viewer: whether to write a page to scroll through the patient as well.
 
     Raises:
         ShiftbenchError: for files that are invalid.
@@ -57,7 +59,10 @@ def show(
     folder.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
         canvas.write_png(patient_figure(view, title=name, measure=measure), temporary)
-    return {"picture": path}
+    if not viewer:
+        return {"picture": path}
+    drawn = page(view, volumes.affine(row), title=name, measure=measure)
+    return {"picture": path, "viewer": files.write_text(path.with_suffix(".html"), drawn)}
 
 
 def _volumes(source: Path, truth: Path | None) -> Volumes:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from shiftbench.check import Flags
 from shiftbench.components import components
+from shiftbench.ensembles.structure import lesion_overlaps
 from shiftbench.tracks.lesions.prediction import Prediction
 
 MARGIN_MM = 6.0
@@ -68,7 +69,7 @@ class View:
 
     def cropped(self) -> View:
         """Cut to the brain and a margin."""
-        box = _box(self.brain, self.spacing)
+        box = box_of(self.brain, self.spacing)
         prediction = self.prediction and replace(
             self.prediction,
             mask=self.prediction.mask[box],
@@ -91,7 +92,7 @@ class View:
         )
 
 
-def _box(brain: Flags, spacing: npt.NDArray[np.float64]) -> tuple[slice, slice, slice]:
+def box_of(brain: Flags, spacing: npt.NDArray[np.float64]) -> tuple[slice, slice, slice]:
     """The box around a brain with a margin; everything where it is empty."""
     sides = []
     for axis, size in enumerate(brain.shape):
@@ -111,10 +112,26 @@ def largest_first(mask: Flags, *, connectivity: int = 6) -> npt.NDArray[np.int32
     return np.asarray(numbers[labels])
 
 
+def numbered(view: View) -> tuple[npt.NDArray[np.int32], list[float]]:
+    """The numbers of the predicted lesions as labels [X, Y, Z], and the structural uncertainty of each, if known."""
+    if view.prediction is None:
+        return np.zeros(view.shape, dtype=np.int32), []
+    labels = largest_first(view.prediction.mask)
+    members = view.prediction.members
+    if members is None or len(members) < 2 or not labels.any():
+        return labels, []
+    return labels, [1.0 - float(each) for each in lesion_overlaps(labels, members, 6).mean(axis=0)]
+
+
+def centres(labels: npt.NDArray[np.integer[Any]]) -> list[Point]:
+    """Of each label from 1 on, a voxel of it next to its centre."""
+    places, owners = np.argwhere(labels), labels[labels > 0]
+    order = np.argsort(owners, kind="stable")
+    groups = np.split(places[order], np.cumsum(np.bincount(owners)[1:])[:-1]) if len(owners) else []
+    nearest = (own[np.argmin(((own - own.mean(axis=0)) ** 2).sum(axis=1))].tolist() for own in groups)
+    return [(x, y, z) for x, y, z in nearest]
+
+
 def centre(mask: Flags) -> Point | None:
     """A voxel of a mask next to its centre; None if it is empty."""
-    places = np.argwhere(mask)
-    if not len(places):
-        return None
-    x, y, z = places[np.argmin(((places - places.mean(axis=0)) ** 2).sum(axis=1))]
-    return int(x), int(y), int(z)
+    return next(iter(centres(mask.astype(np.int8))), None)
