@@ -244,12 +244,12 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
 
 
 def _against_chance(case: Case, system: System) -> Iterator[Finding]:
-    """Whether scores that a guess may reach, such as those of the parts of a record, are better than that."""
+    """Whether scores that a guess may reach are better than that, as far as there are intervals."""
     sides = ("in", "shifted") if _subset(case) == "shifted" else ("full",)
     for name in sorted({key[3] for key in case.scores if key[:2] == (system.name, case.split)}):
         metric = METRICS[name]
         scores = {side: score for side in sides if (score := case.score(system.name, side, name)) is not None}
-        if not (finite(metric.chance) and scores):
+        if not (finite(metric.chance) and any(finite(score.low) for score in scores.values())):
             continue
         words = {side: _beside_chance(score, metric.chance) for side, score in scores.items()}
         alike = len({*words.values()}) == 1

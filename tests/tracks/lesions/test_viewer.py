@@ -50,7 +50,8 @@ def rows(page: str, section: str) -> list[list[str]]:
     part = re.search(f'<section id="{section}">(.*?)</section>', page, re.DOTALL)
     assert part is not None
     lines = re.findall(r"<tr>(.*?)</tr>", part[1].partition("<tbody>")[2], re.DOTALL)
-    return [re.findall(r"<t[hd][^>]*>([^<]*)", line) for line in lines]
+    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in lines)
+    return [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row] for row in cells]
 
 
 def test_the_bundle_is_the_one_whose_hash_is_written_down_and_has_its_licences():
