@@ -180,6 +180,19 @@ def test_what_it_took_before_anything_was_measured_stays_unknown(tmp_path: Path)
     assert (found.fit_seconds, found.predicted) == (None, 2)
 
 
+def test_a_fit_of_no_run_keeps_its_cost_in_its_own_folder(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    for _ in range(2):  # the second time there is nothing left to measure
+        with cost.kept(model, cost.FIT, path=model / cost.FILE):
+            fitted(model)
+            time.sleep(0.05)
+        spent = json.loads((model / cost.FILE).read_text())["stages"]["fit"]
+        assert spent["done"]
+        assert 0.05 <= spent["seconds"] < 60
+        assert sorted(path.name for path in model.iterdir()) == ["cost.json", "settings.json"]
+    assert not cost.path_of(model).exists()
+
+
 def test_a_stage_that_fails_is_not_done(tmp_path: Path) -> None:
     model = fitted(tmp_path / "model/a")
     with pytest.raises(ZeroDivisionError, match="division"), cost.kept(model, "predict"):

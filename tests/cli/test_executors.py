@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from tests.cli.conftest import Shiftbench
 
 
 def models(folder: Path) -> dict[str, bytes]:
-    """The files of a fit, without the mark of the command that wrote them."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".cbm", ".json")}
+    """The files of a fit, without what it took and the mark of the command that wrote them."""
+    apart = ("cost.json", ".shiftbench.json")
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name not in apart}
 
 
 @pytest.fixture
@@ -34,6 +36,12 @@ def test_an_array_trains_the_members_of_a_fit_to_the_same_bytes(
     assert said.code == 0, said.err
     assert models(tmp_path / "there") == models(tmp_path / "here")
     assert {"member_02.cbm", "member_02.json"} <= models(tmp_path / "here").keys()
+    for name in ("here", "there"):
+        spent = json.loads((tmp_path / name / "cost.json").read_text("utf-8"))["stages"]["fit"]
+        assert spent["done"]
+        assert min(spent["seconds"], spent["cpu_seconds"], spent["peak_bytes"]) > 0
+    assert not (tmp_path.parent / "cost").exists()
+    assert not (tmp_path / "cost").exists()  # which is that of a run
     assert (made_up_slurm / "asked").exists()
 
 

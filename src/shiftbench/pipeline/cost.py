@@ -1,4 +1,4 @@
-"""What fitting and predicting took, kept beside the models of a run, in a folder of its own.
+"""What fitting and predicting took, kept beside the models of a run, in a folder of its own; of a single fit, in it.
 
 Times differ from run to run, and so do these files; nothing else in a run's folder but the pages and tables of its
 reports depends on them.
@@ -21,6 +21,7 @@ from shiftbench.scores.score import Cost
 FORMAT = "shiftbench cost 1"
 FOLDER = "cost"
 FIT = "fit"
+FILE = "cost.json"  # in the folder of a fit that belongs to no run
 
 
 def path_of(model: Path) -> Path:
@@ -29,7 +30,7 @@ def path_of(model: Path) -> Path:
 
 
 @contextmanager
-def kept(model: Path, stage: str, *, records: int = 0) -> Iterator[None]:
+def kept(model: Path, stage: str, *, records: int = 0, path: Path | None = None) -> Iterator[None]:
     """Measure what is done in this block for the method fitted into `model`, unless that was measured before.
 
     What earlier processes spent on the same stage until they were killed is added: each loses the last second at most.
@@ -39,8 +40,9 @@ def kept(model: Path, stage: str, *, records: int = 0) -> Iterator[None]:
         model: the folder of the fit; while it holds none, nothing is kept.
         stage: `FIT`, or any other name of what is done with the fit.
         records: the number of those that are predicted.
+        path: the file to write, by default that of a run.
     """
-    path, began = path_of(model), _identity(model)
+    path, began = path or path_of(model), _identity(model)
     before = _stages(path, model).get(stage)
     known = before and before["done"] and before["records"] == records
     if known or (stage == FIT and began and not before):

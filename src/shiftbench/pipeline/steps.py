@@ -20,6 +20,7 @@ from shiftbench.io.tables import single_file
 from shiftbench.methods.parts import predicted
 from shiftbench.methods.settings import TASKS
 from shiftbench.partition import read_manifest
+from shiftbench.pipeline import cost
 from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
@@ -32,6 +33,8 @@ PREDICT = "predict"  # the command, as recorded in the marks of its files
 
 def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, progress: Progress | None = None) -> None:
     """Fit a method to the train part of a folder that `divide` wrote with its parts; dev_in is for early stopping.
+
+    Beside the models lies what that took; see `pipeline.cost`.
 
     Raises:
         ShiftbenchError: no such folder, no row with a target, columns that reveal it, invalid settings.
@@ -67,10 +70,11 @@ def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, prog
         warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
     own = own_settings(planned, settings, _kept_whole(train, folder, settings.clusters))
-    methods.method(planned.method).fit(
-        train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
-        progress=of_stage(say, f"fit {planned.name}"),
-    )  # fmt: skip
+    with cost.kept(place, cost.FIT, path=place / cost.FILE):
+        methods.method(planned.method).fit(
+            train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
+            progress=of_stage(say, f"fit {planned.name}"),
+        )  # fmt: skip
 
 
 def _kept_whole(train: pl.DataFrame, folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:
