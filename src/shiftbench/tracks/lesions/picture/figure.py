@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from shiftbench.measures import MEASURES
 from shiftbench.report import canvas
@@ -20,8 +21,19 @@ FADED = 0.3  # of the highest uncertainty: below it maps fade into the scan
 WINDOW = (1.0, 99.7)  # percentiles of the brain that are black and white
 SCALE_MM = 20
 MOST_NUMBERS = 8  # of lesions in a plane, the largest there
-NEAR_EDGE = 0.8  # of the width of a plane: numbers of lesions further right stand on their left
+FONT = 7.5  # points, of these numbers
 WIDTH = 10.5  # inches
+
+
+Box = tuple[float, float, float, float]
+
+
+class Numbers(NamedTuple):
+    """The numbers of lesions [X, Y, Z], 0 elsewhere, the LSU of each or none, and how many mm are a point of print."""
+
+    labels: npt.NDArray[np.int32]
+    structural: list[float]
+    mm_a_point: float
 
 
 def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
@@ -44,7 +56,7 @@ def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
 
         figure = Figure(figsize=(WIDTH, rows * (tallest + 0.1) + 0.95), layout="constrained")
         grid: Any = figure.subplots(rows, 3, squeeze=False, width_ratios=widths)
-        numbers = numbered(seen)
+        numbers = Numbers(*numbered(seen), sum(widths) / WIDTH / 72)
         for column, plane in enumerate(PLANES):
             _anatomy(grid[0][column], seen, plane, numbers)
             grid[0][column].set_title(f"{plane.title}, {_where(seen, view, plane)}", fontsize=8.5)
@@ -56,7 +68,7 @@ def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
             )
             bar.set_label(MEASURES[name].title if name in MEASURES else name, fontsize=8)
         figure.suptitle(short(title, 110), fontsize=10, x=0.01, ha="left")
-        handles = _handles(seen, bool(numbers[1]))
+        handles = _handles(seen, bool(numbers.structural))
         canvas.legend(figure, handles, len(handles))
     return figure
 
@@ -75,14 +87,14 @@ def _where(seen: View, whole: View, plane: Plane) -> str:
 # --- panels ----------------------------------------------------------------------------------------------------------
 
 
-def _anatomy(axes: Any, view: View, plane: Plane, numbers: tuple[Any, list[float]]) -> None:
+def _anatomy(axes: Any, view: View, plane: Plane, numbers: Numbers) -> None:
     _ground(axes, view, plane)
     place = view.at[plane.axis]
     if view.truth is not None:
         _outline(axes, plane.cut(view.truth, place), view, plane, TRUTH, 2.4)
     if view.prediction is not None:
         _outline(axes, plane.cut(view.prediction.mask, place), view, plane, ANSWER, 1.0)
-        _number(axes, plane.cut(numbers[0], place), view, plane, numbers[1])
+        _number(axes, plane.cut(numbers.labels, place), view, plane, numbers)
     _marks(axes, view, plane)
 
 
@@ -153,20 +165,34 @@ def _sides(mask: Any, axis: int) -> list[tuple[tuple[int, int], tuple[int, int]]
     return found
 
 
-def _number(axes: Any, labels: Any, view: View, plane: Plane, structural: list[float]) -> None:
-    """The numbers of the largest lesions of a plane beside them, with their structural uncertainty."""
+def _number(axes: Any, labels: Any, view: View, plane: Plane, numbers: Numbers) -> None:
+    """The numbers of the largest lesions of a plane beside them, with their structural uncertainty; where there is no
+    room for a number, there is none."""
     from matplotlib.patheffects import withStroke
 
     wide, high = plane.across(view.spacing)
     names, sizes = np.unique(labels[labels > 0], return_counts=True)
+    taken: list[Box] = []
     for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
         rows, columns = np.nonzero(labels == name)
-        text = f"{name}" + (f": {structural[name - 1]:.2f}" if structural else "")
-        at_edge = columns.max() > NEAR_EDGE * labels.shape[1]
-        across = (columns.min() - 0.5 if at_edge else columns.max() + 1.5) * wide
-        look = {"color": ANSWER, "fontsize": 7.5, "fontweight": "bold", "clip_on": True, "va": "bottom"}
-        look["path_effects"] = [withStroke(linewidth=2, foreground="black")]  # readable on any tissue
-        axes.text(across, (rows.max() + 1.0) * high, text, ha="right" if at_edge else "left", **look)
+        text = f"{name}" + (f": {numbers.structural[name - 1]:.2f}" if numbers.structural else "")
+        width, height = len(text) * 0.62 * FONT * numbers.mm_a_point, 1.1 * FONT * numbers.mm_a_point
+        sides = ((columns.max() + 1.5) * wide, (columns.min() - 0.5) * wide - width)
+        ends = ((rows.max() + 1.0) * high, rows.min() * high - height)
+        places = [(across, up, across + width, up + height) for across in sides for up in ends]
+        free = next((place for place in places if _is_free(place, taken, _size(plane, view))), None)
+        if free is not None:
+            taken.append(free)
+            drawn = axes.text(*free[:2], text, color=ANSWER, fontsize=FONT, fontweight="bold", va="bottom")
+            drawn.set_path_effects([withStroke(linewidth=2, foreground="black")])  # readable on any tissue
+
+
+def _is_free(box: Box, taken: list[Box], size: tuple[float, float]) -> bool:
+    """Whether a box (left, bottom, right, top) lies in the plane and apart from others."""
+    left, bottom, right, top = box
+    if left < 0 or bottom < 0 or right > size[0] or top > size[1]:
+        return False
+    return not any(left < other[2] and other[0] < right and bottom < other[3] and other[1] < top for other in taken)
 
 
 def _marks(axes: Any, view: View, plane: Plane) -> None:
