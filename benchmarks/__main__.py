@@ -26,7 +26,7 @@ from shiftbench.errors import UnknownNameError
 from shiftbench.io import files
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "benchmarks.json"
-LIBRARIES = ("shiftbench", "numpy", "polars", "catboost", "torch")
+LIBRARIES = ("numpy", "polars", "catboost", "torch")
 
 
 def main(names: list[str]) -> int:
@@ -68,6 +68,7 @@ def measured(name: str, module: Any) -> list[dict[str, Any]]:
             "bound": bound,
             "ok": None if bound is None else bool(ratio <= bound),
             "seconds": seconds,
+            "shiftbench": version("shiftbench"),
         }
         for what, ratio, bound in ratios
     ]

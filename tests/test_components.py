@@ -124,7 +124,9 @@ def test_without_scipy_the_message_names_the_extra(monkeypatch):
         components.components(np.ones((2, 2, 2), bool))
 
 
-def test_levels_of_large_components_are_those_of_each_mask_labelled():
+@pytest.mark.parametrize("many", [0, 0.2, 1])
+def test_levels_of_large_components_are_those_of_each_mask_labelled(many, monkeypatch):
+    monkeypatch.setattr(components, "MANY", many)
     rng = np.random.default_rng(5)
     levels = (6 * rng.random((9, 10, 11)) ** 1.5).astype(np.int64)
     for larger_than in (0, 1, 4, 12, 2000):
