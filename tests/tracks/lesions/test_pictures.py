@@ -77,11 +77,13 @@ def test_numbers_of_lesions_at_the_right_edge_stand_on_their_left():
 
 
 def test_numbers_never_lie_on_each_other_and_the_largest_lesions_have_theirs():
-    checks = np.zeros(SHAPE, dtype=bool)
-    checks[4:16:2, 6:18:3, 6] = True  # 24 lesions close together
-    checks[4:6, 6:8, 6] = True
-    axial = patient_figure(view(Prediction(checks), at=(5, 12, 6)), title="a patient").axes[0]
-    axial.figure.canvas.draw()
+    checks = np.zeros((90, 90, 3), dtype=bool)
+    checks[40:50:2, 40:50:2, 1] = True  # 25 lesions, closer to each other than their numbers are high
+    checks[40:42, 40:42, 1] = True
+    brain = np.ones(checks.shape, dtype=bool)
+    crowded = View(None, None, Prediction(checks), np.ones(3), brain, (40, 40, 1))
+    axial = patient_figure(crowded, title="a patient").axes[0]
+    axial.figure.draw_without_rendering()
     numbers = [text for text in axial.texts if text.get_text().isdigit()]
     boxes = [text.get_window_extent() for text in numbers]
     assert "1" in [text.get_text() for text in numbers]

@@ -176,7 +176,7 @@ def _number(axes: Any, labels: Any, view: View, plane: Plane, numbers: Numbers) 
     for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
         rows, columns = np.nonzero(labels == name)
         text = f"{name}" + (f": {numbers.structural[name - 1]:.2f}" if numbers.structural else "")
-        width, height = len(text) * 0.62 * FONT * numbers.mm_a_point, 1.1 * FONT * numbers.mm_a_point
+        width, height = (size * FONT * numbers.mm_a_point for size in (0.7 * len(text) + 0.3, 1.35))
         sides = ((columns.max() + 1.5) * wide, (columns.min() - 0.5) * wide - width)
         ends = ((rows.max() + 1.0) * high, rows.min() * high - height)
         places = [(across, up, across + width, up + height) for across in sides for up in ends]
