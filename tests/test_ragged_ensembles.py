@@ -57,14 +57,14 @@ def test_the_score_of_products_is_that_of_a_loop_over_hypotheses_and_tokens(hypo
             scores.append(-sum(logs) / length)
             totals.append(math.exp(sum(logs)))
         found.append(sum(score * total for score, total in zip(scores, totals, strict=True)) / sum(totals))
-    assert uncertainty(hypotheses, "score_of_products") == pytest.approx(found, rel=1e-12)
+    assert uncertainty(hypotheses, "score_pe") == pytest.approx(found, rel=1e-12)
 
 
 def test_hypotheses_as_long_as_books_do_not_underflow():
     logs = np.full((2, 4000), -1.0)
     logs[:, :2000] = -3.0
     # 0/0 from a sum of about -745 on, if probabilities were multiplied; the second hypothesis is far likelier.
-    assert uncertainty(Hypotheses(logs, [2000, 2000], [2]), "score_of_products") == pytest.approx([1.0])
+    assert uncertainty(Hypotheses(logs, [2000, 2000], [2]), "score_pe") == pytest.approx([1.0])
 
 
 def test_the_entropy_of_voxels_is_the_mean_of_that_of_two_classes(masks):

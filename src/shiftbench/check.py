@@ -17,6 +17,7 @@ Flags = npt.NDArray[np.bool_]
 MOST_LISTED = 3
 MOST_VALUES = 2**36  # of an array; a view can repeat one value more often than any memory could hold
 LONGEST_EDGE = 1e50  # mm: volumes of longer edges are infinite, those of their inverse 0
+SHRINKAGE = 2.0**-600  # of values whose squares or sums are infinite
 LARGEST = 1e150  # for values >= 0: sums of their squares stay finite
 SMALLEST = 1.5e-154  # for differences: squares of smaller ones lose digits, or are 0
 CORRECT = "Drop or correct these records."
@@ -379,6 +380,25 @@ def threshold(value: Any) -> float:
     if not found >= 0 or found == np.inf:
         raise ArrayError(f"threshold: expected a finite number >= 0, found {quoted(value)}.")
     return found
+
+
+def levels(values: Any) -> Vector:
+    """Levels [L], each strictly between 0 and 1; ArrayError for others."""
+    found = vector("levels", values)
+    outside = (found <= 0) | (found >= 1)
+    if outside.any():
+        raise ArrayError(f"levels: expected values strictly between 0 and 1, found {found[outside][0]:g}.")
+    return found
+
+
+def shrunk(
+    values: npt.NDArray[np.float64], targets: Vector, *others: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], Vector, float]:
+    """Values and targets times a power of two, which is 1 unless they or others are so large that sums are infinite."""
+    largest = max(float(np.abs(each).max()) for each in (values, targets, *others))
+    if largest <= LARGEST:
+        return values, targets, 1.0
+    return values * SHRINKAGE, targets * SHRINKAGE, SHRINKAGE
 
 
 def number(value: Any) -> float:

@@ -20,8 +20,9 @@ KNOWLEDGE = [(name, kind) for name, kind in CASES if MEASURES[name].kind == "kno
 # members alone, and one over the best plans of all members, of which a repeated ensemble has every one twice.
 AVERAGES = [(name, kind) for name, kind in CASES if name not in {"cross_entropy", "plan_nll"}]
 
-# Sums of logarithms rank records, but no value of theirs means that there is no uncertainty.
-AMOUNTS = [(name, kind) for name, kind in KNOWLEDGE if "log_sum" not in name]
+# Sums of logarithms rank records, but no value of theirs means that there is no uncertainty; some published forms are
+# differences of terms under different weights.
+AMOUNTS = [(name, kind) for name, kind in KNOWLEDGE if "log_sum" not in name and not name.endswith("_published")]
 # Kinds whose records come from the members together: fewer members are still compared with those.
 VIEWS = {Lesions: Masks.lesions, Patients: Masks.patients}
 

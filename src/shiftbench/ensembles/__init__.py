@@ -7,6 +7,7 @@ from shiftbench.ensembles.hypotheses import Hypotheses
 from shiftbench.ensembles.lesions import Lesions
 from shiftbench.ensembles.masks import Masks, Patients
 from shiftbench.ensembles.means import Means
+from shiftbench.ensembles.posteriors import Posteriors
 from shiftbench.ensembles.quantiles import Quantiles
 from shiftbench.ensembles.trajectories import Mixture, Trajectories
 
@@ -22,6 +23,7 @@ __all__ = [
     "Means",
     "Mixture",
     "Patients",
+    "Posteriors",
     "Quantiles",
     "Trajectories",
     "class_probabilities",

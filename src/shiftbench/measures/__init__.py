@@ -20,6 +20,7 @@ from shiftbench.ensembles import (
     Means,
     Mixture,
     Patients,
+    Posteriors,
     Quantiles,
     Trajectories,
 )
@@ -98,7 +99,8 @@ _HEADLINES: Mapping[type[Any], str] = {
     Categorical: "negated_confidence",
     Trajectories: "plan_nll",
     Mixture: "cross_entropy",
-    Hypotheses: "score_of_products",
+    Hypotheses: "score_pe",
+    Posteriors: "score_pe",
     Masks: "voxel_entropy",
     Lesions: "lesion_structural",
     Patients: "patient_structural",

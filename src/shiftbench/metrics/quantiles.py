@@ -15,7 +15,7 @@ from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Means, Quantiles
 from shiftbench.ensembles.quantiles import central_intervals
 from shiftbench.metrics.levels import PINBALL, coverage_at, pinball_at, width_at
-from shiftbench.metrics.regression import LEVELS, checked_levels, small
+from shiftbench.metrics.regression import LEVELS
 from shiftbench.scores.metric import Metric
 
 MOST_MEMBERS = 2**31 - 1
@@ -88,7 +88,7 @@ def crps_of_members(targets: Any, ensemble: Means) -> Vector:
     members, found = ensemble.members, np.empty(ensemble.records)
     weights = (2.0 * np.arange(1, members + 1) - members - 1.0) / members**2  # of sorted values: E|X - X'| / 2
     for rows, block in ensemble.blocks():
-        mean, target, scale = small(block.mean, targets[rows])
+        mean, target, scale = check.shrunk(block.mean, targets[rows])
         distance = np.abs(mean - target).mean(axis=0)
         # Differences to the lowest keep the digits of large values.
         ordered = np.sort(mean, axis=0)
@@ -117,7 +117,7 @@ def member_quantiles(ensemble: Means, levels: Any) -> Array:
         ArrayError: another kind of ensemble, levels [L] that are not strictly between 0 and 1.
     """
     check.kind("ensemble", ensemble, Means)
-    levels = checked_levels(levels)
+    levels = check.levels(levels)
     found = np.empty((ensemble.records, len(levels)))
     for rows, block in ensemble.blocks():
         found[rows] = np.quantile(block.mean, levels, axis=0, method="weibull").T

@@ -31,7 +31,6 @@ _LAST_STEP = 1e-6  # deviations: after a step of this size Newton's method is ex
 
 LARGER_UNIT = "Choose a larger unit."
 ROUNDING = 1e-9  # of sums of probabilities
-SHRINKAGE = 2.0**-600
 LEVELS = (0.5, 0.9, 0.95)
 """Nominal levels of the central intervals that reports score."""
 
@@ -175,7 +174,7 @@ def coverage(targets: Any, ensemble: Gaussian, *, levels: Any) -> Vector:
         ensemble: [M, N].
         levels: [L], each strictly between 0 and 1.
     """
-    levels = checked_levels(levels)
+    levels = check.levels(levels)
     distance = np.sort(np.abs(2 * pit(targets, ensemble) - 1))
     return np.asarray(np.searchsorted(distance, levels, side="right") / len(distance))
 
@@ -189,13 +188,13 @@ def inside(pit: Vector, *, levels: Any = LEVELS) -> dict[str, Vector]:
     if (bad := pit > 1 + ROUNDING).any():
         raise ArrayError(f"pit: expected probabilities from 0 to 1, found {check.first(pit, bad)}.")
     distance = np.abs(2 * pit - 1)
-    return {f"coverage_{100 * level:.3g}": (distance <= level).astype(np.float64) for level in checked_levels(levels)}
+    return {f"coverage_{100 * level:.3g}": (distance <= level).astype(np.float64) for level in check.levels(levels)}
 
 
 def widths(ensemble: Gaussian, *, levels: Any = LEVELS) -> dict[str, Vector]:
     """Widths of the central intervals at each level [N], in the target's unit, by the name of the metric."""
     check.kind("ensemble", ensemble, Gaussian)
-    levels = np.unique(checked_levels(levels))
+    levels = np.unique(check.levels(levels))
     found = {f"width_{100 * level:.3g}": np.empty(ensemble.records) for level in levels}
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         # Around 0, so that differences keep their digits where means are far larger than widths.
@@ -214,7 +213,7 @@ def quantiles(ensemble: Gaussian, *, levels: Any) -> Array:
         levels: [L], each strictly between 0 and 1.
     """
     check.kind("ensemble", ensemble, Gaussian)
-    levels = checked_levels(levels)
+    levels = check.levels(levels)
     found = np.empty((len(levels), ensemble.records))
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         for level, values in zip(levels, found, strict=True):
@@ -239,7 +238,7 @@ def _log(factor: float, v: Array) -> Array:
 
 
 def _crps(y: Vector, ensemble: Gaussian) -> Vector:
-    mu, y, scale = small(ensemble.mean, y, np.sqrt(ensemble.variance))
+    mu, y, scale = check.shrunk(ensemble.mean, y, np.sqrt(ensemble.variance))
     v = ensemble.variance if scale == 1 else np.maximum(ensemble.variance * scale * scale, np.finfo(np.float64).tiny)
     members = len(mu)
     to_target = _expected_distance(y - mu, v).mean(axis=0)
@@ -249,14 +248,6 @@ def _crps(y: Vector, ensemble: Gaussian) -> Vector:
         between += 2 * _expected_distance(mu[:m] - mu[m], v[:m] + v[m]).sum(axis=0)
     with np.errstate(over="ignore"):
         return np.asarray((to_target - between / (2 * members**2)) / scale)
-
-
-def small(values: Array, targets: Vector, *others: Array) -> tuple[Array, Vector, float]:
-    """Values and targets times a power of two, which is 1 unless they or others are so large that sums are infinite."""
-    largest = max(float(np.abs(each).max()) for each in (values, targets, *others))
-    if largest <= check.LARGEST:
-        return values, targets, 1.0
-    return values * SHRINKAGE, targets * SHRINKAGE, SHRINKAGE
 
 
 def _expected_distance(mean: Array, variance: Array) -> Array:
@@ -310,12 +301,3 @@ def _by_blocks(core: Any, targets: Any, ensemble: Gaussian) -> Vector:
     for rows, block in ensemble.blocks(values=_BLOCK_VALUES):
         values[rows] = core(targets[rows], block)
     return values
-
-
-def checked_levels(values: Any) -> Vector:
-    """Levels [L], each strictly between 0 and 1; ArrayError for others."""
-    levels = check.vector("levels", values)
-    outside = (levels <= 0) | (levels >= 1)
-    if outside.any():
-        raise ArrayError(f"levels: expected values strictly between 0 and 1, found {levels[outside][0]:g}.")
-    return levels
