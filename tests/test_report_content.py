@@ -286,3 +286,12 @@ def test_a_score_that_single_models_have_no_value_of_has_no_spread(tmp_path) -> 
     assert score.std is None
     loaded = Report.load(report.save(tmp_path / "report.json"))
     assert loaded.to_polars()["std"].to_list() == report.to_polars()["std"].to_list()
+
+
+def test_numbers_beyond_64_bits_are_floats_of_a_report():
+    plain = REPORT.to_json()
+    curve = plain["curves"][0]
+    large = curve | {"y": [10**30, *curve["y"][1:]]}
+    found = Report.from_json(plain | {"curves": [large], "scores": [plain["scores"][0] | {"value": 10**30}]})
+    assert type(found.curves[0].y[0]) is type(found.scores[0].value) is float
+    assert found.curves[0].y[0] == found.scores[0].value == 1e30

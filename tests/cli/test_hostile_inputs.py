@@ -260,3 +260,11 @@ def test_a_panic_of_a_library_is_a_sentence_without_its_stack(tmp_path: Path) ->
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("error: expected values that polars can work with, found: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_answers_beyond_64_bits_are_numbers(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    Path("large.jsonl").write_text(
+        "".join(f'{{"target": {y}, "answer": {2**100 + y}, "uncertainty": {y}}}\n' for y in range(12)), "utf-8"
+    )
+    said = shiftbench("assess", "large.jsonl", "--out", "o")
+    assert said.code == 0, said.err

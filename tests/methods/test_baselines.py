@@ -102,7 +102,8 @@ def test_labels_that_are_no_class_are_named_with_their_counts(tmp_path):
     ("values", "message"),
     [
         ([None] * 10, "forecast: expected numbers, found only missing values"),
-        ([np.inf] * 10, "forecast: expected finite numbers, found infinity in 10 of 10"),
+        ([np.inf] * 10, "forecast: expected numbers within ±5e[+]74, .* found larger ones in 10 of 10"),
+        ([1.0] * 9 + [1e160], "forecast: expected numbers within ±5e[+]74, .* found larger ones in 1 of 10"),
         (["a lot"] * 10, "expected numbers, found 'a lot'"),
     ],
 )

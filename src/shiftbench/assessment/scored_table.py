@@ -421,7 +421,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         rows, target = np.arange(frame.height), columns.target or ""
         source = Source(frame, parts["ids"], rows, Features(), target, columns.id, grouping)
     if columns.answer and not columns.error:
-        system = replace(system, answers=frame[columns.answer].to_numpy())
+        system = replace(system, answers=exact.array(frame[columns.answer]))
     records = Records(
         frame.height, "all", shifted, parts["clusters"], labels, calendar=slicing.calendar, source=source,
         identity=_identity(parts["ids"], columns.id, frame, columns.target),

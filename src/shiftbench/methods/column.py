@@ -24,6 +24,8 @@ from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.settings import MethodSettings
 from shiftbench.methods.target_encoding import VARIANCE_FLOOR
 
+LARGEST = 5e74  # twice that, squared, is `check.LARGEST`
+
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
@@ -125,11 +127,13 @@ def _regression(train: pl.DataFrame, values: Vector, settings: Settings) -> dict
 
 def _answers(frame: pl.DataFrame, settings: Settings, *, where: str) -> Vector:
     """The column as numbers [N] in the unit of the target, NaN where it is empty."""
-    answers = settings.scale * tables.numbers(frame, settings.column, where=where) + settings.offset
-    if infinite := int(np.isinf(answers).sum()):
+    with np.errstate(over="ignore"):
+        answers = settings.scale * tables.numbers(frame, settings.column, where=where) + settings.offset
+    if large := int((np.abs(answers) > LARGEST).sum()):
         raise TableError(
-            f"{where}, {settings.column}: expected finite numbers, found infinity in {infinite:,} of "
-            f"{len(answers):,} records. Clip or empty these."
+            f"{where}, {settings.column}: expected numbers within ±{LARGEST:g}, whose squared errors can be added up, "
+            f"found larger ones in {large:,} of {len(answers):,} records. Clip or empty these, or correct scale and "
+            "offset."
         )
     return answers
 

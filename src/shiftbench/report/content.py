@@ -262,12 +262,19 @@ def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
             number = values.get(place.name)
             if place.name not in values or not isinstance(number, (int, float, type(None))):
                 raise TypeError(f"{kind.__name__}.{place.name} is {number!r}")
-            if number is None and place.type == "float":
-                values[place.name] = math.nan
+            if number is not None or place.type == "float":
+                values[place.name] = _float(number)
         elif str(place.type).startswith("tuple") and place.name in values:
-            values[place.name] = tuple(math.nan if item is None else item for item in values[place.name])
+            values[place.name] = tuple(_float(item) for item in values[place.name])
     _require_kinds(kind, values)
     return kind(**values)
+
+
+def _float(item: Any) -> Any:
+    """NaN for null; an integer of more than 53 bits, which NumPy would hold as an object, as a float; else the item."""
+    if item is None:
+        return math.nan
+    return float(item) if isinstance(item, int) and abs(item) > 2**sys.float_info.mant_dig else item
 
 
 _KINDS: dict[str, tuple[type, ...]] = {

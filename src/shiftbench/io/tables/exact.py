@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shiftbench.check import Vector
@@ -20,6 +21,12 @@ def beyond(column: pl.Series) -> bool:
     ends: Any = (column.min(), column.max())
     scale = column.dtype.scale if isinstance(column.dtype, pl.Decimal) else 0
     return any(abs(Fraction(end)) * 10**scale > LARGEST_EXACT for end in ends)
+
+
+def array(column: pl.Series) -> npt.NDArray[Any]:
+    """The values [N] as an array: numbers of a type that NumPy lacks (128 bits, decimals) as float64."""
+    lacking = column.dtype in (pl.Int128, pl.UInt128) or column.dtype.is_decimal()
+    return (column.cast(pl.Float64) if lacking else column).to_numpy()
 
 
 def differences(one: pl.Series, two: pl.Series) -> Vector:

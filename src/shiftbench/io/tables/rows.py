@@ -143,10 +143,8 @@ def _is_blank(texts: pl.Series) -> pl.Series:
 
 
 def _is_unique(values: pl.Series) -> bool:
-    if values.dtype.is_integer() and not values.null_count():
-        numbers = values.to_numpy()
-        if (numbers[1:] > numbers[:-1]).all():
-            return True
+    if values.dtype.is_integer() and not values.null_count() and (values.shift(-1) > values).all():
+        return True
     # Distinct hashes imply distinct values, and counting integers is faster than counting text.
     return values.hash().n_unique() == len(values) or values.n_unique() == len(values)
 
