@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from shiftbench.report.digits import MISSING, metric_digits
 from shiftbench.report.grid import Grid, grids, part_names, worst_first
+from shiftbench.report.page import html
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import SUBSETS, Rank, Score
@@ -290,6 +292,27 @@ def test_each_kind_of_parts_has_a_table_from_the_random_to_the_optimal_order(mon
             "Random order", "EPKL", "Expected entropy", "unknown", "Optimal order",
         ]  # fmt: skip
         assert f"Area: an area over {parts}." in tables[kind].note
+
+
+def test_scores_under_other_rules_and_scores_of_groups_are_tables_apart_and_folded(monkeypatch):
+    row = {"better": "max", "scale": "fraction", "formula": "a test", "source": "a test", "table": "variants"}
+    made = [
+        Metric("rule", "F1", row="another rule", parts="F1 under other rules", **row),
+        Metric("large", "Found", row="large ones", parts="found by size", **row),
+    ]
+    monkeypatch.setattr(METRICS, "_held", {**METRICS, **{metric.name: metric for metric in made}})
+    report = regression()
+    values = [Score("boosting", "eval", "full", metric.name, 0.5, 50) for metric in made]
+    whole = replace(report, scores=(*report.scores, *values))
+    tables = {grid.kind: grid for grid in grids(whole) if grid.kind.startswith("variants")}
+    assert {kind: grid.title for kind, grid in tables.items()} == {
+        "variants_F1_under_other_rules": "F1 under other rules (evaluation)",
+        "variants_found_by_size": "Found by size (evaluation)",
+    }
+    assert all(MISSING not in [cell.text for cell in grid.rows[0].cells] for grid in tables.values())
+    page = html(whole, pictures={})
+    for grid in tables.values():
+        assert re.search(rf"<details>\s*<summary><h3[^>]*>{grid.title.removesuffix(' (evaluation)')}", page)
 
 
 def test_ranks_have_a_row_for_each_system_and_subset():

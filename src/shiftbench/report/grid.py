@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -47,7 +48,7 @@ ROWS = {  # tables with several metrics of one title below each other, with thei
         "Measure",
         "Each record has areas of its own, from the order of its {parts} by a measure; shown are means over records.",
     ),
-    "variants": ("The same scores under other rules", "Rule", "Rules differ between papers and programs."),
+    "variants": ("{parts}", "", ""),
 }
 REGIONS = {  # tables of conformal regions beside a system's own intervals, with the names of their metrics
     "conformal": ("share of targets inside", "coverage", coverage_name),
@@ -296,8 +297,9 @@ def _rows(report: Report, split: str, metrics: Sequence[Metric]) -> Grid:
     plain = {metric.title: metric.plain for metric in metrics if metric.plain}
     told = "; ".join(f"{title}: {words}" for title, words in plain.items())
     notes = [note, *([f"{told}."] if told else []), *_signs(report, rows)]
-    name = "_".join([kind, *parts.split()])
-    return Grid(name, split, f"{title} ({split_title(split)})", label, tuple(columns), tuple(rows), " ".join(notes))
+    name = re.sub(r"\W+", "_", f"{kind} {parts}").strip("_")
+    whole = f"{title[:1].upper()}{title[1:]} ({split_title(split)})"
+    return Grid(name, split, whole, label, tuple(columns), tuple(rows), " ".join(filter(None, notes)))
 
 
 def _shared_digits(metric: Metric, scores: Sequence[Score], report: Report) -> Digits:

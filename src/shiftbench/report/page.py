@@ -36,7 +36,7 @@ FOLDED = (
     "ranks",
     "measures",
     "variants",
-)  # tables that are collapsed at first
+)  # beginnings of the kinds of tables that are collapsed at first
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -87,7 +87,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         records_file=notable.FILE,
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
-        folded=FOLDED,
+        folded={grid.kind for grid in tables if grid.kind.startswith(FOLDED)},
         anchors={grid.kind: f"table-{grid.kind}" for grid in tables if grid.split in ("", main_split(report))},
         further=further,
         further_title=picture.TITLE,

@@ -39,7 +39,7 @@ class Metric:
         "variants"; "" for answers, or joint if it depends on the uncertainty.
     row: its row in a table of "within" (measures of the parts of a record, such as voxels) or "variants" (rules for the
         same score); metrics of one title are a column there.
-    parts: the parts, for "within": each kind of parts has a table of its own.
+    parts: for "within" the parts, for "variants" what the rows are: each has a table of its own.
     plain: what it is in plain words, for the first screen and for notes.
     chance: the score of a guess; the first screen tells in its plain words whether a system does better.
     sliced: whether reports show it by slice, too.

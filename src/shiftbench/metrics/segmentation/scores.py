@@ -101,7 +101,10 @@ def _rule_metric(name: str) -> Metric | None:
     if rule is None or f1_name(rule) != name:  # each rule has one name
         return None
     formula = f"TP / (TP + (FP + FN) / 2) of lesions: {rule}"
-    return Metric(name, "Lesion F1", "max", "percent", formula, _SHIFTS, most=1.0, table="variants", row=str(rule))
+    return Metric(
+        name, "Lesion F1", "max", "percent", formula, _SHIFTS, most=1.0, table="variants", row=str(rule),
+        parts="lesion F1 under other rules", plain="rules differ between papers and programs",
+    )  # fmt: skip
 
 
 def _rule(name: str) -> LesionRule | None:
@@ -144,6 +147,7 @@ def _size_metric(name: str) -> Metric | None:
     return Metric(
         name, "Lesions detected", "max", "percent", f"share of true lesions {row} that are not missed, of all records",
         "this package", most=1.0, of_sums=_share, table="variants", row=row,
+        parts="lesions detected by their volume", plain="the share of all lesions of all records",
     )  # fmt: skip
 
 
