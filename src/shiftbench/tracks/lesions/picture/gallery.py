@@ -12,7 +12,7 @@ from shiftbench.assessment.scored import Scored
 from shiftbench.check import Flags
 from shiftbench.components import components
 from shiftbench.report.picture import Picture
-from shiftbench.report.view import clean
+from shiftbench.report.view import clean, split_title
 from shiftbench.tracks.lesions.picture.figure import patient_figure
 from shiftbench.tracks.lesions.picture.view import Point, View, centre
 from shiftbench.tracks.lesions.prediction import Prediction
@@ -49,14 +49,14 @@ def galleries(volumes: Volumes, split: str, systems: Iterable[tuple[Scored, Read
 
 
 def _gallery(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[Picture]:
-    name = clean(scored.system.name)
+    name, where = clean(scored.system.name), split_title(split)
     prefix = _prefix(split, name)
     order = np.argsort(-scored.errors, kind="stable")
     found = []
     for place, row in enumerate(order[:MOST_WORST].tolist(), 1):
         view = view_of(volumes, row, read(volumes, row))
         heading = f"{volumes.ids[row]}: 1 − nDSC {scored.errors[row]:.3f}, {name}"
-        caption = f"{name}, {split}: the {'worst' if place == 1 else 'second worst'} patient. {_reading(view)}"
+        caption = f"{name}, {where}: the {'worst' if place == 1 else 'second worst'} patient. {_reading(view)}"
         found.append(
             Picture(f"{prefix}-worst-{place}", f"Worst patients: {name}", caption, patient_figure(view, title=heading))
         )
@@ -72,7 +72,7 @@ def _reading(view: View) -> str:
 
 def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[Picture]:
     """The largest lesion without any predicted voxel, and the most certain predicted one without any of the truth."""
-    name = clean(scored.system.name)
+    name, where = clean(scored.system.name), split_title(split)
     prefix = _prefix(split, name)
     missed: tuple[float, int, Point] | None = None
     alarm: tuple[float, int, Point, str] | None = None
@@ -91,7 +91,7 @@ def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[P
         found.append(
             Picture(
                 f"{prefix}-missed", f"Missed lesion: {name}",
-                f"{name}, {split}: the largest lesion without any predicted voxel, {ml:.2g} ml. The planes meet there.",
+                f"{name}, {where}: the largest lesion without any predicted voxel, {ml:.2g} ml. The planes meet there.",
                 patient_figure(view, title=f"{volumes.ids[row]}: missed lesion of {ml:.2g} ml, {name}"),
             )
         )  # fmt: skip
@@ -101,7 +101,7 @@ def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[P
         found.append(
             Picture(
                 f"{prefix}-false-alarm", f"Confident false alarm: {name}",
-                f"{name}, {split}: of the predicted lesions that touch none of the truth {how}. The planes meet in it.",
+                f"{name}, {where}: of the predicted lesions that touch none of the truth {how}. The planes meet in it.",
                 patient_figure(view, title=f"{volumes.ids[row]}: false alarm, {how}, {name}"),
             )
         )  # fmt: skip
