@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from shiftbench.io.executor import processes
+from shiftbench.io.executor import child, processes
 from tests.executor import stand_in_slurm
 from tests.forked import Commands
 
@@ -43,10 +44,16 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Runs commands in processes of their own that need not import anything."""
+    """Runs commands in processes of their own that need not import anything, from the first one on."""
     running = Commands(tmp_path_factory.mktemp("commands"))
     yield running
     running.close()
+
+
+@pytest.fixture
+def new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that train, predict or try models start as they do for a user, where others of a folder are forked."""
+    monkeypatch.setattr(child, "subprocess", subprocess)
 
 
 @pytest.fixture

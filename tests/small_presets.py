@@ -1,15 +1,28 @@
-"""Presets of tracks, and a look for leaks, that learn for a moment only: the same files and reports, poor numbers."""
+"""Presets of tracks, and a look for leaks, that learn for a moment only, and pictures that are blank.
+
+The same files and reports, with poor numbers.
+"""
 
 from __future__ import annotations
 
+import base64
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from shiftbench.methods import presets
 from shiftbench.pipeline import leak
+from shiftbench.report import canvas
 from shiftbench.tracks.motion.baselines import presets as motion
 from shiftbench.tracks.power import baselines as power
+
+BLANK = {
+    "png": base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
+    ),
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>',
+}
 
 
 def use(patch: pytest.MonkeyPatch) -> None:
@@ -21,3 +34,13 @@ def use(patch: pytest.MonkeyPatch) -> None:
     for settings, name, value in small:
         patch.setitem(cast("dict[str, Any]", settings), name, value)
     patch.setattr(leak, "TREES", leak.FEWEST_TREES)
+
+
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every picture that is written from now on is one blank pixel, or an SVG without anything in it."""
+
+    def write_png(_: object, target: Any) -> None:
+        (target.write if hasattr(target, "write") else Path(target).write_bytes)(BLANK["png"])
+
+    monkeypatch.setattr(canvas, "write_png", write_png)
+    monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from shiftbench.tracks import TRACKS
+from tests.forked import Commands
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src/shiftbench"
 
@@ -79,7 +77,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("gone", TRACKS)
-def test_a_track_can_be_deleted(gone: str, tmp_path: Path) -> None:
+def test_a_track_can_be_deleted(gone: str, commands: Commands, tmp_path: Path) -> None:
     # Compiled modules come along, since making them costs seconds; not those that another process is just writing.
     copy = shutil.copytree(PACKAGE, tmp_path / "src/shiftbench", ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.rmtree(copy / "tracks" / gone)
@@ -89,15 +87,12 @@ def test_a_track_can_be_deleted(gone: str, tmp_path: Path) -> None:
     listed.write_text(text, "utf-8")
     others = [name for name in TRACKS if name != gone]
 
-    def python(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+    def python(code: str, *words: str) -> str:
+        done = commands.python(code, *words, folder=tmp_path, path=tmp_path / "src")
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert python("-c", WHOLE).split() == others
+    assert python(WHOLE).split() == others
     other = next(name for name in SMALL if name != gone)
-    said = python("-c", SMALL_RUN, other, "--replicates", "20", "--out", "run", *SMALL[other])
+    said = python(SMALL_RUN, other, "--replicates", "20", "--out", "run", *SMALL[other])
     assert "report: run/regression/report/report.html" in said

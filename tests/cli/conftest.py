@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,15 +16,9 @@ import pytest
 
 from shiftbench import tracks
 from shiftbench.cli import main
-from shiftbench.report import canvas
 from shiftbench.track import Track
-
-BLANK = {
-    "png": base64.b64decode(
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
-    ),
-    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>',
-}
+from tests.forked import Commands
+from tests.small_presets import blank_pictures
 
 
 @dataclass(frozen=True)
@@ -54,6 +47,13 @@ def shiftbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     return run
 
 
+@pytest.fixture(scope="package", autouse=True)
+def _forked_workers(commands: Commands) -> Iterator[None]:
+    """Most of the cost of a small fit in a process of its own is that this process imports its library."""
+    with commands.workers():
+        yield
+
+
 @pytest.fixture
 def drawn() -> None:
     """Pictures are drawn as for a user; what is tested without this fixture writes blank ones."""
@@ -64,16 +64,6 @@ def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Drawing is most of the cost of a small run, and tested elsewhere: figures are made, not drawn."""
     if "drawn" not in request.fixturenames:
         blank_pictures(monkeypatch)
-
-
-def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every picture that is written from now on is one blank pixel, or an SVG without anything in it."""
-
-    def write_png(_: object, target: Any) -> None:
-        (target.write if hasattr(target, "write") else Path(target).write_bytes)(BLANK["png"])
-
-    monkeypatch.setattr(canvas, "write_png", write_png)
-    monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))
 
 
 def run_in(folder: Path, *words: object) -> Said:

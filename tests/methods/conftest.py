@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import torch
 
 from shiftbench.partition import features
 from shiftbench.partition.features import Features
+from tests.forked import Commands
 
 TARGETS = {"regression": "y", "classification": "kind"}
 
@@ -60,6 +62,13 @@ def cut(train: int = 1500, dev: int = 300, rows: int = 400) -> Parts:
 def _same_draws() -> None:
     """What a test draws from torch's own generator is the same in every run."""
     torch.default_generator.manual_seed(20211021)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _forked_workers(commands: Commands) -> Iterator[None]:
+    """Most of the cost of a small fit in a process of its own is that this process imports its library."""
+    with commands.workers():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ likelihood_boosting = likelihood.METHOD
 fit = partial(catboost_fits.fit, NAME)
 
 
+@pytest.mark.usefixtures("new_workers")
 def test_a_killed_worker_ends_the_call_with_advice_and_calling_again_ends_as_if_undisturbed(
     parts, undisturbed, tmp_path, monkeypatch
 ):

@@ -15,6 +15,7 @@ from shiftbench.io import executor
 from shiftbench.io.executor import Executor
 from shiftbench.methods import workers
 
+pytestmark = pytest.mark.usefixtures("new_workers")
 TOY = "tests.methods.toy_worker"
 PATIENCE_S = 30
 
