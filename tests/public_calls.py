@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,10 +30,15 @@ from shiftbench.ensembles import (
     Quantiles,
     Trajectories,
 )
+from shiftbench.errors import ShiftbenchError
 from shiftbench.measures import masks as of_masks
 from shiftbench.metrics import classification, conformal, motion, quantiles, regression, segmentation
 from shiftbench.metrics.segmentation import structure
+from shiftbench.partition import features
+from shiftbench.pipeline import example
 from shiftbench.scores import detection, intervals, retention, selective
+from shiftbench.scores.metric import METRICS
+from shiftbench.track import published
 
 N = 6
 RNG = np.random.default_rng(0)
@@ -298,8 +304,18 @@ for name in ("read_manifest", "verify"):
         getattr(partition, name), {"folder": "made"}, lambda: partition.write_manifest("made", PARTS, RULES)
     )
 
+FEATURES = features.choose(TABLE, target="x")
+add(features.choose, frame=TABLE, target="x", exclude=["time"], drop=["id"], keep=["id"], timestamps=[])
+add(features.matrix, frame=TABLE, features=FEATURES)
+add(features.leaks, frame=TABLE, target="x", features=FEATURES, task="regression")
+for each in (example.table, example.write):
+    add(each, **({"path": "made.csv"} if each is example.write else {}), rows=400, seed=1)
+add(published.results, track="weather", task="regression", metric="r_auc", dataset="eval", subset="full")
+add_as("METRICS", METRICS.__getitem__, name="r_auc")
+
 # --- what nobody should give ------------------------------------------------------------------------------------------
 
+CALLED = {"progress", "called"}  # arguments that are functions
 HOSTILE: dict[str, Any] = {
     "None": None, "NaN": float("nan"), "infinity": float("inf"), "-1": -1, "0": 0, "1.5": 1.5, "2**70": 2**70,
     "10**400": 10**400, "True": True, "complex": 1j, "text": "x", "no text": "", "bytes": b"", "zero byte": "a\0b",
@@ -321,6 +337,36 @@ def hostile() -> Iterator[tuple[str, Any]]:
     """All of them by name, and a generator, of which each is used up once."""
     yield from HOSTILE.items()
     yield "generator", (value for value in [1])
+
+
+def mistakes(call: Call) -> list[str]:
+    """What happens to a call with any of these in place of any argument, other than an answer or one of our errors."""
+    if call.prepare is not None:
+        call.prepare()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call.function(**call.arguments)
+        warnings.simplefilter("error", RuntimeWarning)
+        return [
+            f"{argument} = {words}: {wrong}"
+            for argument in call.arguments
+            for words, value in hostile()
+            if not (callable(value) and argument in CALLED)  # what other people's functions raise is theirs
+            and (wrong := _mistake(call.function, {**call.arguments, argument: value}))
+        ]
+
+
+def _mistake(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
+    """What a call raises other than our errors, and those of the system about files; or how long it takes."""
+    begun = time.process_time()
+    try:
+        function(**arguments)
+    except (ShiftbenchError, OSError):
+        pass
+    except Exception as error:
+        return f"{type(error).__name__}: {error!s:.100}"
+    took = time.process_time() - begun
+    return f"took {took:.1f} s" if took > 1 else ""
 
 
 # --- which of the package are public ----------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,35 +117,11 @@ def test_targets_in_extended_precision_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", public_calls.CALLS)
-def test_whatever_is_given_in_place_of_an_argument_is_used_or_refused(name, tmp_path, monkeypatch) -> None:
+def test_whatever_is_given_in_place_of_an_argument_is_used_or_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    call = public_calls.CALLS[name]
-    if call.prepare is not None:
-        call.prepare()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        call.function(**call.arguments)
-        warnings.simplefilter("error", RuntimeWarning)
-        found = [
-            f"{argument} = {words}: {wrong}"
-            for argument in call.arguments
-            for words, value in public_calls.hostile()
-            if (wrong := what_is_wrong(call.function, {**call.arguments, argument: value}))
-        ]
-    assert not found, "\n".join(found)
-
-
-def what_is_wrong(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
-    """What a call raises other than our errors, and those of the system about files; or how long it takes."""
-    begun = time.process_time()
-    try:
-        function(**arguments)
-    except (ShiftbenchError, OSError):
-        pass
-    except Exception as error:
-        return f"{type(error).__name__}: {error!s:.100}"
-    took = time.process_time() - begun
-    return f"took {took:.1f} s" if took > 1 else ""
+    assert public_calls.mistakes(public_calls.CALLS[name]) == []
 
 
 def test_every_public_function_is_called() -> None:

@@ -27,6 +27,7 @@ def whole(
     most: float = math.inf,
     *,
     wanted: str = "",
+    advice: str = "",
     error: type[ShiftbenchError] = SettingsError,
 ) -> int:
     """A whole number from `least` to `most`; those of NumPy, too, but neither booleans nor floats.
@@ -36,7 +37,9 @@ def whole(
     found = None if isinstance(value, bool) else _index(value)
     if found is None or not least <= found <= most:
         limits = f"from {least:,} to {most:,}" if most < math.inf else f">= {least:,}"
-        raise error(f"{name}: expected {wanted or f'a whole number {limits}'}, found {quoted(value)}.")
+        raise error(
+            f"{name}: expected {wanted or f'a whole number {limits}'}, found {quoted(value)}.{advice and f' {advice}'}"
+        )
     return found
 
 
@@ -83,8 +86,15 @@ def text(name: str, value: Any, *, error: type[ShiftbenchError] = SettingsError)
     return value
 
 
-def several(name: str, values: Any, kind: type[Kind], *, error: type[ShiftbenchError] = SettingsError) -> list[Kind]:
-    """Values of one class in a list or another iterable, which text and mappings are not."""
+def several(
+    name: str,
+    values: Any,
+    kind: type[Kind],
+    *,
+    most: int = MOST_ENTRIES,
+    error: type[ShiftbenchError] = SettingsError,
+) -> list[Kind]:
+    """At most so many values of a class in a list or another iterable, which text and mappings are not."""
     found: list[Any] = []
     scalar = getattr(values, "ndim", 1) == 0
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)) and not scalar:
@@ -92,8 +102,8 @@ def several(name: str, values: Any, kind: type[Kind], *, error: type[ShiftbenchE
             if not isinstance(value, kind):
                 raise error(f"{name}: expected values of the type {kind.__name__}, found {quoted(value)} among them.")
             found.append(value)
-            if len(found) > MOST_ENTRIES:
-                raise error(f"{name}: expected at most {MOST_ENTRIES:,} entries, found more.")
+            if len(found) > most:
+                raise error(f"{name}: expected at most {most:,} entries, found more.")
         return found
     raise error(f"{name}: expected a list, each entry of the type {kind.__name__}, found {quoted(values)}.")
 

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import argument, check
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import TableError
 from shiftbench.io import tables
 from shiftbench.partition import keys
 
@@ -109,7 +110,12 @@ def choose(
         TableError: if a named column is missing, a kept one has an unusable type, or no feature is left.
         UnknownNameError: if a glob matches nothing.
     """
-    exclude, timestamps = tuple(exclude), tuple(timestamps)
+    check.kind("frame", frame, pl.DataFrame)
+    argument.text("target", target)
+    exclude, timestamps, drop, keep = (
+        tuple(argument.several(name, each, str))
+        for name, each in {"exclude": exclude, "timestamps": timestamps, "drop": drop, "keep": keep}.items()
+    )
     tables.require(frame, (target, *exclude, *timestamps), where="the table")
     why = dict.fromkeys(tables.expand(drop, frame.columns, what="column to drop"), "dropped by name")
     why |= dict.fromkeys(exclude, "not a feature by its role") | {target: "the target"}
@@ -183,6 +189,8 @@ def matrix(frame: pl.DataFrame, features: Features) -> Inputs:
     Raises:
         TableError: naming every column that is missing, has another type than in training, or holds infinite values.
     """
+    check.kind("frame", frame, pl.DataFrame)
+    check.kind("features", features, Features)
     tables.require(frame, (*features.numeric, *features.categorical, *features.dates), where="the features")
     problems: list[str] = []
     numbers = _of_kind(frame, "numeric", features.numeric, problems)
@@ -311,8 +319,10 @@ def leaks(frame: pl.DataFrame, *, target: str, features: Features, task: str) ->
         TableError: if a column is missing, or the target of a regression is not numeric.
         UnknownNameError: if the task is neither "regression" nor "classification".
     """
-    if task not in ("regression", "classification"):
-        raise UnknownNameError("task", task, ("regression", "classification"))
+    argument.choice("task", task, ("regression", "classification"))
+    check.kind("frame", frame, pl.DataFrame)
+    check.kind("features", features, Features)
+    argument.text("target", target)
     tables.require(frame, (target, *features.numeric, *features.categorical), where="the features")
     rng = np.random.default_rng(0)
     rows = rng.permutation(frame.height)[:MOST_RECORDS]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import SettingsError
+from shiftbench import argument
 from shiftbench.io import files, tables
 from shiftbench.io.executor import memory
 
@@ -56,10 +56,9 @@ def table(rows: int = ROWS, *, seed: int = 0) -> pl.DataFrame:
     Raises:
         SettingsError: if `rows` is below 400, too few to fill every partition, or more than memory holds.
     """
-    if rows < FEWEST_ROWS:
-        raise SettingsError(
-            f"rows: expected at least {FEWEST_ROWS}, found {rows}. Ask for more: every partition needs some."
-        )
+    advice = "Ask for more: every partition needs some."
+    argument.whole("rows", rows, FEWEST_ROWS, wanted=f"at least {FEWEST_ROWS}", advice=advice)
+    argument.whole("seed", seed)
     memory.require(rows, BYTES_A_ROW, what="rows")
     rng = np.random.Generator(np.random.PCG64(seed))
     stations = _stations(rng, min(MOST_STATIONS, rows // ROWS_A_STATION))
@@ -86,7 +85,7 @@ def write(path: str | Path, *, rows: int = ROWS, seed: int = 0) -> tuple[Path, P
 
 def paths(path: str | Path) -> tuple[Path, Path]:
     """The files that `write` writes: the table, and the settings beside it."""
-    target = Path(path)
+    target = argument.path(path)
     return target, target.with_name(target.name.split(".")[0] + ".toml")
 
 

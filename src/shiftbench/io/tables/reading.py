@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shiftbench import argument
 from shiftbench.errors import TableError, TableWarning
 from shiftbench.io import files
 from shiftbench.io.tables import columns as column_names
@@ -48,7 +49,7 @@ def read_table(
     Warns:
         TableWarning: for words read as missing, and for dates in other notations than 2021-01-31.
     """
-    file = Path(path)
+    file = argument.path(path, error=TableError)
     kind = _format(file)
     with problem.reading(file, kind):
         frame = _READERS[kind](file, columns)

@@ -12,6 +12,7 @@ from importlib import resources
 
 import polars as pl
 
+from shiftbench import argument
 from shiftbench.errors import UnknownNameError
 from shiftbench.scores.metric import METRICS
 
@@ -43,8 +44,7 @@ def results(**where: str | None) -> pl.DataFrame:
             continue
         texts = pl.col(column).cast(pl.String)
         known = every.select(texts).to_series().drop_nulls().unique()
-        if value not in known:
-            raise UnknownNameError(column, value, known)
+        argument.choice(column, value, known.to_list())
         chosen = chosen.filter(texts == value)
     return chosen
 

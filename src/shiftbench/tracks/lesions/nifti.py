@@ -21,7 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import MissingExtraError, ShiftbenchError, ShiftbenchWarning, first_line, quoted
+from shiftbench import argument, check
+from shiftbench.errors import ArrayError, MissingExtraError, ShiftbenchError, ShiftbenchWarning, first_line, quoted
 from shiftbench.io import files
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ LARGEST_EXTENSIONS = 2**24  # bytes between header and voxels
 MOST_BEHIND = 2**20  # bytes behind the last voxel that are skipped
 MOST_PACKED = 1_032  # bytes that DEFLATE packs into one
 ROUNDING = 1e-3  # from 0 and 1 to which masks and probabilities are moved by formats of few digits
+FARTHEST_MM = 1e100  # squares of longer ways are infinite
 SMALLEST_MM, LARGEST_MM = 0.05, 20.0  # voxels
 ISOTROPIC = 1.05  # largest over smallest side of a voxel that is called isotropic
 _GZIP, _HEADERS = b"\x1f\x8b", {348: "Nifti1Header", 540: "Nifti2Header"}
@@ -93,18 +95,18 @@ def read_probabilities(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.flo
 
 def image(path: str | os.PathLike[str]) -> Scan:
     """As `read_image`, with remarks in `Scan.notes`."""
-    scan = _read(Path(path))
+    scan = _read(_file(path))
     return replace(scan, array=scan.array.astype(np.float32, copy=False))
 
 
 def mask(path: str | os.PathLike[str]) -> Scan:
     """As `read_mask`, with remarks in `Scan.notes`."""
-    return _as_mask(_read(Path(path)), path)
+    return _as_mask(_read(_file(path)), path)
 
 
 def probabilities(path: str | os.PathLike[str]) -> Scan:
     """As `read_probabilities`, with remarks in `Scan.notes`."""
-    return _as_probabilities(_read(Path(path)), path)
+    return _as_probabilities(_read(_file(path)), path)
 
 
 def read_members(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.float32], Affine]:
@@ -118,7 +120,7 @@ def geometry(path: str | os.PathLike[str]) -> tuple[tuple[int, int, int], Affine
     Raises:
         ShiftbenchError: as `read_image`, but for the voxels.
     """
-    file = Path(path)
+    file = _file(path)
     with _reading(file), _opened(file) as stream:
         header = _header(stream, file)
     shape, affine = _shape(header, file, several=True)[:3], _affine(header, file)
@@ -134,10 +136,11 @@ def oriented_as(path: str | os.PathLike[str], array: Array) -> Scan:
     Raises:
         ShiftbenchError: as `geometry`; if the file has another shape.
     """
-    file = Path(path)
+    file = _file(path)
     with _reading(file), _opened(file) as stream:
         header = _header(stream, file)
     shape, affine = _shape(header, file, several=False), _affine(header, file)
+    array = check.as_array("array", array)
     if array.shape != shape:
         found, wanted = (" × ".join(map(str, each)) for each in (array.shape, shape))
         raise ShiftbenchError(f"{file}: expected voxels in its shape {wanted} beside it, found {found}. Resample them.")
@@ -150,7 +153,7 @@ def members(path: str | os.PathLike[str]) -> Scan:
     Raises:
         ShiftbenchError: as `read_probabilities`.
     """
-    found = _read(Path(path), several=True)
+    found = _read(_file(path), several=True)
     if found.array.ndim == 3:
         found = replace(found, array=found.array[..., None])
     stacked = np.ascontiguousarray(np.moveaxis(found.array, 3, 0))
@@ -166,12 +169,16 @@ def write(path: str | os.PathLike[str], array: Array, affine: Array) -> Path:
         ShiftbenchError: if the suffix is not .nii or .nii.gz, or the array has another number of dimensions.
         MissingExtraError: if nibabel is not installed.
     """
-    target = Path(path)
+    target = _file(path)
     if not target.name.endswith(SUFFIXES):
         raise ShiftbenchError(f"{target}: expected a name that ends in .nii or .nii.gz, found another. Rename it.")
+    array = check.as_array("array", array)
+    if array.dtype.kind not in "biuf":
+        raise ShiftbenchError(f"{target}: expected numbers or booleans to write, found dtype {array.dtype}.")
     if array.ndim not in (3, 4):
         raise ShiftbenchError(f"{target}: expected [X, Y, Z] or [M, X, Y, Z] to write, found shape {array.shape}.")
-    values = array.astype(np.uint8 if array.dtype.kind == "b" else np.float32, copy=False)
+    with np.errstate(over="ignore"):  # becomes infinite, which reading refuses
+        values = array.astype(np.uint8 if array.dtype.kind == "b" else np.float32, copy=False)
     data = _bytes(np.moveaxis(values, 0, 3) if values.ndim == 4 else values, affine)
     with files.replacing(target) as temporary:
         temporary.write_bytes(gzip.compress(data, 6, mtime=0) if target.name.endswith(".gz") else data)
@@ -192,7 +199,7 @@ def compact(array: Array, affine: Array, *, most: float) -> bytes:
 
 def _bytes(values: Array, affine: Array, *, slope: float | None = None) -> bytes:
     """An uncompressed NIfTI file; slope: what readers multiply the values by."""
-    packed = _nibabel().Nifti1Image(values, np.asarray(affine))
+    packed = _nibabel().Nifti1Image(values, _checked_affine(affine))
     packed.header.set_xyzt_units("mm")
     if slope is not None:
         packed.header.set_slope_inter(slope, 0.0)
@@ -201,14 +208,35 @@ def _bytes(values: Array, affine: Array, *, slope: float | None = None) -> bytes
 
 def spacing_of(affine: Affine) -> npt.NDArray[np.float64]:
     """The sides of a voxel [3] in mm of an affine [4, 4]."""
+    affine = _checked_affine(affine)
     sides: npt.NDArray[np.float64] = np.sqrt((affine[:3, :3] ** 2).sum(axis=0))
     return sides
 
 
 def displacement(one: Affine, other: Affine, shape: Sequence[int]) -> float:
     """How far apart in mm along an axis the positions of a corner of a volume are at most under two affines."""
-    corners = np.array(np.meshgrid(*[(0, size - 1) for size in shape], [1], indexing="ij")).reshape(4, -1)
+    one, other, sizes = _checked_affine(one), _checked_affine(other), check.vector("shape", shape)
+    if len(sizes) != 3:
+        raise ArrayError(f"shape: expected three sizes, found {len(sizes):,}.")
+    corners = np.array(np.meshgrid(*[(0, size - 1) for size in sizes], [1], indexing="ij")).reshape(4, -1)
     return float(np.abs((one - other) @ corners).max())
+
+
+def _file(path: str | os.PathLike[str]) -> Path:
+    return argument.path(path, error=ShiftbenchError)
+
+
+def _checked_affine(values: Any) -> Affine:
+    """Finite numbers [4, 4] of a size that squares keep."""
+    array = check.as_array("affine", values)
+    if (
+        array.shape != (4, 4)
+        or array.dtype.kind not in "biuf"
+        or not np.abs(array.astype(np.float64)).max() < FARTHEST_MM
+    ):
+        found = f"{array.dtype} of shape {array.shape}" if array.shape != (4, 4) else "other values"
+        raise ArrayError(f"affine: expected finite numbers [4, 4] below {FARTHEST_MM:g} mm, found {found}.")
+    return np.asarray(array, dtype=np.float64)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import argument, check
 from shiftbench.errors import ArrayError, ShiftbenchError
 from shiftbench.io import files
 from shiftbench.tracks.lesions import layout, nifti
@@ -44,7 +45,7 @@ class Volumes:
         """
         from shiftbench.tracks.lesions.manifest import patients_of
 
-        return cls(tuple(patients_of(Path(folder))), tuple(channels), checked=True)
+        return cls(tuple(patients_of(argument.path(folder))), _channels(channels), checked=True)
 
     @classmethod
     def of(cls, source: Path, *, channels: Sequence[str] = ("flair",)) -> Volumes:
@@ -53,7 +54,7 @@ class Volumes:
         Raises:
             TableError: as `layout.found`.
         """
-        return cls(layout.found(Path(source)).patients, tuple(channels))
+        return cls(layout.found(argument.path(source)).patients, _channels(channels))
 
     def __len__(self) -> int:
         return len(self.patients)
@@ -81,7 +82,7 @@ class Volumes:
         Raises:
             ArrayError: for positions that do not exist.
         """
-        places = np.asarray(rows)
+        places = check.as_array("rows", rows, "integers").reshape(-1)
         if places.dtype.kind == "b" and places.shape == (len(self),):
             places = np.flatnonzero(places)
         if places.size and (places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= len(self)):
@@ -123,24 +124,27 @@ class Volumes:
 
     def shape(self, row: int) -> tuple[int, int, int]:
         """The shape (X, Y, Z) of a patient's volumes."""
-        return nifti.geometry(self.patients[row].reference)[0]
+        return nifti.geometry(self._patient(row).reference)[0]
 
     def affine(self, row: int) -> Affine:
         """The affine [4, 4] of a patient's volumes in mm."""
-        return nifti.geometry(self.patients[row].reference)[1]
+        return nifti.geometry(self._patient(row).reference)[1]
 
     def spacing(self, row: int) -> npt.NDArray[np.float64]:
         """The sides of a patient's voxels [3] in mm."""
         return nifti.spacing_of(self.affine(row))
 
+    def _patient(self, row: int) -> Patient:
+        return self.patients[argument.whole("row", row, 0, len(self) - 1, error=ArrayError)]
+
     def _need(self, row: int, kind: str) -> Array:
         found: Array | None = self._read(row, kind)
         if found is None:
-            raise ShiftbenchError(f"{self.patients[row].id}: expected a {CALLED[kind]}, found none among its files.")
+            raise ShiftbenchError(f"{self._patient(row).id}: expected a {CALLED[kind]}, found none among its files.")
         return found
 
     def _read(self, row: int, kind: str) -> Any:
-        patient = self.patients[row]
+        patient = self._patient(row)
         path = patient.files.get(kind)
         if path is None:
             return None
@@ -185,3 +189,7 @@ def _shown(shape: Sequence[int]) -> str:
 def derived_brain(flair: Array | None, shape: Sequence[int]) -> npt.NDArray[np.bool_]:
     """FLAIR ≠ 0, as the images are skull-stripped; everything where there is no FLAIR."""
     return np.ones(shape, dtype=np.bool_) if flair is None else flair != 0
+
+
+def _channels(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(argument.several("channels", names, str))

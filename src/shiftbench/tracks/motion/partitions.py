@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import UnknownNameError
+from shiftbench import argument
 from shiftbench.tracks.motion.schema import (
     PARTITIONS,
     PARTS,
@@ -30,6 +30,9 @@ from shiftbench.tracks.motion.schema import (
 RULES = ("canonical", "published")
 
 
+MOST_SCENES = 10_000_000
+
+
 def partition_of(tags: SceneTags, part: str, *, rule: str = "canonical") -> str | None:
     """The partition of a scene from `part` (train, dev or eval) of the data; None if it is in none.
 
@@ -38,10 +41,8 @@ def partition_of(tags: SceneTags, part: str, *, rule: str = "canonical") -> str 
     Raises:
         UnknownNameError: for an unknown part or rule.
     """
-    if part not in PARTS:
-        raise UnknownNameError("part", part, PARTS)
-    if rule not in RULES:
-        raise UnknownNameError("rule", rule, RULES)
+    argument.choice("part", part, PARTS)
+    argument.choice("rule", rule, RULES)
     return _table(rule).get((tags.track, tags.precipitation, part))
 
 
@@ -63,7 +64,11 @@ def partitions(tags: Iterable[SceneTags], part: str, *, rule: str = "canonical")
     Raises:
         UnknownNameError: for an unknown part or rule.
     """
-    found = [partition_of(each, part, rule=rule) for each in tags]
+    argument.choice("part", part, PARTS)
+    argument.choice("rule", rule, RULES)
+    found = [
+        partition_of(each, part, rule=rule) for each in argument.several("tags", tags, SceneTags, most=MOST_SCENES)
+    ]
     names = [name for name in PARTITIONS if name.split("_")[0] == part]
     return {name: np.flatnonzero([each == name for each in found]) for name in names}
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError, MissingExtraError, TableError, UnknownNameError
+from shiftbench.errors import ArrayError, MissingExtraError, TableError
 from shiftbench.io import tables
 from shiftbench.io.tables import problem
 from shiftbench.tracks.weather.nearest_cell import COLUMNS, ROWS, NearestCell
@@ -51,6 +51,15 @@ class Grid:
     source: str = "the grid"
 
     def __post_init__(self) -> None:
+        longitude, latitude = check.vectors(longitude=self.longitude, latitude=self.latitude)
+        types = check.as_array("types", self.types, "types of climates")
+        if types.shape != longitude.shape or types.dtype.kind not in "iu" or (types > NONE).any() or (types < 0).any():
+            raise ArrayError(
+                f"types: expected {len(longitude):,} whole numbers of 0 to {NONE}, found {types.dtype} of shape "
+                f"{types.shape}."
+            )
+        for name, values in (("longitude", longitude), ("latitude", latitude), ("types", types.astype(np.uint8))):
+            object.__setattr__(self, name, values)
         problems = _off_lattice("longitude", self.longitude, 180, self.source)
         problems += _off_lattice("latitude", self.latitude, 90, self.source)
         if not problems and (twice := pl.Series(self._places).is_duplicated()).any():
@@ -76,6 +85,8 @@ class Grid:
         """
         source = str(path)
         frame = tables.read_table(path)
+        if column is not None:
+            argument.text("column", column)
         found = tables.number_columns(frame, ("longitude", "latitude"), where=source)
         codes = frame[_code_column(frame, column, source)]
         return cls(found["longitude"], found["latitude"], main_types(codes, where=source), source)
@@ -128,8 +139,8 @@ def climates(latitude: Any, longitude: Any, grid: Grid, *, rule: Rule = "nearest
         TableError: if the published rule is chosen and the grid is not sorted as it requires.
         UnknownNameError: for another rule.
     """
-    if rule not in ("nearest", "published"):
-        raise UnknownNameError("rule", rule, ("nearest", "published"))
+    argument.choice("rule", rule, ("nearest", "published"))
+    check.kind("grid", grid, Grid)
     north, east = check.vectors(latitude=latitude, longitude=longitude)
     problems = _outside("latitude", north, -90, 90) + _outside("longitude", east, -180, 360)
     if problems:

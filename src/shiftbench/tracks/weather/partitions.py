@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import polars as pl
 
-from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench import argument, check
+from shiftbench.errors import PartitionError
 from shiftbench.io import tables
 from shiftbench.partition import SHIFTED, Partition, Rules, partition
 from shiftbench.partition.expression import moment
@@ -135,8 +136,9 @@ def split(frame: pl.DataFrame, experiment: str = CANONICAL, *, rules: Rules | No
         TableError: if a column is missing, or ids are missing or repeated.
         PartitionError: if the records do not fill the partitions, see `shiftbench.partition`.
     """
-    if experiment not in EXPERIMENTS:
-        raise UnknownNameError("experiment", experiment, EXPERIMENTS)
+    check.kind("frame", frame, pl.DataFrame)
+    argument.choice("experiment", experiment, EXPERIMENTS)
+    check.kind("rules", rules, (Rules, type(None)))
     if rules is None:
         rules = canonical_rules(id="id" if "id" in frame.columns else None)
     tables.require(frame, [*rules.columns(), CLASS], where="the table")
@@ -174,6 +176,7 @@ def added_rows(train: pl.LazyFrame, absent: list[int]) -> pl.DataFrame:
 
 def official(counts: Mapping[str, int]) -> bool:
     """Whether the numbers of rows of all five partitions are the published ones (Shifts 1.0, Table 8)."""
+    check.kind("counts", counts, Mapping)
     return all(counts.get(name) == published["total"] for name, published in schema.PARTITIONS.items())
 
 

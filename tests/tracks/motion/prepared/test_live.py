@@ -117,7 +117,7 @@ def test_parts_are_read_whatever_their_partition(tmp_path):
 
 def test_places_may_be_texts_and_what_is_no_path_is_refused(folder, alive):
     assert LiveStore.of(str(folder), SMALL).key == alive.key
-    with pytest.raises(ShiftbenchError, match=r"expected a path, found '3' \(int\)"):
+    with pytest.raises(ShiftbenchError, match=r"expected a path, found 3 \(int\)"):
         LiveStore.of(3)
 
 

@@ -99,7 +99,7 @@ def test_no_rows_give_empty_arrays(store):
 
 def test_folders_that_are_no_paths_are_refused_and_texts_are_paths(folder):
     assert len(Store.open(str(folder))) == 18
-    with pytest.raises(ShiftbenchError, match=r"expected a path, found 'None' \(NoneType\)"):
+    with pytest.raises(ShiftbenchError, match=r"expected a path, found None \(NoneType\)"):
         Store.open(None)
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
+from shiftbench.errors import ArrayError, SettingsError, every
 from shiftbench.metrics.modes import Index
 from shiftbench.metrics.motion import softmax_weights
 
@@ -37,6 +38,9 @@ class Plans(NamedTuple):
     uncertainty: Vector
 
 
+MOST_AXES = 32
+
+
 @dataclass(frozen=True)
 class Settings:
     """How scores become plans.
@@ -53,15 +57,16 @@ class Settings:
     most: int = MOST_PLANS
 
     def __post_init__(self) -> None:
-        for name in (self.aggregation, self.request_aggregation or self.aggregation):
-            _known(name)
-        wrong = [
-            f"{name}: expected at least 1, found {value}."
-            for name in ("members", "plans_per_member", "most")
-            if (value := getattr(self, name)) is not None and value < 1
-        ]
-        if wrong:
-            raise SettingsError(*wrong)
+        for name in (self.aggregation, self.request_aggregation):
+            if name is not None:
+                _known(name)
+        given = {name: getattr(self, name) for name in ("members", "plans_per_member", "most")}
+        readers = {name: partial(argument.whole, name, value, 1, wanted="at least 1") for name, value in given.items()}
+        optional = ("members", "plans_per_member")
+        every(
+            {name: read for name, read in readers.items() if name not in optional or given[name] is not None},
+            SettingsError,
+        )
 
 
 # Model average, lower and upper quantile (mean -/+ one standard deviation), worst and best case model.
@@ -89,6 +94,8 @@ def aggregate(scores: Any, aggregation: str, *, axis: int = 0, ddof: int = 0) ->
         UnknownNameError: an unknown aggregation.
     """
     function = _known(aggregation)
+    argument.whole("axis", axis, -MOST_AXES, MOST_AXES)
+    argument.whole("ddof", ddof, 0, 1)
     array = _scores(scores, f"with an axis {axis}", least=max(axis + 1, -axis))
     if aggregation in ("LQ", "UQ") and array.shape[axis] <= ddof:
         raise SettingsError(f"ddof: expected less than the {array.shape[axis]} members, found {ddof}. Use ddof=0.")
@@ -102,6 +109,7 @@ def plan(scores: Any, settings: Settings | None = None) -> Plans:
         ArrayError: as `aggregate`; also other numbers of axes.
         SettingsError: more members or plans asked for than there are.
     """
+    check.kind("settings", settings, (Settings, type(None)))
     settings = settings or Settings()
     array = _scores(scores, "[K, N, G] or [K, G]", least=2)
     if array.ndim > 3:
@@ -127,9 +135,10 @@ def all_plans(
         ArrayError, SettingsError: as `plan`.
     """
     array = _scores(scores, "[K, N, G] or [K, G]", least=2)
+    counts = [argument.whole("members", count, 1) for count in argument.several("members", members, object)]
     return {
         (count, name): plan(array, Settings(count, plans_per_member, name, most=most))
-        for count in members
+        for count in counts
         for name in AGGREGATIONS
     }
 
@@ -172,18 +181,24 @@ def _candidates(scores: Vector, settings: Settings) -> Vector:
 
 
 def _known(aggregation: str) -> Callable[[Vector, int, int], Vector]:
-    if aggregation not in AGGREGATIONS:
-        raise UnknownNameError("aggregation", aggregation, AGGREGATIONS)
-    return AGGREGATIONS[aggregation]
+    return AGGREGATIONS[argument.choice("aggregation", aggregation, AGGREGATIONS)]
 
 
 def _scores(scores: Any, axes: str, *, least: int) -> npt.NDArray[np.float64]:
     try:
-        array = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        array = check.as_array("scores", scores)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ArrayError(f"scores: expected numbers {axes}, found: {error}.") from None
     if array.ndim < least or not array.size:
         raise ArrayError(f"scores: expected numbers {axes}, found shape {array.shape}.")
-    if problems := check.value_problems("scores", array):
+    problems = check.value_problems("scores", array)
+    if not problems and (largest := max(array.max(), -array.min())) > check.LARGEST:
+        problems = [
+            f"scores: expected numbers up to {check.LARGEST:g}, whose squares can be added up, found {largest:g}."
+        ]
+    if problems:
         raise ArrayError(*problems)
     return array

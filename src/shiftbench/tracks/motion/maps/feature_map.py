@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import argument, check
 from shiftbench.tracks.motion.maps import drawing
 from shiftbench.tracks.motion.maps.map_settings import CHANNELS, MapSettings
 from shiftbench.tracks.motion.maps.outlines import Actors, Outlines, outlines
@@ -73,7 +74,10 @@ def feature_maps(scene: Scene, track_ids: Sequence[int], settings: MapSettings |
     Raises:
         UnknownNameError, ShiftbenchError, MissingExtraError: as `feature_map`.
     """
+    check.kind("scene", scene, Scene)
+    check.kind("settings", settings, (MapSettings, type(None)))
     settings = settings or MapSettings()
+    track_ids = [argument.whole("track_ids", track) for track in argument.several("track_ids", track_ids, object)]
     shapes = outlines(scene, settings.history, settings.road_history)
     maps = np.zeros((len(track_ids), settings.planes, *settings.size), dtype=np.float32)
     for number, track_id in enumerate(track_ids):

@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from shiftbench import check
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.tracks.motion.maps.road_drawing import LAYERS
 from shiftbench.tracks.motion.scenes.frame import INTERPOLATIONS
@@ -90,7 +93,7 @@ def _listed(values: Any) -> Any:
     if isinstance(values, str | bytes):
         return values
     try:
-        return tuple(values)
+        return tuple(check.as_array("values", values) if isinstance(values, np.ndarray) else values)
     except TypeError:
         return values
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import check
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
@@ -88,6 +89,7 @@ class LiveStore:
             TableError: if there are no scenes or no usable requests in them.
             ShiftbenchError: listing all problems of scenes, and duplicates; if `source` is no path.
         """
+        check.kind("map_settings", map_settings, (MapSettings, type(None)))
         source, settings = protobuf.path_of(source), map_settings or MapSettings()
         paths = (source,) if source.is_file() else _scenes(source)
         rows, key = _read(source, paths, settings)

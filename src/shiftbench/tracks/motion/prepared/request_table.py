@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench import check
 from shiftbench.errors import ArrayError, ShiftbenchError, UnknownNameError
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
@@ -85,9 +86,10 @@ def row_numbers(rows: Any, count: int) -> Rows:
     """
     expected = f"rows: expected whole numbers from 0 to {count - 1}, or {count} flags"
     try:
-        asked = np.asarray(rows)
-    except ValueError:
-        raise ArrayError(f"{expected}, found lists of different lengths.") from None
+        asked = check.as_array("rows", rows, "integers")
+    except ArrayError as error:
+        found = "lists of different lengths" if "ragged" in str(error) else str(error)
+        raise ArrayError(f"{expected}, found {found}.") from None
     if asked.dtype == np.bool_ and asked.shape == (count,):
         asked = np.flatnonzero(asked)
     if asked.ndim == 1 and not asked.size:

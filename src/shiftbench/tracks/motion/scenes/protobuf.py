@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from shiftbench import argument
 from shiftbench.errors import MissingExtraError, ShiftbenchError
 
 PACKAGE = "neurips_dataset"
@@ -89,12 +90,7 @@ def path_of(path: Any) -> Path:
     Raises:
         ShiftbenchError: if it cannot be parsed.
     """
-    try:
-        return Path(path)
-    except TypeError:
-        raise ShiftbenchError(
-            f"expected a path, found {str(path)[:60]!r} ({type(path).__name__}). Give a file's or folder's."
-        ) from None
+    return argument.path(path, error=ShiftbenchError)
 
 
 def read_bytes(path: str | os.PathLike[str], *, limit: int = MESSAGE_BYTES, source: str | None = None) -> bytes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from shiftbench import check
 from shiftbench.errors import ShiftbenchError
 from shiftbench.io import files
 from shiftbench.tracks.motion.scenes import protobuf
@@ -174,6 +175,7 @@ def _lights(messages: Iterable[Any], problems: list[str]) -> tuple[Lights, ...]:
 
 def valid_requests(scene: Scene) -> tuple[Request, ...]:
     """The requests that are scored: those whose vehicle is present at all 25 future steps, in their order."""
+    check.kind("scene", scene, Scene)
     whole = scene.vehicles.present[PAST:].all(axis=0)
     seen = set(scene.vehicles.ids[whole].tolist())
     return tuple(request for request in scene.requests if request.track_id in seen)
@@ -186,6 +188,7 @@ def write_scene(scene: Scene, path: str | os.PathLike[str]) -> None:
         ShiftbenchError: if `scene_of` would refuse it, or the path cannot be written to.
         MissingExtraError: if protobuf is not installed.
     """
+    check.kind("scene", scene, Scene)
     message = message_of(scene)
     scene_of(message, source=f"scene {scene.id}")
     place = protobuf.path_of(path)

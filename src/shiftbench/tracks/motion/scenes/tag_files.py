@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench.errors import ShiftbenchError
+from shiftbench import argument
+from shiftbench.errors import SettingsError, ShiftbenchError, quoted
 from shiftbench.io import files
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import head_of
@@ -26,6 +27,9 @@ from shiftbench.tracks.motion.schema import SCENE_TAGS, SceneTags
 LISTED = 20
 LINE_CHARACTERS = 4096
 INSTEAD = "take the tags from the scenes themselves (`read_scene(path).tags`)"
+
+
+MOST_SCENES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Entry:
 
 def scene_paths(folder: str | os.PathLike[str]) -> list[Path]:
     """All `.pb` files below a folder, sorted by their relative path as text, the order of the tag files."""
-    root = Path(folder)
+    root = argument.path(folder, error=ShiftbenchError)
     return sorted(root.rglob("*.pb"), key=lambda path: path.relative_to(root).as_posix())
 
 
@@ -95,8 +99,9 @@ def read_tags(path: str | os.PathLike[str]) -> tuple[SceneTags, ...]:
     known = {key: {tag.wire_name: tag for tag in kind} for key, kind in SCENE_TAGS.items()}
     tags: list[SceneTags] = []
     problems: list[str] = []
+    path = argument.path(path, error=ShiftbenchError)
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
                     tags.append(_line_tags(line, known))
@@ -140,7 +145,10 @@ def checked_tags(
         ShiftbenchError: if the numbers or tags of the sample differ; then use the tags in the scenes instead.
         MissingExtraError: if protobuf is not installed.
     """
-    tags = read_tags(path)
+    argument.whole("sample", sample)
+    if not callable(called):
+        raise SettingsError(f"called: expected a function of a path, found {quoted(called)}.")
+    tags, scenes = read_tags(path), argument.several("scenes", scenes, Path, most=MOST_SCENES)
     if len(tags) != len(scenes):
         raise ShiftbenchError(
             f"{path}: expected a line for each of {len(scenes):,} scenes, found {len(tags):,}. "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench import argument, check
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.tracks.motion.scenes import protobuf
@@ -56,7 +57,7 @@ def reading(path: str | os.PathLike[str]) -> Reading:
     Raises:
         MissingExtraError: if protobuf is not installed and the file is not Parquet.
     """
-    file, fields, problems = Path(path), dict[str, Any](), list[str]()
+    file, fields, problems = argument.path(path, error=PredictionsError), dict[str, Any](), list[str]()
     submission = None
     try:
         fields, problems = _unpacked(file)
@@ -94,7 +95,8 @@ def write_submission(submission: Submission, path: str | os.PathLike[str]) -> Pa
         TableError: if the path cannot be written to.
         MissingExtraError: if protobuf is needed and not installed.
     """
-    target = Path(path)
+    target = argument.path(path, error=PredictionsError)
+    check.kind("submission", submission, Submission)
     if target.suffix == ".parquet":
         return tables.write_table(columnar.table(submission), target)
     if target.suffix not in PROTOBUF:

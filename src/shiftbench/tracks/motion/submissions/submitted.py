@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import check
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import ArrayError, PredictionsError
+from shiftbench.errors import ArrayError, PredictionsError, quoted
 from shiftbench.metrics.modes import FARTHEST_M, Floats, Index, Modes, named, weight_problems
 from shiftbench.tracks.motion.schema import FUTURE
 from shiftbench.tracks.motion.submissions.requests import KEY, Ids, Tracks, key_frame, request_name
@@ -57,6 +58,8 @@ class Submission:
             ArrayError: for trajectories or weights with rows of different length.
             PredictionsError: as the constructor.
         """
+        if not isinstance(requests, (list, tuple)) or len(requests) != 2:
+            raise PredictionsError(f"requests: expected scene ids [N] and track ids [N], found {quoted(requests)}.")
         modes, shares = _even(trajectories=trajectories, weights=weights)
         if modes.ndim != 4 or shares.shape != modes.shape[:2]:
             found = f"found {modes.shape} and {shares.shape}"
@@ -84,7 +87,13 @@ class Submission:
 
     def select(self, rows: Any) -> Submission:
         """The requests at positions `rows`, in this order."""
-        rows = np.asarray(rows, dtype=np.intp)
+        rows = check.as_array("rows", rows, "integers")
+        if (
+            rows.ndim != 1
+            or rows.dtype.kind not in "iu"
+            or not (0 <= rows.min(initial=0) <= rows.max(initial=0) < len(self))
+        ):
+            raise ArrayError(f"rows: expected whole numbers from 0 to {len(self) - 1}, found others.")
         starts, chosen = self.modes.starts[rows], Modes.of(self.counts[rows])
         modes = np.arange(len(chosen.owner)) - chosen.starts[chosen.owner] + starts[chosen.owner]
         part = copy.copy(self)  # parts of checked arrays need no second check
@@ -113,9 +122,9 @@ def _even(**given: Any) -> list[npt.NDArray[Any]]:
 
 def _array(values: Any) -> npt.NDArray[Any]:
     try:
-        return np.asarray(values)
-    except ValueError:
-        raise ValueError("found rows of different lengths") from None
+        return check.as_array("values", values)
+    except ArrayError as error:
+        raise ValueError("found rows of different lengths" if "ragged" in str(error) else str(error)) from None
 
 
 _KINDS: dict[str, Any] = {
@@ -126,7 +135,8 @@ _KINDS: dict[str, Any] = {
 
 def _converted(given: Submission) -> dict[str, npt.NDArray[Any]]:
     """The arrays in the types of the fields; PredictionsError names all that cannot be converted."""
-    found, problems = {"scene_ids": np.asarray(given.scene_ids, dtype=object)}, list[str]()
+    ids = check.as_array("scene_ids", given.scene_ids) if isinstance(given.scene_ids, np.ndarray) else given.scene_ids
+    found, problems = {"scene_ids": np.asarray(ids, dtype=object)}, list[str]()
     for name, kind in _KINDS.items():
         try:
             found[name] = _as(name, getattr(given, name), kind)
@@ -141,10 +151,12 @@ def _as(name: str, values: Any, kind: Any) -> npt.NDArray[Any]:
     array = _array(values)
     if name == "trajectories" and array.dtype == np.float32:
         return array  # half the memory, and as exact as the predictions
-    if name == "track_ids" and array.dtype.kind not in "iu":
+    if name in ("track_ids", "counts") and array.dtype.kind not in "iu":
         raise TypeError(f"found dtype {array.dtype}")
     if name == "track_ids" and array.size and array.min() < 0:
         raise ValueError(f"found {array.min()}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"found dtype {array.dtype}")
     return array.astype(kind, copy=False)
 
 

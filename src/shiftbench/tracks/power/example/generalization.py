@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import SettingsError
+from shiftbench import argument, check
 from shiftbench.progress import Progress
 from shiftbench.tracks.power.example import labels, random_streams
 from shiftbench.tracks.power.example.minutes import Minutes
@@ -38,6 +38,9 @@ def sample(records: int = RECORDS, seed: int = 0) -> pl.DataFrame:
     return drawn(records, seed)[0]
 
 
+MOST_RECORDS = 10**12
+
+
 def drawn(
     records: int,
     seed: int,
@@ -62,11 +65,10 @@ def drawn(
     Raises:
         SettingsError: if `records` < 1 or `seed` < 0, or the ship cannot sail at these speeds or drafts.
     """
-    if records < 1 or seed < 0:
-        raise SettingsError(
-            f"generalisation set: expected at least 1 record and a seed >= 0, found {records:,} and {seed}. "
-            "Choose others."
-        )
+    argument.whole("records", records, 1, MOST_RECORDS)
+    argument.whole("seed", seed)
+    check.kind("vessel", vessel, (Ship, type(None)))
+    argument.callback("progress", progress)
     rng, vessel = random_streams.stream(seed, random_streams.GENERALIZATION), vessel or ship()
     like = likeness(vessel)
     require_afloat(vessel, *(like.draft * draft for draft in DRAFT_M))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from shiftbench import check
+
 VERSIONS = ("1982", "1984")  # of the Holtrop-Mennen method
 
 
@@ -109,6 +111,7 @@ AS_PUBLISHED = Resistance()
 
 def toml(resistance: Resistance) -> str:
     """The table [resistance] of a ship's file: its version, and every constant that differs from Holtrop's."""
+    check.kind("resistance", resistance, Resistance)
     by, own = resistance.calibration, [place.name for place in fields(Calibration)]
     changed = [name for name in own if getattr(by, name) != getattr(HOLTROP, name)]
     lines = ["[resistance]", f'version = "{resistance.version}"']

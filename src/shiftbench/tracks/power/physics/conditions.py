@@ -79,11 +79,14 @@ class Conditions:
 
 def _out_of_range(name: str, values: Any, low: float, high: float) -> list[str]:
     try:
-        array = np.asarray(values).ravel()
-    except ValueError:  # ragged; reported below
+        array = check.as_array(name, values).ravel()
+    except ArrayError:  # reported by the check of vectors
         return []
-    if array.dtype.kind not in "biuf" or not array.size or not (array.min() < low or array.max() > high):
+    if array.dtype.kind not in "biuf" or not array.size:
+        return []
+    array = array.astype(np.float64, copy=False)
+    if not (array.min() < low or array.max() > high):
         return []
     wrong = (array < low) | (array > high)
-    found = first(array.astype(np.float64), wrong)
+    found = first(array, wrong)
     return [f"{name}: expected {low:.4g} to {high:.4g}, found {found}. Is it in the unit of its name?"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench import check
 from shiftbench.check import Flags, Vector
 from shiftbench.tracks.power.physics import calm_water, drafts, fouling, interaction, operating_point, resistance
 from shiftbench.tracks.power.physics.calm_water import CalmWater
@@ -98,6 +99,11 @@ def shaft_power(
             range (`conditions.RANGES`).
         SettingsError: if the ship's propeller lies outside the B-series.
     """
+    for name, value, kind in (
+        ("ship", ship, Ship), ("conditions", conditions, Conditions), ("water", water, Water),
+        ("growth", growth, Growth),
+    ):  # fmt: skip
+        check.kind(name, value, kind)
     given = conditions.checked()
     n = len(given)
     made: dict[str, Any] = {
@@ -114,6 +120,7 @@ def shaft_power(
 
 def describe(powering: Powering) -> list[str]:
     """Each problem that occurs, most severe first, with its number of records and the first of them."""
+    check.kind("powering", powering, Powering)
     found = []
     for code in sorted(PROBLEMS, reverse=True):
         places = np.flatnonzero(powering.problem == code)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench import argument
 from shiftbench.check import Vector
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError, quoted
 from shiftbench.tracks.power.physics.calibration import HOLTROP, VERSIONS, Calibration, Resistance
@@ -63,10 +64,11 @@ def recalibrated(
             number, or the version unknown, all at once; then if constants have no effect on any test.
         ArrayError: if the method gives no resistance for a hull at these speeds.
     """
-    tests = (tests,) if isinstance(tests, TowingTest) else tuple(tests)
-    chosen = constants if constants is not None else LEVELS[version] if version in VERSIONS else ()
-    names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
-    _check(tests, names, strength, version)
+    given = [tests] if isinstance(tests, TowingTest) else argument.several("tests", tests, object)
+    known = isinstance(version, str) and version in VERSIONS
+    chosen = constants if constants is not None else LEVELS[version] if known else ()
+    names = (chosen,) if isinstance(chosen, str) else tuple(argument.several("constants", chosen, str))
+    tests = _check(given, names, strength, version)
 
     def made(logs: Vector) -> Calibration:
         changed = {name: getattr(HOLTROP, name) * math.exp(log) for name, log in zip(names, logs, strict=True)}
@@ -118,12 +120,13 @@ def _least(residuals: Callable[[Vector], Vector], start: Vector) -> Vector:
     return here
 
 
-def _check(tests: Sequence[TowingTest], names: tuple[str, ...], strength: Any, version: Any) -> None:
+def _check(tests: Sequence[Any], names: tuple[str, ...], strength: Any, version: Any) -> tuple[TowingTest, ...]:
+    """The tests, if all arguments are valid."""
     known = [place.name for place in fields(Calibration)]
     problems = [str(UnknownNameError("constant", name, known)) for name in names if name not in known]
     twice = sorted({name for name in names if names.count(name) > 1})
     problems += [f"constants: expected each name once, found {name!r} {names.count(name)} times." for name in twice]
-    if version not in VERSIONS:
+    if not isinstance(version, str) or version not in VERSIONS:
         problems.append(f"version: expected {' or '.join(VERSIONS)} as text, found {version!r:.40}.")
     elif not names:
         problems.append("constants: expected at least one name, found none. None, the default, takes two of them.")
@@ -142,6 +145,7 @@ def _check(tests: Sequence[TowingTest], names: tuple[str, ...], strength: Any, v
     ]
     if problems:
         raise SettingsError(*problems)
+    return tuple(tests)
 
 
 def _check_effect(names: tuple[str, ...], slopes: Matrix) -> None:

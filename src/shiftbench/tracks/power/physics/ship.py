@@ -10,6 +10,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
 from typing import Any
 
+from shiftbench import argument
 from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.io import files
 from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, FORMS, VERSIONS, Calibration, Resistance
@@ -45,8 +46,7 @@ def ship(name: str = "container") -> Ship:
     Raises:
         UnknownNameError: if the name is unknown.
     """
-    if name not in SHIPS:
-        raise UnknownNameError("ship", name, SHIPS)
+    argument.choice("ship", name, SHIPS)
     file = resources.files(__package__).joinpath("ships", f"{name}.toml")
     return _ship(tomllib.loads(file.read_text("utf-8")), file.name)
 
@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str]) -> Ship:
         SettingsError: if there is no such file, or naming everything that is unknown, missing, of the wrong type, out
             of range or contradictory.
     """
-    source = str(path)
+    source = str(path := argument.path(path))
     try:
         values = tomllib.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError) as error:  # TOML's own errors, and numbers with too many digits

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shiftbench import check
+from shiftbench import argument, check
 from shiftbench.check import Vector, first
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, every
 from shiftbench.tracks.power.physics import calm_water
 from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, Resistance
 from shiftbench.tracks.power.physics.hydrostatics import Loading
@@ -46,7 +47,7 @@ class TowingTest:
     appended: bool = False
 
     def __post_init__(self) -> None:
-        problems = _scale_problems(self.scale)
+        problems = [*_scale_problems(self.scale), *self._draft_problems()]
         if kinds := self._kind_problems():  # nothing else can be checked without a valid ship
             raise ArrayError(*problems, *kinds)
         try:
@@ -61,7 +62,8 @@ class TowingTest:
         except ArrayError as error:
             problems += error.problems
         try:
-            self._loading(1)
+            if not self._draft_problems():
+                self._loading(1)
         except ArrayError as error:
             problems += error.problems
         if problems := problems or self._coefficient_problems():
@@ -74,6 +76,7 @@ class TowingTest:
         prediction is that for the ship in water with a viscosity of λ^1.5 times the tank's, at which its Reynolds
         number is the model's. A model is smooth and has no correlation allowance; the ship itself, at scale 1, has it.
         """
+        check.kind("by", by, Resistance)
         scale = self.scale
         calm = calm_water.resistance(
             replace(self.ship, resistance=by),
@@ -100,6 +103,18 @@ class TowingTest:
             for name, kind, advice in kinds
             if not isinstance(getattr(self, name), kind)
         ]
+
+    def _draft_problems(self) -> list[str]:
+        drafts = {"draft_aft_m": self.draft_aft_m, "draft_fore_m": self.draft_fore_m}
+        readers = {
+            name: partial(argument.number, name, value, np.isfinite, "a draft of the ship in m")
+            for name, value in drafts.items()
+        }
+        try:
+            every(readers, ArrayError)
+        except ArrayError as error:
+            return list(error.problems)
+        return []
 
     def _loading(self, number: int) -> Loading:
         return Loading.of(self.ship, np.full(number, self.draft_aft_m), np.full(number, self.draft_fore_m))

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from shiftbench import check
 from shiftbench.check import Flags, Vector
 from shiftbench.tracks.power.physics import calm_water, drafts, waves
 from shiftbench.tracks.power.physics.conditions import Conditions
@@ -26,6 +27,8 @@ def validity(ship: Ship, conditions: Conditions) -> list[str]:
     Raises:
         ArrayError: as `powering.shaft_power` does.
     """
+    check.kind("ship", ship, Ship)
+    check.kind("conditions", conditions, Conditions)
     given = conditions.checked()
     whole, formless = drafts.loading(ship, given.draft_aft_m, given.draft_fore_m)
 

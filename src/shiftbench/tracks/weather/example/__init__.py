@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import SettingsError
+from shiftbench import argument
 from shiftbench.progress import Progress
 from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.example import columns, forecasts, sky
@@ -57,6 +57,7 @@ def blocks(rows: int, *, seed: int = 0, size: int = BLOCK) -> Iterator[pl.DataFr
         SettingsError: as `table` does.
     """
     made = _made(rows, seed)
+    argument.whole("size", size, 1)
     for start in range(0, rows, size):
         yield _frame(made, start, min(start + size, rows))
 
@@ -85,9 +86,10 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
         TableError: if the file cannot be written.
     """
     rows = ROWS if rows is None else rows
+    argument.callback("progress", progress)
     _made(rows, seed)
     made = partial(blocks, rows, seed=seed)
-    return write_blocks(Path(path), made, rows, f"example weather rows={rows} seed={seed}", progress)
+    return write_blocks(argument.path(path), made, rows, f"example weather rows={rows} seed={seed}", progress)
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,9 @@ class _Made:
 
 
 def _made(rows: int, seed: int) -> _Made:
-    if rows < FEWEST_ROWS:
-        raise SettingsError(
-            f"rows: expected at least {FEWEST_ROWS:,}, found {rows:,}. "
-            "Ask for more: every climate and every partition needs some."
-        )
-    if seed < 0:
-        raise SettingsError(f"seed: expected a whole number >= 0, found {seed}. Choose another.")
+    advice = "Ask for more: every climate and every partition needs some."
+    argument.whole("rows", rows, FEWEST_ROWS, 10**12, wanted=f"at least {FEWEST_ROWS:,}", advice=advice)
+    argument.whole("seed", seed, advice="Choose another.")
     rng = np.random.Generator(np.random.PCG64(seed))
     world = sky.world(rng, rows)
     return _Made(rows, seed, world, {name: forecasts.runs(rng, model) for name, model in MODELS.items()})
