@@ -117,7 +117,7 @@ def path(value: Any, *, error: type[ShiftbenchError] = SettingsError) -> Path:
         shown = f"{quoted(value)} ({type(value).__name__})"
         raise error(f"expected a path, found {shown}. Give that of a file or folder.") from None
     if "\0" in text or not text:
-        raise error(f"{quoted(value)}: expected a path, found one that no file can have. Check it.")
+        raise error(f"{quoted(text, 200)}: expected a path, found one that no file can have. Check it.")
     return found
 
 

@@ -312,9 +312,11 @@ def test_nothing_is_written_that_could_not_be_read(tmp_path):
 @pytest.mark.needs_shared
 def test_places_where_nothing_can_be_written_are_named(tmp_path):
     (tmp_path / "file").touch()
-    for place, told in (("file/x.pb", r"file/x\.pb"), ("a\0b", r"a\\x00b"), ("", "")):
+    for place, told in (("file/x.pb", r"file/x\.pb"), ("", "")):
         with pytest.raises(ShiftbenchError, match=rf"{told}: expected a place to write a scene to, found: "):
             write_scene(made_scene.scene(), f"{tmp_path}/{place}")
+    with pytest.raises(ShiftbenchError, match=r"a\\x00b': expected a path, found one that no file can have"):
+        write_scene(made_scene.scene(), f"{tmp_path}/a\0b")
     with pytest.raises(ShiftbenchError, match=r"expected a path, found None \(NoneType\)"):
         write_scene(made_scene.scene(), None)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
