@@ -21,12 +21,10 @@ from shiftbench.ensembles import (
     Categorical,
     Ensemble,
     Gaussian,
-    Hypotheses,
     Lesions,
     Masks,
     Means,
     Mixture,
-    Patients,
     Quantiles,
     Trajectories,
 )
@@ -249,9 +247,11 @@ add(Categorical, probabilities=PROBABILITIES, classes=("a", "b", "c"))
 add(Quantiles, values=QUANTILES.values, levels=QUANTILES.levels, point=np.ones((1, N)))
 add(Gaussian.from_members, members=GAUSSIAN.mean, variance=GAUSSIAN.variance, records=None)
 add(Categorical.from_members, members=PROBABILITIES, classes=("a", "b", "c"), records=None)
+BY_HAND = (Ensemble, Gaussian, Means, Categorical, Quantiles)
 MADE: dict[type[Ensemble], Any] = {
     kind: kind.example(np.random.default_rng(0), members=2, records=4)
-    for kind in (Trajectories, Mixture, Hypotheses, Masks, Lesions, Patients)
+    for kind in map(vars(ensembles).get, ensembles.__all__)
+    if isinstance(kind, type) and issubclass(kind, Ensemble) and kind not in BY_HAND
 }
 for kind, made in MADE.items():
     add(kind, **{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})
