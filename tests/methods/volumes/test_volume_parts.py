@@ -42,8 +42,8 @@ def members() -> np.ndarray:
 @pytest.fixture(scope="module")
 def summed(members) -> VolumeSums:
     found = VolumeSums(members.shape[1:])
-    for number, probability in enumerate(members):
-        found.add(probability, threshold=0.3, tuned=0.1 * (number + 1))
+    for probability in members:
+        found.add(probability, threshold=0.3)
     return found
 
 
@@ -62,8 +62,6 @@ def test_every_measure_of_class_probabilities_has_its_running_sums():
 def test_the_mean_and_the_masks_are_those_of_all_members(members, summed):
     np.testing.assert_allclose(summed.probability, members.mean(axis=0), rtol=1e-6)
     np.testing.assert_array_equal(summed.masks, members >= np.float32(0.3))
-    limits = np.array([0.1, 0.2, 0.1 * 3, 0.4], np.float32)
-    np.testing.assert_array_equal(summed.tuned_masks, members >= limits[:, None, None, None])
     assert summed.members == 4
 
 
@@ -72,7 +70,6 @@ def test_probabilities_at_the_threshold_are_foreground_in_any_precision(dtype):
     found = VolumeSums((1, 1, 1))
     found.add(np.full((1, 1, 1), 0.7, dtype), threshold=np.float64(0.7))
     assert found.masks.all()
-    assert found.tuned_masks.all()
 
 
 def test_members_of_another_shape_and_unknown_measures_are_refused(summed):

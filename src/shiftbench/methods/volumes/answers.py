@@ -133,9 +133,9 @@ class VolumeAnswers:
             ArrayError, SettingsError: as `probabilities`.
         """
         found: VolumeSums | None = None
-        for probability, tuned in zip(self.probabilities(row), self.thresholds, strict=True):
+        for probability in self.probabilities(row):
             found = found or VolumeSums(probability.shape)
-            found.add(probability, threshold=self.threshold, tuned=tuned)
+            found.add(probability, threshold=self.threshold)
         assert found is not None
         return found
 

@@ -31,14 +31,11 @@ class VolumeSums:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.members = shape, 0
         self._masks: list[Flags] = []
-        self._tuned: list[Flags] = []
         # Σ p, Σ p log p over both classes, Σ log p, Σ log(1 − p); p is the foreground's
         self._sums = np.zeros((4, int(np.prod(shape))))
 
-    def add(self, probability: npt.NDArray[Any], *, threshold: float, tuned: float | None = None) -> None:
-        """Add a member's probability of the foreground [X, Y, Z].
-
-        Kept is where it reaches the threshold of the ensemble, and the one that was tuned for the member alone.
+    def add(self, probability: npt.NDArray[Any], *, threshold: float) -> None:
+        """Add a member's probability of the foreground [X, Y, Z]; kept is where it reaches the threshold.
 
         Raises:
             ArrayError: if its shape is another.
@@ -48,7 +45,6 @@ class VolumeSums:
                 f"member {self.members}: expected probabilities of shape {self.shape}, found {probability.shape}."
             )
         self._masks.append(reached(probability, threshold))
-        self._tuned.append(reached(probability, threshold if tuned is None else tuned))
         self.members += 1
         values = probability.reshape(-1)
         for block in _blocks(values.size):
@@ -61,11 +57,6 @@ class VolumeSums:
     def masks(self) -> Flags:
         """Where each member reaches the threshold of the ensemble: [M, X, Y, Z]."""
         return np.stack(self._masks)
-
-    @property
-    def tuned_masks(self) -> Flags:
-        """Where each member reaches its own threshold: [M, X, Y, Z]."""
-        return np.stack(self._tuned)
 
     @property
     def probability(self) -> Singles:
