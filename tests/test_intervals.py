@@ -359,6 +359,13 @@ def test_interval_and_p_value_of_a_difference_equal_their_twins(rng):
     assert percentile[3][0] == pytest.approx((1 + sum(abs(one - mean) >= abs(mean) for one in means)) / 200)
 
 
+@pytest.mark.parametrize("unit", [2.0**460, 2.0**-460])
+def test_bca_intervals_do_not_depend_on_the_unit(unit, rng):
+    values, resampler, settings = rng.chisquare(1, 80), Resampler(80), Settings(replicates=99, kind="bca", seed=4)
+    usual, scaled = (bootstrap([mean_of(values * each, resampler)], resampler, settings) for each in (1.0, unit))
+    np.testing.assert_allclose(np.ravel(scaled.intervals()), np.ravel(usual.intervals()) * unit, rtol=1e-12)
+
+
 def test_bca_interval_of_a_mean_equals_that_of_scipy_on_the_same_replicates(rng):
     values, resampler = rng.chisquare(1, 80), Resampler(80)
     result = bootstrap([mean_of(values, resampler)], resampler, Settings(replicates=3999, kind="bca", seed=4))

@@ -268,3 +268,12 @@ def test_answers_beyond_64_bits_are_numbers(shiftbench: Shiftbench, tmp_path: Pa
     )
     said = shiftbench("assess", "large.jsonl", "--out", "o")
     assert said.code == 0, said.err
+
+
+def test_settings_of_another_encoding_are_told_as_such(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    Path("s.toml").write_text('table = "t.csv"\n', "utf-16")
+    said = shiftbench("partition", "t.csv", "--config", "s.toml", "--out", "out")
+    assert (said.code, "s.toml: expected TOML in UTF-8, found another encoding. Save it as UTF-8." in said.err) == (
+        2,
+        True,
+    )

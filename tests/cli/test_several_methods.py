@@ -77,6 +77,17 @@ def test_several_methods_and_their_mixture_stand_in_one_report(
     assert (tmp_path / "run/report/report.json").read_bytes() == (tmp_path / "again/report/report.json").read_bytes()
 
 
+@pytest.mark.parametrize("parts", ["0", "true", "2.5", "2021-01-01"])
+def test_parts_of_a_mixture_that_are_no_names_are_refused(
+    shiftbench: Shiftbench, table: Path, tmp_path: Path, parts: str
+) -> None:
+    (tmp_path / "many.toml").write_text(
+        METHODS.split("[[methods]]")[0] + f'[[methods]]\nname = "combination"\nof = {parts}\n'
+    )
+    said = shiftbench("run", "--config", "many.toml", "--out", "run")
+    assert (said.code, "combination: expected names of methods in `of`, found " in said.err) == (2, True), said.err
+
+
 def test_a_mixture_before_its_parts_is_refused(shiftbench: Shiftbench, table: Path, tmp_path: Path) -> None:
     first, second, third, rest = METHODS.split("[[methods]]")
     (tmp_path / "many.toml").write_text("[[methods]]".join((first, rest.split("[assessment]")[0], second, third)))

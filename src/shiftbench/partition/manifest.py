@@ -240,4 +240,5 @@ def _sha256(path: Path) -> str:
     try:
         return files.sha256(path)
     except OSError as error:
-        raise TableError(f"{path}: expected a file that can be read, found: {error}.") from None
+        why = error.strerror or error
+        raise TableError(f"{path}: expected a file that can be read, found: {why}. Make the folder again.") from None

@@ -62,7 +62,10 @@ def _planned(entry: Mapping[str, Any], settings: Settings, before: Sequence[str]
     if "seed" in known:
         own.setdefault("seed", settings.seed)
     if "of" in known:
-        parts = [own["of"]] if isinstance(own.get("of"), str) else list(own.get("of", ()))
+        made_of = own.get("of", ())
+        if not isinstance(made_of, (str, list, tuple)):
+            raise SettingsError(f"{name}: expected names of methods in `of`, found {made_of!r}.")
+        parts = [made_of] if isinstance(made_of, str) else list(made_of)
         if late := [part for part in parts if part not in before]:
             raise SettingsError(
                 f"{name}: expected to be made of methods that come before it ({', '.join(before) or 'none'}), found "

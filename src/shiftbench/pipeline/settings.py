@@ -278,7 +278,9 @@ def read(path: str | Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: expected a settings file, found none ({error.strerror}).") from None
     except RecursionError:
         raise SettingsError(f"{path}: expected TOML, found tables or lists nested too deeply to be read.") from None
-    except ValueError as error:  # TOML, encoding, endless digits
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: expected TOML in UTF-8, found another encoding. Save it as UTF-8.") from None
+    except ValueError as error:  # TOML, endless digits
         raise SettingsError(f"{path}: expected TOML, found: {error}. Correct that line.") from None
     if isinstance(values.get("table"), str):
         values["table"] = str(file.parent / values["table"])  # an absolute path is unchanged

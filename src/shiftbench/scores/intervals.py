@@ -485,6 +485,8 @@ def _acceleration(statistics: Sequence[Statistic], ones: Vector) -> Vector:
     """Skewness of the influences / 6, [K + P, S] (Efron 1987, Eq. 4.4)."""
     influences = [statistic.linearised(ones)[1] for statistic in statistics]
     rows = np.array([*influences, *(a - b for a, b in combinations(influences, 2))])
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)  # cubes of any errors are finite
     square = (rows**2).sum(axis=-1)
     result: Vector = np.divide((rows**3).sum(axis=-1), 6.0 * square**1.5, out=np.zeros_like(square), where=square > 0)
     return result

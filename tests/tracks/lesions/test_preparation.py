@@ -334,7 +334,6 @@ def test_images_without_a_bias_field_to_find_are_refused(tmp_path: Path, monkeyp
 
 
 def test_a_strong_bias_field_is_gone_after_n4() -> None:
-    pytest.importorskip("SimpleITK", reason="needs SimpleITK, which is no dependency")
     rng, shape = np.random.default_rng(0), (20, 24, 19)
     place = np.stack(np.meshgrid(*(np.linspace(-1, 1, size) for size in shape), indexing="ij"))
     radius = np.sqrt((place**2).sum(axis=0))

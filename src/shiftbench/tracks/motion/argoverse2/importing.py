@@ -102,7 +102,7 @@ def import_scenes(
         left = skip_damaged and lines and len(lines) + len(spoilt) == len(found)  # else more is wrong than damage
         _write_damaged(target, damaged if left else ())
     if problems and not left:
-        raise ShiftbenchError(*problems, _outcome(len(lines), every, target))
+        raise ShiftbenchError(*problems, _outcome(len(lines), every, target if lines else source))
     return _sum(target, lines, damaged)
 
 
@@ -129,11 +129,11 @@ def _problems(job: Job, executor: Executor, *, progress: Callable[[int, int], No
     return ()
 
 
-def _outcome(done: int, every: int, target: Path) -> str:
+def _outcome(done: int, every: int, where: object) -> str:
     if not done:
-        return f"{target}: expected {every:,} recordings, found none that could be imported. Mend them."
+        return f"{where}: expected {every:,} recordings, found none that could be imported. Mend them."
     brought = f"{done:,} that could be imported; their scenes are there"
-    return f"{target}: expected {every:,} recordings, found {brought}. {REMEDY}"
+    return f"{where}: expected {every:,} recordings, found {brought}. {REMEDY}"
 
 
 @contextmanager
