@@ -204,7 +204,7 @@ def test_a_ship_can_be_named_where_the_data_are_a_ships(shiftbench: Shiftbench) 
     said = shiftbench("example", "power", "--rows", 1_000, "--ship", "tanker", "--out", "tanker-voyages")
     assert said.code == 0, said.err
     assert "engine: above its rating, 15,500 kW" in said.out
-    assert shiftbench("prepare", "power", "tanker-voyages", "--out", "p").out.count("seed=0 ship=tanker") == 1
+    assert shiftbench("prepare", "power", "tanker-voyages", "--out", "p").out.count("seed 0, ship=tanker") == 1
     for words in (("weather", "--ship", "tanker"), ("table", "--ship", "tanker")):
         said = shiftbench("example", *words, "--out", "refused")
         assert (said.code, f"{words[0]} does not support --ship. Drop the option." in said.err) == (2, True), said.err

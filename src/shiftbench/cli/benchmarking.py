@@ -34,6 +34,7 @@ COSTLESS = (
     *(f"*/{name}" for name in NOTED),
     "partition/*",
     "*/partition/*",
+    "cost.json",
     "cost/*",
     "*/cost/*",
 )  # of a run's folder
