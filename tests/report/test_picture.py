@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import struct
 import zlib
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from shiftbench import report as reports
 from shiftbench.errors import ShiftbenchError, TableError
@@ -181,3 +184,20 @@ def test_a_picture_that_has_gone_is_named(tmp_path):
     (tmp_path / FOLDER / "hostile.png").unlink()
     with pytest.raises(TableError, match=r"hostile\.png: expected a picture of the report, found nothing there"):
         write(one_record(), tmp_path)
+
+
+def test_a_figure_of_few_colours_is_smaller_and_looks_the_same():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 3))
+    axes = figure.add_subplot()
+    for place in range(40):
+        axes.plot([0, 1], [place, 40 - place], color=f"C{place % 10}", alpha=0.5)
+    whole = Picture("a", "A", "", figure).png
+    small = Picture("a", "A", "", figure, few_colours=True).png
+    assert small == Picture("a", "A", "", figure, few_colours=True).png
+    assert len(small) < len(whole) / 2
+    seen = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float) for data in (whole, small)]
+    assert seen[0].shape == seen[1].shape
+    assert np.abs(seen[0] - seen[1]).mean() < 2.0  # of 255
+    assert (seen[1][0, 0] == 255).all()  # paper stays white

@@ -41,6 +41,7 @@ class Picture:
         title: a few words.
         caption: a description; with the title it is also the alternative text.
         image: a PNG file, its bytes, or a matplotlib figure, which is rendered when first needed.
+        few_colours: whether 256 colours are enough for a figure: its PNG is less than half as large.
 
     Raises:
         ShiftbenchError: for an invalid name, a missing title or an image of another type; lists all problems.
@@ -50,6 +51,7 @@ class Picture:
     title: str
     caption: str
     image: Figure | bytes | Path
+    few_colours: bool = False
 
     def __post_init__(self) -> None:
         problems = []
@@ -77,7 +79,7 @@ class Picture:
         Raises:
             ShiftbenchError: if they are not a PNG, or more than 16 MiB.
         """
-        data = self.image if isinstance(self.image, bytes) else _bytes(self.image)
+        data = self.image if isinstance(self.image, bytes) else _bytes(self.image, few_colours=self.few_colours)
         if not data.startswith(_SIGNATURE) or len(data) > MOST_BYTES:
             raise ShiftbenchError(
                 f"picture {self.name!r}: expected a PNG file of at most {MOST_BYTES:,} bytes, "
@@ -91,7 +93,7 @@ class Picture:
         return f"data:image/png;base64,{base64.b64encode(self.png).decode('ascii')}"
 
 
-def _bytes(image: Any) -> bytes:
+def _bytes(image: Any, *, few_colours: bool) -> bytes:
     if isinstance(image, Path):
         try:
             with image.open("rb") as file:
@@ -102,7 +104,17 @@ def _bytes(image: Any) -> bytes:
             ) from None
     buffer = io.BytesIO()
     canvas.write_png(image, buffer)
-    return buffer.getvalue()
+    return _reduced(buffer) if few_colours else buffer.getvalue()
+
+
+def _reduced(buffer: io.BytesIO) -> bytes:
+    """The PNG with a palette of 256 colours."""
+    from PIL import Image  # comes with matplotlib
+
+    reduced = io.BytesIO()
+    whole = Image.open(buffer).convert("RGB")
+    whole.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(reduced, "PNG", optimize=True)
+    return reduced.getvalue()
 
 
 def write(pictures: Sequence[Picture], folder: Path) -> list[Path]:
@@ -142,7 +154,10 @@ def beside(folder: str | Path) -> list[Picture]:
         TableError: if the index cannot be read, or names a missing picture.
     """
     place = Path(folder)
-    found = [Picture(image=place / FOLDER / f"{entry['name']}.png", **entry) for entry in _entries(place)]
+    found = [
+        Picture(each["name"], each["title"], each["caption"], place / FOLDER / f"{each['name']}.png")
+        for each in _entries(place)
+    ]
     if gone := [str(each.image) for each in found if isinstance(each.image, Path) and not each.image.is_file()]:
         raise TableError(
             f"{gone[0]}: expected a picture of the report, found nothing there. Put it back, or remove {INDEX}."

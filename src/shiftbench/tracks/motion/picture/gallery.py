@@ -104,7 +104,7 @@ def gallery(
         words = [_words(each, wrong[place], error) for each, place in zip(shown, places, strict=True)]
         title, about = KINDS[kind]
         caption = f"{_of(system)}{about}. {_reading()} {_listed(shown, words)}"
-        pictures.append(Picture(kind, title, caption, _figure(shown, words)))
+        pictures.append(Picture(kind, title, caption, _figure(shown, words), few_colours=True))
     return pictures
 
 
