@@ -1,4 +1,4 @@
-"""GLEU of hypotheses against nltk's, the published scorer's values, and texts of every kind."""
+"""GLEU against nltk's and the published values, chrF against sacreBLEU's, and texts of every kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nltk.translate.gleu_score import sentence_gleu as of_nltk
+from sacrebleu.metrics import CHRF
 
 from shiftbench.errors import ArrayError
 from shiftbench.metrics import translation
@@ -49,6 +50,24 @@ def test_random_texts_have_the_values_of_nltk():
     np.testing.assert_array_equal(translation.sentence_gleu(hypotheses, references), theirs)
 
 
+def test_chrf_is_that_of_sacrebleu_to_the_last_digit(texts):
+    beams, references = texts
+    hypotheses, theirs = [beam[0] for beam in beams], CHRF()
+    hypotheses[:6] = ["", " ", "a", "abc", "\u05d0\u05d1 \u05d2", "e\u0301\U0001f600"]
+    references[:6] = ["a", "", "ab", "abc", "\u05d0\u05d1\u05d2", "e\u0301 x"]
+    segments = [theirs.sentence_score(one, [other]).score for one, other in zip(hypotheses, references, strict=True)]
+    np.testing.assert_array_equal(translation.sentence_chrf(hypotheses, references), segments)
+    statistics = translation.chrf_statistics(hypotheses, references)
+    corpus = theirs.corpus_score(hypotheses, [references])
+    assert float(translation.chrf(statistics.sum(axis=0))) == corpus.score
+    assert (
+        statistics.sum(axis=0).tolist()
+        == np.sum(theirs._extract_corpus_statistics(hypotheses, [references]), 0).tolist()
+    )
+    assert translation.sentence_chrf([["abc", "x"]], ["abc"]).tolist() == [[100.0, 0.0]]
+    assert translation.sentence_chrf("\ud800", "\ud800") == 100.0  # half of a character, as broken files have
+
+
 @pytest.mark.parametrize(
     ("hypothesis", "reference", "value"),
     [
@@ -71,8 +90,9 @@ def test_known_values(hypothesis, reference, value):
 
 def test_blocks_of_texts_change_nothing(texts, monkeypatch):
     whole = translation.sentence_gleu(*texts)
-    monkeypatch.setattr(translation, "_BLOCK_TOKENS", 100)
+    monkeypatch.setattr(translation, "_BLOCK_CHARACTERS", 400)
     np.testing.assert_array_equal(translation.sentence_gleu(*texts), whole)
+    assert translation.chrf_statistics([], []).shape == (0, 18)
 
 
 def test_one_record_alone_is_a_number():

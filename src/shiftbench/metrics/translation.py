@@ -1,14 +1,14 @@
-"""Metrics of translations: sentence GLEU of hypotheses (Wu et al. 2016), its mean and maximum over those of a record.
+"""Metrics of translations: sentence GLEU (Wu et al. 2016), its mean and maximum over the hypotheses of a record, chrF.
 
-Texts are split at white space. BLEU and chrF of a whole set are sacreBLEU's.
+GLEU splits texts at white space; chrF takes their characters without it, as sacreBLEU does.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,9 @@ from shiftbench.check import Vector
 from shiftbench.ensembles import ragged
 from shiftbench.errors import ArrayError
 
-_LONGEST = 4  # tokens of an n-gram
-_BLOCK_TOKENS = 1 << 14  # so that vocabulary and n-grams stay in the cache
+_LONGEST = 4  # tokens of an n-gram of GLEU
+_ORDER, _BETA = 6, 2  # of chrF: characters of an n-gram; recall counts BETA² times as much as precision
+_BLOCK_CHARACTERS = 1 << 16  # so that vocabulary and n-grams stay in the cache
 _SUM_TOLERANCE = 1e-4  # of the weights of a record, which may come in single precision
 
 Index = npt.NDArray[np.int64]
@@ -41,18 +42,7 @@ def sentence_gleu(hypothesis: Any, reference: Any) -> Any:
 
     Source: Wu et al. 2016, Section 7.4.
     """
-    if isinstance(hypothesis, str) and isinstance(reference, str):
-        return float(_gleu([hypothesis], [reference])[0])
-    hypotheses, references = _listed("hypothesis", hypothesis), _listed("reference", reference)
-    if len(hypotheses) != len(references):
-        raise ArrayError(
-            f"expected as many records of hypotheses as references, found {len(hypotheses)} and {len(references)}."
-        )
-    if hypotheses and not any(isinstance(each, str) for each in hypotheses):
-        return _of_records(hypotheses, references)
-    _require_texts("hypothesis", hypotheses)
-    _require_texts("reference", references)
-    return _gleu(hypotheses, references)
+    return _scored(hypothesis, reference, _gleu)
 
 
 def egleu(gleu: Any, weights: Any) -> Any:
@@ -104,6 +94,52 @@ def max_gleu(gleu: Any) -> Any:
     return float(found) if found.ndim == 0 else found
 
 
+def sentence_chrf(hypothesis: Any, reference: Any) -> Any:
+    """chrF of hypotheses against one reference each, 0 to 100: F2 of the n-grams of 1 to 6 characters.
+
+    Args, Returns and Raises as `sentence_gleu`; equal to sacreBLEU's sentence chrF.
+
+    Source: Popović 2015.
+    """
+    return _scored(hypothesis, reference, lambda one, other: chrf(chrf_statistics(one, other)))
+
+
+def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Index:
+    """What texts [N] and a reference each add to chrF: integers [N, 18], whose sums are those of a corpus.
+
+    For n-grams of 1 to 6 characters, each: how many the text has, the reference has, and both have; the text's do not
+    count where the reference is shorter than that. In the order of sacreBLEU.
+
+    Raises:
+        ArrayError: if these are no texts, or numbers of texts differ.
+    """
+    hypotheses, references = _pairs(hypotheses, references)
+    _require_texts("hypothesis", hypotheses)
+    _require_texts("reference", references)
+    found = _counts(hypotheses, references, _characters, _ORDER)
+    texts = np.where(found.references > 0, found.texts, 0)
+    return np.stack([texts, found.references, found.shared], axis=-1).reshape(len(hypotheses), 3 * _ORDER)
+
+
+def chrf(statistics: Any) -> Vector:
+    """chrF [...], 0 to 100, from `chrf_statistics` [..., 18] of texts, or from their sums over a corpus.
+
+    Precision and recall are means over the sizes of n-grams that both have.
+
+    Source: Popović 2015, Equation 1; effective orders as in sacreBLEU.
+    """
+    texts, references, shared = np.moveaxis(np.reshape(statistics, (*np.shape(statistics)[:-1], _ORDER, 3)), -1, 0)
+    known = (texts > 0) & (references > 0)
+    orders = np.maximum(known.sum(axis=-1), 1)
+    precision, recall = (
+        np.divide(shared, each, out=np.zeros(each.shape), where=known).sum(axis=-1) / orders
+        for each in (texts, references)
+    )
+    below = np.asarray(_BETA**2 * precision + recall)
+    found = np.divide((1 + _BETA**2) * precision * recall, below, out=np.zeros(below.shape), where=below > 0)
+    return np.asarray(100.0 * found)
+
+
 # --- input ------------------------------------------------------------------------------------------------------------
 
 
@@ -120,8 +156,32 @@ def _require_texts(name: str, texts: Sequence[Any]) -> None:
         raise ArrayError(f"{name}: expected texts, found {len(odd)} other values, the first a {first} at {odd[0]}.")
 
 
-def _of_records(hypotheses: Sequence[Any], references: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """GLEU [N, H] of the hypotheses of each record."""
+OfPairs = Callable[[Sequence[str], Sequence[str]], Vector]
+
+
+def _scored(hypothesis: Any, reference: Any, score: OfPairs) -> Any:
+    """The score of a text, of texts [N], or of the hypotheses of N records [N, H]."""
+    if isinstance(hypothesis, str) and isinstance(reference, str):
+        return float(score([hypothesis], [reference])[0])
+    hypotheses, references = _pairs(hypothesis, reference)
+    if hypotheses and not any(isinstance(each, str) for each in hypotheses):
+        return _of_records(hypotheses, references, score)
+    _require_texts("hypothesis", hypotheses)
+    _require_texts("reference", references)
+    return score(hypotheses, references)
+
+
+def _pairs(hypothesis: Any, reference: Any) -> tuple[list[Any], list[Any]]:
+    hypotheses, references = _listed("hypothesis", hypothesis), _listed("reference", reference)
+    if len(hypotheses) != len(references):
+        raise ArrayError(
+            f"expected as many records of hypotheses as references, found {len(hypotheses)} and {len(references)}."
+        )
+    return hypotheses, references
+
+
+def _of_records(hypotheses: Sequence[Any], references: Sequence[Any], score: OfPairs) -> npt.NDArray[np.float64]:
+    """The score [N, H] of the hypotheses of each record."""
     rows = [_listed(f"hypothesis {at}", row) for at, row in enumerate(hypotheses)]
     each = {len(row) for row in rows}
     if len(each) > 1 or not rows or 0 in each:
@@ -133,7 +193,7 @@ def _of_records(hypotheses: Sequence[Any], references: Sequence[Any]) -> npt.NDA
     _require_texts("hypothesis", flat)
     _require_texts("reference", references)
     count = each.pop()
-    return _gleu(flat, [text for text in references for _ in range(count)]).reshape(len(rows), count)
+    return score(flat, [text for text in references for _ in range(count)]).reshape(len(rows), count)
 
 
 def _per_record(name: str, values: Any) -> npt.NDArray[np.float64]:
@@ -148,18 +208,53 @@ def _per_record(name: str, values: Any) -> npt.NDArray[np.float64]:
 # --- counting n-grams -------------------------------------------------------------------------------------------------
 
 
+class _Counts(NamedTuple):
+    """Numbers of n-grams by their size [N, S]: of texts, of their references, and of those that both have."""
+
+    texts: Index
+    references: Index
+    shared: Index
+
+
 def _gleu(hypotheses: Sequence[str], references: Sequence[str]) -> Vector:
     """GLEU of each text [N] against its reference."""
-    blocks = [_block(hypotheses[rows], references[rows]) for rows in _blocks(hypotheses, references)]
-    return np.concatenate(blocks) if blocks else np.zeros(0)
+    found = _counts(hypotheses, references, _words, _LONGEST)
+    longer = np.maximum(found.texts.sum(axis=1), found.references.sum(axis=1))
+    return np.asarray(100.0 * (found.shared.sum(axis=1) / np.maximum(longer, 1)))
+
+
+def _words(texts: Iterable[str]) -> tuple[Index, Index]:
+    """The words of texts as numbers, one text after the other, and how many each has."""
+    tokens = [text.split() for text in texts]
+    numbers = defaultdict[str, int](itertools.count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(tokens)), np.int64)
+    return codes, np.fromiter(map(len, tokens), np.int64, len(tokens))
+
+
+def _characters(texts: Iterable[str]) -> tuple[Index, Index]:
+    """The same of the characters of texts but for white space."""
+    bare = ["".join(text.split()) for text in texts]
+    codes = np.frombuffer("".join(bare).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
+    return codes, np.fromiter(map(len, bare), np.int64, len(bare))
+
+
+Units = Callable[[Iterable[str]], tuple[Index, Index]]
+
+
+def _counts(hypotheses: Sequence[str], references: Sequence[str], units: Units, longest: int) -> _Counts:
+    """N-grams of 1 to `longest` units."""
+    parts = [_block(hypotheses[rows], references[rows], units, longest) for rows in _blocks(hypotheses, references)]
+    if not parts:
+        return _Counts(*np.zeros((3, 0, longest), np.int64))
+    return _Counts(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def _blocks(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[slice]:
-    """Rows with about `_BLOCK_TOKENS` tokens, or of one longer pair."""
+    """Rows with about `_BLOCK_CHARACTERS` characters, or of one longer pair."""
     start = room = 0
     for at, (one, other) in enumerate(zip(hypotheses, references, strict=True)):
-        size = (len(one) + len(other)) // 4 + 1
-        if at > start and room + size > _BLOCK_TOKENS:
+        size = len(one) + len(other) + 4
+        if at > start and room + size > _BLOCK_CHARACTERS:
             yield slice(start, at)
             start, room = at, 0
         room += size
@@ -167,30 +262,27 @@ def _blocks(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[sl
         yield slice(start, len(hypotheses))
 
 
-def _block(hypotheses: Sequence[str], references: Sequence[str]) -> Vector:
+def _block(hypotheses: Sequence[str], references: Sequence[str], units: Units, longest: int) -> _Counts:
     count = len(hypotheses)
     places = defaultdict[str, int](itertools.count().__next__)
     rows = np.fromiter(map(places.__getitem__, itertools.chain(hypotheses, references)), np.int64, 2 * count)
-    tokens = [text.split() for text in places]  # each text once: hypotheses of a record share their reference
-    numbers = defaultdict[str, int](itertools.count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(tokens)), np.int64)
-    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    shared = _shared(codes[ragged.places(sizes, rows)], sizes[rows], count, len(numbers))
-    grams = np.maximum(sizes[rows, None] - np.arange(_LONGEST), 0).sum(axis=1)
-    longer = np.maximum(grams[:count], grams[count:])
-    return np.asarray(100.0 * (shared / np.maximum(longer, 1)))
+    codes, sizes = units(places)  # each text once: hypotheses of a record share their reference
+    grams = np.maximum(sizes[rows, None] - np.arange(longest), 0)
+    shared = _shared(codes[ragged.places(sizes, rows)], sizes[rows], count, longest)
+    return _Counts(grams[:count], grams[count:], shared)
 
 
-def _shared(codes: Index, lengths: Index, count: int, vocabulary: int) -> Index:
-    """How many n-grams text i and text count + i have both, as often as both have them [count].
+def _shared(codes: Index, lengths: Index, count: int, longest: int) -> Index:
+    """How many n-grams of each size text i and text count + i have both, as often as both have them [count, longest].
 
-    An n-gram of both begins with one of both that is a token shorter, so that only these go on.
+    An n-gram of both begins with one of both that is a unit shorter, so that only these go on.
     """
     owner = np.repeat(np.arange(2 * count), lengths)
-    ends = np.repeat(np.cumsum(lengths), lengths)  # of the text of each token
+    ends = np.repeat(np.cumsum(lengths), lengths)  # of the text of each unit
     starts, groups = np.arange(len(codes)), owner % count
-    shared = np.zeros(count, np.int64)
-    for size in range(1, _LONGEST + 1):
+    vocabulary = codes.max(initial=0) + 1
+    shared = np.zeros((count, longest), np.int64)
+    for size in range(1, longest + 1):
         kept = starts + size <= ends[starts]
         starts = starts[kept]
         if not len(starts):
@@ -203,7 +295,7 @@ def _shared(codes: Index, lengths: Index, count: int, vocabulary: int) -> Index:
         texts = owner[starts]
         ours = np.add.reduceat((texts < count).astype(np.int64), firsts)
         fewer = np.minimum(ours, np.diff(firsts, append=len(starts)) - ours)
-        shared += np.bincount(texts[firsts] % count, weights=fewer, minlength=count).astype(np.int64)
+        shared[:, size - 1] = np.bincount(texts[firsts] % count, weights=fewer, minlength=count)
         both = fewer[groups] > 0
         starts, groups = starts[both], groups[both]
     return shared
