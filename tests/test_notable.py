@@ -17,15 +17,17 @@ import pytest
 from shiftbench import Categorical, Gaussian, assess
 from shiftbench.assessment import scored, scored_table
 from shiftbench.assessment.assess import Options, build
-from shiftbench.assessment.notable import LONGEST, MOST, chosen, notable
+from shiftbench.assessment.notable import LONGEST, MOST, MOST_TEXTS, chosen, notable
 from shiftbench.assessment.scored import Records
 from shiftbench.assessment.scored_table import Columns
 from shiftbench.assessment.source import Source
+from shiftbench.errors import TableError
 from shiftbench.partition.features import Features
 from shiftbench.report import notable as shown
 from shiftbench.report.content import Report
 from shiftbench.report.page import html
 from shiftbench.scores import intervals
+from shiftbench.scores.score import Text
 from tests.report.factory import HOSTILE, hostile
 
 N = 500
@@ -210,3 +212,58 @@ def test_the_page_shows_twelve_columns_and_counts_the_others() -> None:
     assert len(grid.columns) == 3 + shown.MOST_COLUMNS
     assert grid.note.endswith("13 more columns are in records.csv.")
     assert [row.label for row in grid.rows] == [entry.id for entry in report.notable if entry.kind == "worst"]
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+ACCENT, ARABIC, TURNED, FAMILY = "e\u0301", "\u0633\u0644\u0627\u0645", "a\u202eb\x00c", "\U0001f468\u200d\U0001f469"
+
+
+def test_the_texts_of_records_are_read_for_those_that_are_shown_alone() -> None:
+    asked = []
+
+    def texts(places: np.ndarray) -> list[tuple[Text, ...]]:
+        asked.extend(places.tolist())
+        return [(Text("Source", (f"record {place}",)), Text("Answer", ("a", "b"), (0.1, 0.9))) for place in places]
+
+    answered = np.arange(N) % 3 > 0
+    system = replace(scored.given("ours", ERRORS, {"uncertainty": UNCERTAINTY}), texts=texts).answering(answered)
+    report = build([(Records(N, "eval", SHIFTED, source=described()), [system])], FEW)
+    own = np.array(TABLE["name"])
+    listed = [entry for entry in report.notable if entry.texts]
+    assert len(listed) == len(asked) == 3 * MOST_TEXTS
+    assert {entry.id for entry in listed} == {own[int(entry.texts[0].pieces[0].split()[1])] for entry in listed}
+    assert Report.from_json(report.to_json()).notable == report.notable
+    page = html(report, pictures={})
+    assert page.count("<mark") == 2 * len(listed)
+    assert "10 more are in records.csv" in page
+
+
+def test_texts_are_shown_and_never_run_and_signs_stay_whole() -> None:
+    text = Text(
+        "<i>", ("<script>alert(1)</script>", "e", "\u0301", ARABIC, TURNED, FAMILY), (0.0, 0.2, 0.7, 0.5, math.nan, 2)
+    )
+    shown_text = shown.shown(text)
+    assert shown_text.pieces == (
+        ("<script>alert(1)</script>", 0, "0 %"), (ACCENT, 70, "70 %"), (ARABIC, 50, "50 %"), ("abc", None, ""),
+        (FAMILY, 100, "100 %"),
+    )  # fmt: skip
+    entry = replace(hostile().notable[0], texts=(text,))
+    page = html(replace(hostile(), notable=(entry,)), pictures={})
+    section = page.partition('id="records"')[2].partition("</section>")[0]
+    assert "<script>" not in section
+    assert "&lt;script&gt;alert(1)" in section
+    assert f'<mark style="--shade: 70%" title="70 %">{ACCENT}</mark>' in section
+    assert '<dd dir="auto">' in section
+
+
+def test_texts_of_a_damaged_report_are_refused() -> None:
+    plain = replace(
+        hostile(), notable=(replace(hostile().notable[0], texts=(Text("a", ("b", "c"), (0.5, 1.0)),)),)
+    ).to_json()
+    plain["notable"][0]["texts"][0]["shades"] = [0.5]
+    with pytest.raises(TableError, match="a text has 2 pieces and 1 shades"):
+        Report.from_json(plain)
+    plain["notable"][0]["texts"] = [{"label": "a", "pieces": [3], "shades": []}]
+    with pytest.raises(TableError, match=r"Text\.pieces is '3'"):
+        Report.from_json(plain)

@@ -84,7 +84,7 @@ def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Rec
     order = canonical_order(
         [column for column in shared if column is not None], held, records.n, first=records.identity
     )
-    bare = [replace(system, singles=None, answers=None).select(order) for system in systems]
+    bare = [replace(system, singles=None, answers=None, texts=None).select(order) for system in systems]
     return replace(records, source=None).select(order), bare
 
 

@@ -29,6 +29,7 @@ CERTAIN = 0.1  # share of the records that count as certain
 MOST_SYSTEMS = 8  # whose records are listed
 MOST_CELLS = 30_000  # about a megabyte of `report.json`; beyond, those of fewer systems
 MOST_COLUMNS = 1_000
+MOST_TEXTS = 10  # records of a list that are shown with their texts
 LONGEST = 300  # characters of a text or of a name
 
 
@@ -89,6 +90,7 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
         cells = [_shown(source.frame[name].gather(rows)).to_list() for name in [*columns, *target]]
         answers = _answers(system, places)
         ids = source.ids.gather(rows).cast(pl.String).to_list()
+        texts = system.texts(places[:MOST_TEXTS]) if system.texts else []
         for number, place in enumerate(places):
             shifted = None if records.shifted is None else bool(records.shifted[answered[place]])
             yield Notable(
@@ -97,6 +99,7 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
                 cells[-1][number] if target else None,
                 answers[number],
                 {name[:LONGEST]: values[number] for name, values in zip(columns, cells, strict=False)},
+                texts=tuple(texts[number]) if number < len(texts) else (),
             )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ whatever their origin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,9 +25,10 @@ from shiftbench.metrics import regression as regression_of
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.resampling import SetTerms, Terms
-from shiftbench.scores.score import Role, System
+from shiftbench.scores.score import Role, System, Text
 
 Labels = npt.NDArray[np.str_]
+Texts = Callable[[Index], Sequence[tuple[Text, ...]]]
 AnyNumbers = Gaussian | Quantiles | Means
 MOST_NAMED = 5
 NO_DATA_UNCERTAINTY = (
@@ -172,6 +173,7 @@ class Scored:
     regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
+    texts: (positions [K] in the arrays) the texts of these records, for those that a report lists.
     answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
         hold only these records. None if it answers all.
     """
@@ -191,6 +193,7 @@ class Scored:
     answers: npt.NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
     drawn: tuple[Drawn, ...] = ()
+    texts: Texts | None = None
 
     @property
     def measure(self) -> str:
@@ -219,6 +222,7 @@ class Scored:
             answers=None if self.answers is None else self.answers[own],
             answered=None if answered is None or answered.all() else answered,
             drawn=tuple(each.select(own) for each in self.drawn),
+            texts=self.texts and _of_selected(self.texts, np.arange(len(self.errors))[own]),
         )
 
     def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:
@@ -250,6 +254,10 @@ class Scored:
             return self
         singles = self.singles and self.singles.answering(answered)
         return replace(self.select(answered), singles=singles, answered=answered)
+
+
+def _of_selected(texts: Texts, own: Index) -> Texts:
+    return lambda places: texts(own[places])
 
 
 def given(name: str, errors: Any, uncertainty: Mapping[str, Any], *, root: bool = False) -> Scored:

@@ -37,6 +37,7 @@ from shiftbench.scores.score import (
     Slice,
     SliceScore,
     System,
+    Text,
 )
 
 if TYPE_CHECKING:
@@ -264,6 +265,8 @@ def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
                 raise TypeError(f"{kind.__name__}.{place.name} is {number!r}")
             if number is not None or place.type == "float":
                 values[place.name] = _float(number)
+        elif place.type == "tuple[Text, ...]":
+            values[place.name] = tuple(_row(Text, item) for item in values.get(place.name, ()))
         elif str(place.type).startswith("tuple") and place.name in values:
             values[place.name] = tuple(_float(item) for item in values[place.name])
     _require_kinds(kind, values)
@@ -298,6 +301,8 @@ def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
             raise TypeError(f"{kind.__name__}.{place.name} is {str(wrong[0])[:60]!r}")
     if kind is Curve and len(values["x"]) != len(values["y"]):
         raise ValueError(f"a curve has {len(values['x'])} x and {len(values['y'])} y")
+    if kind is Text and len(values.get("shades", ())) not in (0, len(values["pieces"])):
+        raise ValueError(f"a text has {len(values['pieces'])} pieces and {len(values['shades'])} shades")
 
 
 def _unknown_names(report: Report) -> Iterator[str]:

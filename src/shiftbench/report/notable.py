@@ -1,8 +1,13 @@
-"""The records behind the scores, as tables and as CSV; how they are chosen: see `assessment.notable`."""
+"""The records behind the scores, as tables or as texts to read, and as CSV; how they are chosen: see
+`assessment.notable`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from shiftbench.report.content import Report
@@ -11,11 +16,13 @@ from shiftbench.report.grid import Cell, Column, Grid, Row
 from shiftbench.report.style import sentence
 from shiftbench.report.text import csv_text, harmless
 from shiftbench.report.view import clean, measure_title
-from shiftbench.scores.score import Notable
+from shiftbench.scores.score import Notable, Text
 
 FILE = "records.csv"
 MOST_COLUMNS = 12  # of the table that are shown on the page
 LONGEST = 60  # characters of a text there
+SHADED = "Colours: the darker, the less certain of it; the pointer tells how uncertain."
+JOINERS = "\u200c\u200d"  # invisible, but letters and emoji depend on them
 LISTS = {
     "worst": ("Largest errors", "Of equal errors first the one that the system was more certain of."),
     "confident": (
@@ -29,18 +36,55 @@ FIELDS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A text ready for a page: pieces with a shade in percent, or None, and what the pointer tells."""
+
+    label: str
+    pieces: tuple[tuple[str, int | None, str], ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A record with its texts."""
+
+    heading: str
+    texts: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class Cards:
+    """A list of records whose texts are shown."""
+
+    title: str
+    note: str
+    cards: tuple[Card, ...]
+
+
 def systems(report: Report) -> list[str]:
     """The systems with such records, the leading one first."""
     return list(dict.fromkeys(entry.system for entry in report.notable))
 
 
+def lists(report: Report, system: str) -> list[Grid | Cards]:
+    """Each list of a system: as cards where records have texts, else as a table."""
+    return [
+        _cards(report, entries) if any(entry.texts for entry in entries) else _grid(report, entries, MOST_COLUMNS)
+        for entries in _by_list(report, system)
+    ]
+
+
 def grids(report: Report, system: str, *, most: int = MOST_COLUMNS) -> list[Grid]:
     """A table for each list of a system; of the columns of the records the first `most`."""
+    return [_grid(report, entries, most) for entries in _by_list(report, system)]
+
+
+def _by_list(report: Report, system: str) -> list[list[Notable]]:
     found: dict[tuple[str, str], list[Notable]] = {}
     for entry in report.notable:
         if entry.system == system and entry.kind in LISTS:
             found.setdefault((entry.split, entry.kind), []).append(entry)
-    return [_grid(report, entries, most) for entries in found.values()]
+    return [*found.values()]
 
 
 def csv(report: Report) -> str:
@@ -54,6 +98,73 @@ def csv(report: Report) -> str:
         numbers = [entry.target, entry.answer, entry.error, entry.uncertainty]
         lines.append([_field(value) for value in (*own, *numbers, *map(entry.columns.get, columns))])
     return csv_text(lines)
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def _cards(report: Report, entries: Sequence[Notable]) -> Cards:
+    first = entries[0]
+    title, rule = LISTS[first.kind]
+    measure = report.measure_of(first.system)
+    kept = [entry for entry in entries if entry.texts]
+    error, uncertainty = (
+        digits_of([getattr(entry, name) for entry in kept], unit=unit)
+        for name, unit in (("error", report.error_unit), ("uncertainty", ""))
+    )
+    named = "uncertainty" if measure in ("", "uncertainty") else measure_title(measure)
+    made = tuple(
+        Card(
+            " · ".join(
+                [
+                    *filter(None, (_cut(entry.id), _domain(entry.shifted))),
+                    f"{clean(report.error_name)} {error.text(entry.error)}",
+                    *[f"{named} {uncertainty.text(entry.uncertainty)}"] * bool(measure),
+                    *_told(entry),
+                ]
+            ),
+            tuple(map(shown, entry.texts)),
+        )
+        for entry in kept
+    )
+    shaded = any(text.shades for entry in kept for text in entry.texts)
+    more = f" {len(entries) - len(kept)} more are in {FILE}." if len(kept) < len(entries) else ""
+    return Cards(f"{title}: {clean(first.system)}", f"{rule}{f' {SHADED}' * shaded}{more}", made)
+
+
+def _told(entry: Notable) -> Iterator[str]:
+    """The columns of a record that say something of it; flags by their name alone."""
+    for name, value in [*entry.columns.items()][:MOST_COLUMNS]:
+        if value is True:
+            yield clean(name)
+        elif value is not None and value is not False and value != "":
+            yield f"{clean(name)}: {_cut(str(value))}"
+
+
+def shown(text: Text) -> Shown:
+    """A text for a page, in which what belongs to one sign stays together."""
+    pieces = list[tuple[str, int | None, str]]()
+    for raw, shade in itertools.zip_longest(text.pieces, text.shades, fillvalue=math.nan):
+        piece = readable(str(raw))
+        share = None if shade is None or not math.isfinite(shade) else round(100 * min(max(shade, 0.0), 1.0))
+        if pieces and piece and _joins(piece[0], pieces[-1][0]):
+            before, other, _ = pieces.pop()
+            piece, share = before + piece, max((each for each in (other, share) if each is not None), default=None)
+        pieces.append((piece, share, "" if share is None else f"{share} %"))
+    return Shown(clean(text.label), tuple(pieces))
+
+
+def _joins(sign: str, before: str) -> bool:
+    """Whether a sign cannot stand apart from those before it: a combining character, or what a joiner joins."""
+    return unicodedata.category(sign)[0] == "M" or sign in JOINERS or before.endswith(tuple(JOINERS))
+
+
+def readable(text: str) -> str:
+    """A text without what cannot be seen: control characters, and those that turn the direction of others."""
+    return "".join(sign if sign.isprintable() or sign in JOINERS else " " if sign.isspace() else "" for sign in text)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:

@@ -83,7 +83,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
-        behind=[notable.grids(report, name) for name in notable.systems(report)],
+        behind=[notable.lists(report, name) for name in notable.systems(report)],
         records_file=notable.FILE,
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),

@@ -166,11 +166,24 @@ class Leak:
 
 
 @dataclass(frozen=True)
+class Text:
+    """A text of a record under a label, in pieces that belong together without a gap.
+
+    shades: 0 … 1 for each piece, higher is less certain; NaN for pieces without one; empty for a text without any.
+    """
+
+    label: str
+    pieces: tuple[str, ...]
+    shades: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Notable:
     """A record worth looking at, in one of the lists of a system on a split.
 
     kind: "worst" (largest error), "confident" (wrong with confidence) or "uncertain" (highest uncertainty); place: in
     that list, from 1. shifted, target, answer: None if unknown. columns: of its row in the table; long text is cut.
+    texts: to read, where records are texts.
     """
 
     system: str
@@ -184,6 +197,7 @@ class Notable:
     target: str | float | None = None
     answer: str | float | None = None
     columns: dict[str, Any] = field(default_factory=dict)
+    texts: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True)
