@@ -1,0 +1,111 @@
+"""Lines of text files, plain or packed with gzip, one after the other; and problems of lines, collected."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from shiftbench.errors import TableError
+from shiftbench.io import files
+from shiftbench.io.tables import problem
+from shiftbench.progress import Progress, silent
+
+LONGEST = 1 << 26  # bytes of a line
+LONGEST_TEXT = 250_000  # characters of a sentence or an answer
+GZIP = b"\x1f\x8b"
+TOLD = 5_000  # lines between two progress reports
+
+
+class Problems:
+    """Problems of a file, as they are found: of each kind the first few, and the number of the rest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._told: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._told)
+
+    def add(self, where: object, what: str, *, kind: str = "", more: int = 0) -> None:
+        """Note a problem; those of a kind (or that read alike) are abbreviated, `more` of them are only counted."""
+        key = kind or what
+        self._counts[key] = self._counts.get(key, 0) + 1 + more
+        if len(self._told.setdefault(key, [])) < problem.MOST_LISTED:
+            self._told[key].append(f"{self.path}: {where}: {what}" if str(where) else f"{self.path}: {what}")
+
+    def listed(self) -> list[str]:
+        """All that were noted, in the order of their kinds."""
+        found = []
+        for key, told in self._told.items():
+            rest = self._counts[key] - len(told)
+            found += told + ([f"{self.path}: … and {rest:,} more like these."] if rest else [])
+        return found
+
+    def require_none(self) -> None:
+        """Refuse the file if there are any.
+
+        Raises:
+            TableError: with all of them.
+        """
+        if self:
+            raise TableError(*self.listed())
+
+
+def opened(path: Path) -> BufferedReader | gzip.GzipFile:
+    """A file as bytes, unpacked if it is packed with gzip.
+
+    Raises:
+        OSError: if it cannot be opened, or is no regular file.
+    """
+    files.require_regular(path)
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def of(path: Path, *, progress: Progress = silent) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, from 1, without line ends; a last line without one counts, too.
+
+    Only LF ends a line (CR before it belongs to the end), so that a sentence keeps every other character.
+
+    progress: called with "read", the number of lines so far, and 0.
+
+    Raises:
+        TableError: if there is no such file, it cannot be read, or a line is longer than `LONGEST`.
+    """
+    try:
+        with opened(path) as file:
+            number = 0
+            while line := file.readline(LONGEST + 1):
+                number += 1
+                if len(line) > LONGEST:
+                    raise TableError(
+                        f"{path}: line {number:,}: expected at most {LONGEST:,} bytes, found more. Is it one record a "
+                        "line? Split it."
+                    )
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if number % TOLD == 0:
+                    progress("read", number, 0)
+                yield number, line.removesuffix(b"\n").removesuffix(b"\r")
+    except FileNotFoundError:
+        raise TableError(f"{path}: expected a file, found nothing there. Check the path.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(
+            f"{path}: expected a readable text file, found: {error}. It may be cut off or damaged: write or fetch it "
+            "again."
+        ) from None
+
+
+def text_fault(text: object) -> str:
+    """What is wrong with a text, as the end of a sentence; "" if nothing is."""
+    if not isinstance(text, str):
+        return f"a text, found {type(text).__name__}"
+    if len(text) > LONGEST_TEXT:
+        return f"at most {LONGEST_TEXT:,} characters, found {len(text):,}. Split it into sentences"
+    return ""
