@@ -16,13 +16,16 @@ from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import CAREFUL
-from shiftbench.report import front
+from shiftbench.metrics.segmentation import correlation
+from shiftbench.report import front, plots
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
 from shiftbench.report.page import html
 from shiftbench.report.terminal import first_screen
+from shiftbench.report.verdict import verdict
 from shiftbench.report.view import main_split
 from shiftbench.scores.intervals import Settings
+from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Leak
 
 from .factory import REPORTS, regression
@@ -102,6 +105,47 @@ def test_growth_under_shift_comes_first_with_its_factor(rng):
     assert re.match(
         r"Under shift the error is (2\.\d|3|3\.\d) times as large: RMSE [\d.]+ → [\d.]+ kW \(95 % interval of", text
     )
+
+
+def few_records(rng: np.random.Generator, sides: tuple[int, int], **words: str) -> Report:
+    """A model and a baseline on so many in-domain and shifted records."""
+    n, load = sum(sides), rng.normal(size=sum(sides))
+    systems = [scored.given(name, rng.random(n), {"u": rng.random(n)}) for name in ("m", "b")]
+    named = replace(systems[1], system=replace(systems[1].system, role="baseline"))
+    terms = correlation.all_terms(load, {"ndsc": rng.random(n)})
+    each = [replace(system, sets=terms) for system in (systems[0], named)]
+    shifted = np.arange(n) >= sides[0] if sides[0] else None
+    return build([(Records(n, shifted=shifted, split="eval"), each)], replace(FEW, task="errors", **words))
+
+
+@pytest.mark.parametrize(
+    ("sides", "told"), [((2, 1), "2 in-domain and 1 shifted"), ((40, 9), "40 in-domain and 9 shifted"), ((0, 9), "9")]
+)
+def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides, told):
+    report = few_records(rng, sides, records_name="patients")
+    first, *rest = [*(finding.line for finding in front.findings(report)), *verdict(report)]
+    each = " on each side" if sides[0] else ""
+    assert first == (
+        f"Too few patients for any conclusion: {told}; at least 10{each} are needed. The numbers describe no others."
+    )
+    claims = r"grows|falls|change|simpler|ROC-AUC|finds|ahead|baseline|Lowest|Differences|factor|times"
+    assert not [line for line in rest if re.search(claims, line)]
+    notes = " ".join(grid.note for grid in grids(report))
+    gone = ["roc_auc", "shift_ratio"] * bool(sides[0])
+    gone += ["rejection_ratio", "ndsc_load_pearson"] * (sum(sides) < 10)
+    assert all(METRICS[name].title in notes for name in gone)
+    assert "So are pictures of the order or the distribution of fewer than 10 patients." in notes
+    columns = [column.group for each in grids(report) for column in each.columns]
+    assert not [name for name in gone for group in columns if group.startswith(METRICS[name].title)]
+    drawn = {name.removeprefix("eval_") for name in plots.figures(report)}
+    assert drawn.isdisjoint({"roc", "density", "parts"})
+
+
+def test_of_ten_records_on_each_side_all_is_told(rng):
+    report = few_records(rng, (10, 10))
+    assert "Too few" not in " ".join(each.line for each in front.findings(report))
+    assert {"eval_roc", "eval_density", "eval_parts"} <= {*plots.figures(report)}
+    assert any(column.group.startswith("ROC-AUC") for each in grids(report) for column in each.columns)
 
 
 def test_no_growth_is_not_told_as_growth(rng):

@@ -58,12 +58,13 @@ class Options:
     target_unit: str = ""
     error_unit: str = ""
     error_name: str = "error"
+    records_name: str = "records"
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problems = [
             f"{name}: expected text, found {quoted(getattr(self, name))}."
-            for name in ("title", "task", "rule", "target_unit", "error_unit", "error_name")
+            for name in ("title", "task", "rule", "target_unit", "error_unit", "error_name", "records_name")
             if not isinstance(getattr(self, name), str)
         ]
         if not isinstance(self.intervals, intervals.Settings):
@@ -138,6 +139,7 @@ def build(
         target_unit=options.target_unit,
         error_unit=options.error_unit,
         error_name=options.error_name,
+        records_name=options.records_name,
         systems=tuple(first.values()),
         **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
         shifts=tuple(row for records, _ in splits for row in moved(records, seed=options.intervals.seed)),

@@ -60,6 +60,7 @@ class Report:
     target_unit: str = ""
     error_unit: str = ""
     error_name: str = "error"
+    records_name: str = "records"  # a plural, such as "patients"
     systems: tuple[System, ...] = ()
     counts: tuple[Count, ...] = ()
     scores: tuple[Score, ...] = ()

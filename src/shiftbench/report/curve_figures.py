@@ -12,7 +12,16 @@ from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits
 from shiftbench.report.drawing import Axis, Drawing, Entry, Line, Panel
 from shiftbench.report.style import GREY, SUBSET_LOOKS, Dash, Look, fitted, labels, looks, sentence
-from shiftbench.report.view import answered, finite, headline_scores, lead, measure_title, metric_unit, set_retention
+from shiftbench.report.view import (
+    answered,
+    finite,
+    headline_scores,
+    lead,
+    measure_title,
+    metric_unit,
+    set_retention,
+    too_few,
+)
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Curve
 
@@ -20,6 +29,10 @@ OPERATING_POINT = 0.95
 MOST_TOGETHER = 3  # systems whose calibration curves are still distinguishable in one panel
 CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
 ORDERS: dict[str, Dash] = {"random": ":", "optimal": (0, (4, 1.5))}
+# Kinds of curves over records; others show the parts of each record, such as voxels.
+OF_RECORDS = (
+    "error_retention", "f1_retention", "density", "roc", "coverage", "reliability", "error_by_uncertainty",
+)  # fmt: skip
 CHANCE = Line((0, 1), (0, 1), Look(GREY, ":", width=1.0))
 MARGIN = 0.04  # of the range of an axis, around its values
 
@@ -201,14 +214,19 @@ def _above(curves: Sequence[Curve]) -> float:
 
 
 def _curves(report: Report, split: str, kind: str) -> list[Curve]:
-    """The curves of each system's own measure that have any point, in the order of the systems."""
+    """The curves of each system's own measure that have any point, in the order of the systems; none of too few
+    records."""
     order = [system.name for system in report.systems]
+    few = {*too_few(report, split)} if kind in OF_RECORDS or set_retention(kind) else set()
+    if kind in ("roc", "density") and few:  # they compare both sides
+        return []
     found = [
         curve
         for curve in report.curves
         if (curve.split, curve.kind) == (split, kind)
         and curve.measure in ("", report.measure_of(curve.system))
         and curve.system in order
+        and curve.subset not in few
         and any(finite(x) and finite(y) for x, y in zip(curve.x, curve.y, strict=True))
     ]
     return sorted(found, key=lambda curve: order.index(curve.system))

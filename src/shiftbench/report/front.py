@@ -42,6 +42,7 @@ from shiftbench.report.view import (
     metric_title,
     split_title,
     testable,
+    too_few,
 )
 from shiftbench.scores.intervals import FEW, FEWEST
 from shiftbench.scores.metric import METRICS, Metric
@@ -55,7 +56,7 @@ FEW_EFFECTIVE = 50  # calibration records
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
-NEEDED = ("comparisons", "answers", "joint", "calibration", "conformal", "ranks", "splits")
+NEEDED = ("counts", "comparisons", "answers", "joint", "calibration", "conformal", "ranks", "splits")
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,14 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
     if front is None or metric is None:
         return [Finding("This report holds no scores.", "counts")], []
     case = Case(report, main_split(report), metric, headline_scores(report))
+    few = too_few(report, case.split)
     answers = [
-        *_change(case, front), *_uncertainty(case, front), *_against_chance(case, front),
+        *_few_records(case, few), *_change(case, front), *_uncertainty(case, front), *_against_chance(case, front),
         *_calibration(case, front), *_simpler(case, front),
     ]  # fmt: skip
-    if any(system.role == "baseline" for system in report.systems):
+    if few:
+        pass  # any system is ahead of any other
+    elif any(system.role == "baseline" for system in report.systems):
         answers += _models(case)
     else:  # models alone: which is best is the question
         answers = [*_pair(case), *_models(case), *answers]
@@ -115,7 +119,23 @@ def records(report: Report) -> str:
     words = (("in", "in-domain"), ("shifted", "shifted"))
     sides = [f"{count_text(counts[name])} {word}" for name, word in words if name in counts]
     told = ", ".join(sides) or f"{count_text(counts.get('full', 0))}"
-    return f"{'' if split == 'all' else f'{split_title(split)}: '}{told} records"
+    return f"{'' if split == 'all' else f'{split_title(split)}: '}{told} {clean(report.records_name)}"
+
+
+def _few_records(case: Case, few: dict[str, int]) -> Iterator[Finding]:
+    """That no conclusion can be drawn, if a side of the shift, or the whole, has too few records."""
+    if not few:
+        return
+    name, counts = clean(case.report.records_name), {c.subset: c for c in case.report.counts if c.split == case.split}
+    sides = [
+        (counts[subset], word) for subset, word in (("in", " in-domain"), ("shifted", " shifted")) if subset in counts
+    ]
+    told = [f"{count_text(count.records)}{word}" for count, word in sides or [(counts["full"], "")]]
+    each = " on each side" if sides else ""
+    yield Finding(
+        f"Too few {name} for any conclusion: {' and '.join(told)}; at least {FEWEST}{each} are needed. "
+        "The numbers describe no others.", "counts",
+    )  # fmt: skip
 
 
 # --- how much worse -------------------------------------------------------------------------------------------------
@@ -127,6 +147,9 @@ def _change(case: Case, system: System) -> Iterator[Finding]:
         whole = case.score(system.name, "full") or inside or shifted
         if whole is not None:
             yield Finding(f"{named(system.name)} has {_value(case, whole)}.", "answers")
+        return
+    if too_few(case.report, case.split):
+        yield Finding(f"{named(system.name)} has {_beside(case, inside, shifted)}.", "answers")
         return
     if loss(inside)[0] == loss(shifted)[0] == 0:
         told = f"No error{_of(case, system)} in-domain or on shifted data: {_value(case, shifted, interval=False)}."
@@ -165,6 +188,13 @@ def _from_to(case: Case, inside: Score, shifted: Score) -> str:
     if metric and both[0] and both[1]:
         return f"{metric.title}, {metric.plain}, {case.plain(both[0])} → {case.plain(both[1])}"
     return f"{case.title} {case.digits().text(inside.value)} → {case.plain(shifted)}"
+
+
+def _beside(case: Case, inside: Score, shifted: Score) -> str:
+    """The headline metric on both sides, without a direction."""
+    told = _from_to(case, inside, shifted)
+    before, _, after = told.rpartition(" → ")
+    return f"{before} {WHERE['in']} and {after} {WHERE['shifted']}"
 
 
 def _of(case: Case, system: System) -> str:
@@ -273,7 +303,9 @@ def _beside_chance(score: Score, chance: float) -> str:
 
 def _calibration(case: Case, system: System) -> Iterator[Finding]:
     both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
-    sides = ("in", "shifted") if both else ("full",)
+    sides = [
+        side for side in (("in", "shifted") if both else ("full",)) if side not in too_few(case.report, case.split)
+    ]
     name = _coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
     scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
     if scores:
@@ -363,7 +395,7 @@ def _simpler(case: Case, front: System) -> Iterator[Finding]:
     subset = _subset(case)
     baselines = [system for system in case.report.systems if system.role == "baseline" and system.name != front.name]
     mine, other = case.score(front.name, subset), _best(case, baselines, subset)
-    if front.role == "baseline" or mine is None or other is None:
+    if front.role == "baseline" or mine is None or other is None or too_few(case.report, case.split):
         return
     outcome, name, where = duel(case.report, mine, other), named(other.system), WHERE[subset]
     value = f"has {case.title} {case.plain(other)} {where}"
@@ -472,7 +504,9 @@ def _cautions(case: Case, front: System) -> Iterator[Finding]:
         split, grave, text = clean(warning).rpartition(CAREFUL)
         if grave and split in ("", f"{case.split}: "):
             yield Finding(f"{text.rstrip('.')}.", "counts", careful=True)
-    if text := few_clusters(case):
+    if too_few(case.report, case.split):
+        pass  # this is what the first sentence is about
+    elif text := few_clusters(case):
         yield Finding(f"{text[:1].lower()}{text[1:]}", "counts", careful=True)
     elif not any(finite(score.low) for score in case.scores.values()):
         yield Finding("no intervals were made, so differences may be chance.", "answers", careful=True)
@@ -520,7 +554,7 @@ def _elsewhere(case: Case, front: System) -> Iterator[Finding]:
         for subset in ("shifted", "in") if _subset(there) == "shifted" else ("full",):
             baselines = [system for system in case.report.systems if system.role == "baseline"]
             mine, other = there.score(front.name, subset), _best(there, baselines, subset)
-            if split == case.split or mine is None or other is None:
+            if split == case.split or mine is None or other is None or too_few(case.report, split):
                 continue
             if there.wins(other.system, front.name, subset) and not case.wins(other.system, front.name, subset):
                 values = f"{WHERE[subset]}, {there.digits().text(other.value)} against {there.plain(mine)}"

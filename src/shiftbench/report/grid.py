@@ -16,6 +16,7 @@ from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, hal
 from shiftbench.report.view import (
     best,
     clean,
+    enough,
     finite,
     gaps,
     headline_metric,
@@ -29,6 +30,7 @@ from shiftbench.report.view import (
     split_title,
     subsets_of,
     testable,
+    too_few,
 )
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, OPTIMAL_ORDER, RANDOM_ORDER, Metric, in_order
@@ -254,7 +256,20 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
+    notes += _left_out(report, split, kind)
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
+
+
+def _left_out(report: Report, split: str, kind: str) -> list[str]:
+    """A sentence on the scores that a table lacks for want of records; that of answers names those with own tables."""
+    kinds = (kind, *(ROWS if kind == "answers" else ()))
+    found = (score for score in report.scores if score.split == split and not enough(report, score))
+    metrics = [METRICS[score.metric] for score in found]
+    titles = dict.fromkeys(metric_title(metric, report) for metric in metrics if _table_of(metric) in kinds)
+    few, pictures = f"fewer than {FEWEST} {clean(report.records_name)}", ""
+    if kind == "joint" and too_few(report, split):
+        pictures = f" So are pictures of the order or the distribution of {few}."
+    return [f"Left out, since of {few} they say nothing: {', '.join(titles)}.{pictures}"] if titles else []
 
 
 def _all_rows(report: Report, split: str) -> Iterator[Grid]:
@@ -548,7 +563,7 @@ def _measure_name(measure: str) -> str:
 
 
 def _measures(report: Report, split: str) -> Grid:
-    entries = [score for score in report.scores if score.split == split and score.measure]
+    entries = [s for s in report.scores if s.split == split and s.measure and enough(report, s)]
     by_place = {(score.system, score.measure, score.metric): score for score in entries if score.subset == "full"}
     held = [metric for metric in METRICS.values() if any(key[2] == metric.name for key in by_place)]
     metrics = [metric for metric in held if _table_of(metric) == "joint"]
@@ -587,7 +602,7 @@ def _ranks(report: Report, split: str) -> Grid:
 
 
 def _parts(report: Report, split: str) -> Grid:
-    parts = [part for part in report.parts if part.split == split]
+    parts = [part for part in report.parts if part.split == split and not too_few(report, split)]
     names, digits = part_names(report, split), part_digits(report, split)
     rows = tuple(
         _row(system, _part_cells([part for part in parts if part.system == system.name], list(names), digits))
@@ -648,7 +663,7 @@ def _slices(report: Report, split: str) -> Grid:
 def _comparisons(report: Report, split: str) -> Grid:
     rows = []
     for entry in report.comparisons:
-        if entry.split != split:
+        if entry.split != split or not enough(report, entry):
             continue
         metric = METRICS[entry.metric]
         digits = metric_digits(report, metric, split)

@@ -15,7 +15,7 @@ from shiftbench.report.digits import MISSING, Digits, digits_of
 from shiftbench.report.grid import Cell, Column, Grid, Row
 from shiftbench.report.style import sentence
 from shiftbench.report.text import csv_text, harmless
-from shiftbench.report.view import clean, measure_title
+from shiftbench.report.view import clean, measure_title, too_few
 from shiftbench.scores.score import Notable, Text
 
 FILE = "records.csv"
@@ -82,7 +82,8 @@ def grids(report: Report, system: str, *, most: int = MOST_COLUMNS) -> list[Grid
 def _by_list(report: Report, system: str) -> list[list[Notable]]:
     found: dict[tuple[str, str], list[Notable]] = {}
     for entry in report.notable:
-        if entry.system == system and entry.kind in LISTS:
+        few = entry.kind == "confident" and too_few(report, entry.split)  # a tenth of them is no record
+        if entry.system == system and entry.kind in LISTS and not few:
             found.setdefault((entry.split, entry.kind), []).append(entry)
     return [*found.values()]
 

@@ -12,7 +12,7 @@ from shiftbench.report.digits import Digits, count_text, metric_digits
 from shiftbench.report.drawing import Axis, Bar, Drawing, Entry, Label, Line, Panel, text_width
 from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
 from shiftbench.report.style import GREY, GRID, INK, SUBSET_LOOKS, Look, fitted, labels, looks
-from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead
+from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead, too_few
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, Slice
 
@@ -95,6 +95,7 @@ def parts(report: Report, split: str) -> Drawing | None:
     """The R-AUC of each system as a waterfall of its parts, with a panel and a scale for each."""
     found = [part for part in report.parts if part.split == split and finite(part.value)]
     names = [system.name for system in report.systems if any(part.system == system.name for part in found)]
+    names = [] if too_few(report, split) else names
     titles, digits = part_names(report, split), part_digits(report, split)
     shown = []
     for name in names:

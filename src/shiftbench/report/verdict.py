@@ -32,6 +32,7 @@ from shiftbench.report.view import (
     main_split,
     metric_title,
     split_title,
+    too_few,
 )
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Score, System
@@ -54,10 +55,11 @@ def _details(report: Report) -> Iterator[str]:
         return
     case = Case(report, main_split(report), metric, headline_scores(report))
     others = [system for system in report.systems if system.name != first.name and system.role != "single"]
-    yield from _baselines(case, first)
-    yield from _one_side(case, first)
-    yield from _leaders(case)
-    yield from _others(case, others)
+    if not too_few(report, case.split):
+        yield from _baselines(case, first)
+        yield from _one_side(case, first)
+        yield from _leaders(case)
+        yield from _others(case, others)
     yield from _test_sets(case, first)
     yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in others if system.caution)
     if report.threshold is None:
@@ -224,16 +226,17 @@ def _test_sets(case: Case, front: System) -> Iterator[str]:
         if split == case.split or whole is None or shifted is not None:
             continue
         inside = case.score(front.name, "in") or case.score(front.name, "full")
-        against = _factor(case, shift_of(case, inside, whole)) if inside else ""
+        few = {**too_few(case.report, case.split), **too_few(case.report, split)}
+        against = _factor(case, shift_of(case, inside, whole)) if inside and not few else ""
         named = (
             WHERE["in"] if inside is not None and inside.subset == "in" else f"on the {split_title(case.split)} split"
         )
         told = f"{against} as {named}" if against else ""
-        led = leader(there, case.metric, "full")
+        led = None if few else leader(there, case.metric, "full")
         ahead = f" {extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
         yield (
             f"On the test set {split_title(split)}: {case.title} of {clean(front.name)} {there.quantity(whole)} "
-            f"({count_text(whole.n)} records){told}.{ahead}"
+            f"({count_text(whole.n)} {clean(case.report.records_name)}){told}.{ahead}"
         )
         models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
         ratios = [(system, there.score(system.name, "full", "rejection_ratio")) for system in models]

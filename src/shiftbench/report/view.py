@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
+from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
@@ -50,9 +51,22 @@ def headline_scores(report: Report) -> dict[Key, Score]:
     measures = {system.name: system.measure for system in report.systems}
     chosen: dict[Key, Score] = {}
     for score in report.scores:
-        if score.measure in ("", measures.get(score.system)):
+        if score.measure in ("", measures.get(score.system)) and enough(report, score):
             chosen.setdefault((score.system, score.split, score.subset, score.metric), score)
     return chosen
+
+
+def too_few(report: Report, split: str) -> dict[str, int]:
+    """The subsets that have fewer records than any conclusion needs, with their number."""
+    return {count.subset: count.records for count in report.counts if count.split == split and count.records < FEWEST}
+
+
+def enough(report: Report, score: Score | Comparison) -> bool:
+    """Whether there are as many records as the metric of a score, or of a difference of scores, needs."""
+    needs = METRICS[score.metric].needs
+    if needs == "sides":
+        return too_few(report, score.split).keys().isdisjoint(("in", "shifted"))
+    return needs != "records" or score.n is None or score.n >= FEWEST
 
 
 def scored_metrics(report: Report, split: str) -> list[Metric]:

@@ -19,11 +19,11 @@ METRICS = (
     Metric(
         # The mean over one side of the share of the other side that a record beats.
         "roc_auc", "ROC-AUC (shift)", "max", "percent", "P(u_shifted > u_in) + P(u_shifted = u_in) / 2",
-        "Hendrycks & Gimpel 2017", uses_uncertainty=True, most=1.0, share=True, compared=True,
+        "Hendrycks & Gimpel 2017", uses_uncertainty=True, most=1.0, share=True, compared=True, needs="sides",
     ),
     Metric(
         "pr_auc", "PR-AUC (shift)", "max", "percent", "average precision of finding shifted records",
-        "Davis & Goadrich 2006", uses_uncertainty=True, most=1.0,
+        "Davis & Goadrich 2006", uses_uncertainty=True, most=1.0, needs="sides",
     ),
 )  # fmt: skip
 

@@ -43,6 +43,8 @@ class Metric:
     plain: what it is in plain words, for the first screen and for notes.
     chance: the score of a guess; the first screen tells in its plain words whether a system does better.
     sliced: whether reports show it by slice, too.
+    needs: of what it takes `intervals.FEWEST` to say anything: "records" for an order or a correlation of those of a
+        subset, "sides" for a comparison of those on both sides of a shift; of fewer, reports leave it out.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
     """
@@ -69,6 +71,7 @@ class Metric:
     plain: str = ""
     chance: float = math.nan
     sliced: bool = False
+    needs: Literal["", "records", "sides"] = ""
     area: str = ""
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:

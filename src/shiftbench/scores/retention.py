@@ -44,7 +44,7 @@ ACCEPTABLE = Metric(
 )
 SHIFT_RATIO = Metric(
     "shift_ratio", "Error, shifted / in-domain", "min", "plain", "ratio of the RMSE, or mean errors, of both sides",
-    "this package", ranked=False,
+    "this package", ranked=False, needs="sides",
 )  # fmt: skip
 METRICS = (
     Metric(
@@ -57,7 +57,7 @@ METRICS = (
     ),
     Metric(
         "f1_auc_normalised", "F1-AUC (normalised)", "max", "fraction", "(F1-AUC - random) / (optimal - random)",
-        "this package", uses_uncertainty=True, least=-math.inf, most=1.0,
+        "this package", uses_uncertainty=True, least=-math.inf, most=1.0, needs="records",
     ),
     Metric(
         "f1_at_95", "F1@95%", "max", "percent", "F1-retention curve where 95 % are retained", _APPENDIX,
@@ -65,7 +65,7 @@ METRICS = (
     ),
     Metric(  # the opposite of the best order loses as much as that gains
         "rejection_ratio", "Rejection ratio", "max", "percent", "(R-AUC - random) / (optimal - random)",
-        "Malinin 2019, Section 5", uses_uncertainty=True, least=-1.0, most=1.0,
+        "Malinin 2019, Section 5", uses_uncertainty=True, least=-1.0, most=1.0, needs="records",
     ),
 )  # fmt: skip
 

@@ -42,12 +42,12 @@ METRICS = (
     Metric(
         "prr", "PRR", "max", "fraction", "(mean error - AURC) / (mean error - AURC of the best order)",
         "LM-Polygraph (Vashurin et al. 2025)", uses_uncertainty=True, least=-math.inf, most=1.0, ranked=False,
-        table="selective",
+        table="selective", needs="records",
     ),
     Metric(
         "prr_50", "PRR, at most 50 % rejected", "max", "fraction", "PRR of the upper half of retention",
         "LM-Polygraph (Vashurin et al. 2025)", uses_uncertainty=True, least=-math.inf, most=1.0, ranked=False,
-        table="selective",
+        table="selective", needs="records",
     ),
 )  # fmt: skip
 

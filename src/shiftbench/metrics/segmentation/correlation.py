@@ -47,7 +47,7 @@ def named(name: str) -> Metric | None:
     return Metric(
         name, "Correlation with lesion volume", "nominal", "plain",
         f"{KINDS[kind]} correlation of {SCORES[score]} with the volume of lesions, over patients",
-        "Shifts 2.0, Table 8", least=-1.0, most=1.0, nominal=0.0, ranked=False, table="variants",
+        "Shifts 2.0, Table 8", least=-1.0, most=1.0, nominal=0.0, ranked=False, needs="records", table="variants",
         row=f"{SCORES[score]}, {KINDS[kind]}", parts="scores and the volume of lesions",
         of_sums=lambda sums, whole: _correlations(sums, whole, ranked=ranked)[0],
         slopes=lambda sums, whole: _correlations(sums, whole, ranked=ranked)[1],

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from shiftbench.errors import TableError
 from shiftbench.report.content import Report
-from shiftbench.report.view import best, clean
+from shiftbench.report.view import best, clean, enough
 from shiftbench.scores.score import Curve, Score, System
 
 SINGLE = " (single)"
@@ -98,7 +98,8 @@ class Run:
 
     @cached_property
     def _scores(self) -> dict[tuple[str, ...], Score]:
-        return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in self.report.scores}
+        every = (score for score in self.report.scores if enough(self.report, score))
+        return {(s.system, s.split, s.subset, s.metric, s.measure): s for s in every}
 
     def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
         """The score of a system at a place (dataset, subset, metric), by its headline measure or by `measure`."""

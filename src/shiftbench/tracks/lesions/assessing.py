@@ -25,7 +25,7 @@ from shiftbench.tracks.lesions.scoring import Reader
 from shiftbench.tracks.lesions.submissions import Submission, listed, missing, submission
 from shiftbench.tracks.lesions.volumes import Volumes
 
-ERROR = "1 − nDSC"
+ERROR, RECORDS = "1 − nDSC", "patients"
 WITHOUT = "without a probability or members there is no uncertainty to assess"
 
 
@@ -112,7 +112,7 @@ def score_files(
 
 def report_options(title: str, recipe: Mapping[str, Any]) -> Options:
     """How a report of this track is made: error 1 − nDSC from 0 to 1, without a threshold."""
-    return Options(title, schema.TASK, error_name=ERROR, recipe=recipe)
+    return Options(title, schema.TASK, error_name=ERROR, records_name=RECORDS, recipe=recipe)
 
 
 def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:

@@ -17,7 +17,7 @@ from shiftbench.report.curve_figures import span
 from shiftbench.report.digits import MISSING
 from shiftbench.report.drawing import Axis, Drawing, Entry, Label, Line, Panel
 from shiftbench.report.style import COLOURS, GREY, Look, fitted, labels, looks
-from shiftbench.report.view import clean, finite, split_title
+from shiftbench.report.view import clean, enough, finite, split_title
 from shiftbench.scores.score import SUBSETS, Curve
 from shiftbench.track.paper import drawing
 from shiftbench.track.paper.run import groups, merged
@@ -182,7 +182,9 @@ def _cloud(report: Report, curves: Sequence[Curve], across: Axis, up: Axis) -> P
 def _correlations(report: Report, system: str, split: str, score: str, subsets: Sequence[str]) -> str:
     """The correlations of a system, in-domain and shifted, such as "Spearman 0.31 / 0.20, Pearson 0.25 / 0.14"."""
     found = {
-        (each.subset, each.metric): each.value for each in report.scores if (each.system, each.split) == (system, split)
+        (each.subset, each.metric): each.value
+        for each in report.scores
+        if (each.system, each.split) == (system, split) and enough(report, each)
     }
     told = []
     for kind, title in KINDS.items():
