@@ -34,7 +34,7 @@ from shiftbench.metrics import classification, conformal, motion, quantiles, reg
 from shiftbench.metrics.segmentation import structure
 from shiftbench.partition import features
 from shiftbench.pipeline import example
-from shiftbench.scores import detection, intervals, retention, selective
+from shiftbench.scores import detection, intervals, ladder, retention, selective
 from shiftbench.scores.metric import METRICS
 from shiftbench.track import published
 
@@ -99,6 +99,9 @@ add(retention.f1_at, **PAIR, threshold=1.0, retention=0.5, rule="exact")
 for each in (detection.roc_auc, detection.roc_curve):
     add(each, uncertainty=UNCERTAINTY, shifted=FLAGS)
 add(detection.pr_auc, uncertainty=UNCERTAINTY, shifted=FLAGS, rule="exact")
+add(ladder.climb, shown=0.5, score=0.4, noise=0.01, better="min")
+add(ladder.climb_by_steps, shown=0.5, score=0.4, step=0.01, better="min")
+add(ladder.paired_standard_error, errors=ERRORS, best=UNCERTAINTY)
 add(intervals.wilson, share=0.5, units=10, level=0.9)
 add(intervals.Settings, replicates=20, level=0.9, kind="bca", seed=1, cores=1)
 
