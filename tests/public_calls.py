@@ -26,10 +26,12 @@ from shiftbench.ensembles import (
     Means,
     Mixture,
     Quantiles,
+    Texts,
     Trajectories,
 )
 from shiftbench.errors import ShiftbenchError
 from shiftbench.measures import masks as of_masks
+from shiftbench.measures import texts as of_texts
 from shiftbench.metrics import classification, conformal, motion, quantiles, regression, segmentation
 from shiftbench.metrics.segmentation import structure
 from shiftbench.partition import features
@@ -273,6 +275,7 @@ add(ensembles.concatenated, parts=[GAUSSIAN, GAUSSIAN], records=2 * N)
 add(measures.uncertainty, ensemble=GAUSSIAN, name="total_variance")
 add(measures.measures_for, ensemble=GAUSSIAN)
 add(measures.headline, ensemble=GAUSSIAN)
+add(of_texts.expected_agreement, ensemble=MADE[Texts], utility="chrf")
 add(of_masks.voxel_map, ensemble=VOLUMES, name="entropy_of_expected")
 add(of_masks.lesion_mean, ensemble=MADE[Lesions], name="entropy_of_expected", over="volume")
 

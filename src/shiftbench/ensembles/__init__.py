@@ -9,6 +9,7 @@ from shiftbench.ensembles.masks import Masks, Patients
 from shiftbench.ensembles.means import Means
 from shiftbench.ensembles.posteriors import Posteriors
 from shiftbench.ensembles.quantiles import Quantiles
+from shiftbench.ensembles.texts import Texts
 from shiftbench.ensembles.trajectories import Mixture, Trajectories
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Patients",
     "Posteriors",
     "Quantiles",
+    "Texts",
     "Trajectories",
     "class_probabilities",
     "combine",

@@ -22,6 +22,7 @@ from shiftbench.ensembles import (
     Patients,
     Posteriors,
     Quantiles,
+    Texts,
     Trajectories,
 )
 from shiftbench.errors import ArrayError
@@ -50,7 +51,7 @@ class Measure:
         return type(ensemble) in self.functions and not (self.needs and getattr(ensemble, self.needs) is None)
 
 
-_KINDS = ("gaussian", "quantiles", "categorical", "trajectories", "hypotheses", "masks")
+_KINDS = ("gaussian", "quantiles", "categorical", "trajectories", "hypotheses", "texts", "masks")
 MEASURES = Registry(
     "measure", Measure, "shiftbench.measures", homes=[f"shiftbench.measures.{kind}:MEASURES" for kind in _KINDS]
 )
@@ -101,6 +102,7 @@ _HEADLINES: Mapping[type[Any], str] = {
     Mixture: "cross_entropy",
     Hypotheses: "score_pe",
     Posteriors: "score_pe",
+    Texts: "text_disagreement_gleu",
     Masks: "voxel_entropy",
     Lesions: "lesion_structural",
     Patients: "patient_structural",
