@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from shiftbench import Options, Quantiles, assess_predictions
-from shiftbench.report import canvas, plots
+from shiftbench.report import canvas, plots, score_figures
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import (
     Axis,
@@ -192,6 +192,17 @@ def test_errors_that_differ_much_share_a_logarithmic_axis(drawn):
         values = [x for line in panel.lines if line.look.marker for x in line.x]
         assert panel.x.log == (max(values) > 6 * min(values) > 0)
     assert drawn["eval_summary"].panels[0].x.log
+
+
+def test_a_share_has_a_linear_axis_however_far_apart_its_values():
+    report = classification()
+    low = [replace(score, value=score.value / 20, low=None, high=None) if score.system == "majority" else score
+           for score in report.scores]  # fmt: skip
+    drawing = score_figures.summary(replace(report, scores=tuple(low)), "eval")
+    assert drawing is not None
+    values = [x for line in drawing.panels[0].lines if line.look.marker for x in line.x]
+    assert max(values) > 6 * min(values) > 0
+    assert not drawing.panels[0].x.log
 
 
 def test_the_waterfall_ends_at_the_r_auc(drawn):

@@ -372,5 +372,5 @@ def track_tables(name: str, runs: list[Path], out: Path | None, *, full: bool) -
     with adding(folder, "tables") as place:
         written = chosen.paper.write(reports, place)["html"].relative_to(place)
     if not full:
-        say("\nevery table: --full, or the page, tables.md and tables.csv beside it, pictures in figures")
+        say("\nevery table: --full, or the page; beside it tables.md, tables.csv and figures")
     say(f"written: {folder / written}")

@@ -55,6 +55,8 @@ TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
 FEW_EFFECTIVE = 50  # calibration records
 NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
+ALIKE = 0.05  # from chance: an interval of a ROC-AUC that stays within it shows that records cannot be told apart
+WEAK = 0.65  # ROC-AUC
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
 NEEDED = ("counts", "comparisons", "answers", "joint", "calibration", "conformal", "ranks", "splits")
 
@@ -262,15 +264,24 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
         else:
             parts.append(f"follows the errors {how}: it does {share}")
     if area is not None:
-        share = case.digits("roc_auc").text(area.value)
-        if holds(area, 0.5) or area.value == 0.5:
-            parts.append(f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)")
-        elif area.value < 0.5:
-            parts.append(f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)")
-        else:
-            parts.append(f"finds shifted records at {share} % (ROC-AUC; chance: 50 %)")
+        parts.append(_detection(case, area))
     if parts:
         yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
+
+
+def _detection(case: Case, area: Score) -> str:
+    """How well the uncertainty finds shifted records: no more than its interval supports."""
+    digits = case.digits("roc_auc")
+    share, ends = digits.text(area.value), [end for end in (area.low, area.high) if finite(end)]
+    if holds(area, 0.5) and max(abs(end - 0.5) for end in ends) > ALIKE:
+        interval = f"{100 * level(case.report):g} % interval {' to '.join(map(digits.text, ends))}"
+        return f"may or may not find shifted records (ROC-AUC {share} %, {interval}; chance: 50 %)"
+    if holds(area, 0.5) or area.value == 0.5:
+        return f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)"
+    if area.value < 0.5:
+        return f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)"
+    how = "finds shifted records only weakly: at" if area.value < WEAK else "finds shifted records at"
+    return f"{how} {share} % (ROC-AUC; chance: 50 %)"
 
 
 def _against_chance(case: Case, system: System) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -37,6 +38,7 @@ FOLDED = (
     "measures",
     "variants",
 )  # beginnings of the kinds of tables that are collapsed at first
+SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -141,15 +143,17 @@ def digest(script: str) -> str:
 
 
 def _bound(text: str) -> str:
-    """A text in which no percent sign or arrow is parted from its number at the end of a line."""
+    """A text in which no percent sign or arrow is parted from its number at the end of a line, and no R-AUC from
+    itself."""
+    text = SHORT.sub("\\g<0>\N{WORD JOINER}", str(text))
     for sign in ("%", "↑", "↓", "→"):
-        text = str(text).replace(f" {sign}", f"\N{NO-BREAK SPACE}{sign}")
+        text = text.replace(f" {sign}", f"\N{NO-BREAK SPACE}{sign}")
     return text.replace("→ ", "→\N{NO-BREAK SPACE}")
 
 
 def _bare(title: str, split: str) -> str:
     """A title without the split that the heading of its section names."""
-    return title.removesuffix(f" ({split_title(split)})")
+    return _bound(title.removesuffix(f" ({split_title(split)})"))
 
 
 def _section(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from shiftbench.report.content import Report
 from shiftbench.report.curve_figures import bracketed, span, subset_entries, system_entries
@@ -63,7 +64,8 @@ def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawin
         guides = ((mark.value * digits.factor, ""),)
         legend.append(Entry(f"{texts[front.name]}, {subsets[-1]}", Look(GREY, ":", width=1.2)))
     across = fitted(heading(metric, digits, report), 80)
-    return Drawing((_rows(across, lines, words, guides),), tuple(legend))
+    panel = _rows(across, lines, words, linear=finite(metric.most))
+    return Drawing((replace(panel, guides=guides),), tuple(legend))
 
 
 def slices(report: Report, split: str) -> Drawing | None:
@@ -108,16 +110,19 @@ def _rows(
     title: str,
     lines: Sequence[Line],
     words: Sequence[tuple[str, str]],
-    guides: tuple[tuple[float, str], ...] = (),
     *,
     panel: str = "",
+    linear: bool = False,
 ) -> Panel:
-    """A panel with a row for each name: the name and a text at the right, and below them marks."""
+    """A panel with a row for each name: the name and a text at the right, and below them marks.
+
+    linear: never logarithmic, as for shares, which end at 1.
+    """
     room = [max(int((WIDTH - 40 - text_width(text)) / 6.3), 12) for _, text in words]
     labelled = [Label(fitted(name, room[row]), 0.0, row + 0.24) for row, (name, _) in enumerate(words)]
     labelled += [Label(text, 1.0, row + 0.24, "end", GREY) for row, (_, text) in enumerate(words) if text]
-    values = [x for line in lines for x in line.x] + [value for value, _ in guides]
-    log = min(values) > 0 and max(values) > WIDE_SPAN * min(values)
+    values = [x for line in lines for x in line.x]
+    log = not linear and min(values) > 0 and max(values) > WIDE_SPAN * min(values)
     low, high = span(values, log=log)
     height = ROW * len(words) + 56 + 20 * bool(panel)
     return Panel(
@@ -126,7 +131,6 @@ def _rows(
         Axis("", float(len(words)), 0.0, ticked=False),
         (*_between(len(words), low, high), *lines),
         labels=tuple(labelled),
-        guides=guides,
         width=WIDTH,
         height=height,
     )
