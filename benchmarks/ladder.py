@@ -67,7 +67,7 @@ def gain(board: OpenBoard | LadderBoard, rng: np.random.Generator, submissions: 
 
 def bound(records: int, submissions: int) -> float:
     """The order of the Ladder's error (Blum & Hardt 2015, Theorem 3.2): (log(K N) / N)^(1/3), its constant set to 1."""
-    return (math.log(submissions * records) / records) ** (1 / 3)
+    return float((math.log(submissions * records) / records) ** (1 / 3))
 
 
 def gains(submissions: int = SUBMISSIONS, records: int = RECORDS) -> dict[str, float]:

@@ -89,4 +89,6 @@ def paired_standard_error(errors: Any, best: Any) -> float:
     one, other = check.vectors(errors=errors, best=best)
     if len(one) < 2:
         raise ArrayError(f"errors: expected at least 2 records, found {len(one)}.")
-    return float(np.std(one - other, ddof=1) / math.sqrt(len(one)))
+    scale = max(1.0, float(np.abs([one, other]).max()))  # squares of large errors overflow
+    spread = float(np.std(one / scale - other / scale, ddof=1)) / math.sqrt(len(one))
+    return spread * scale
