@@ -4,7 +4,11 @@ import math
 
 import pytest
 
+from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, digits_of, half_width, p_text
+from shiftbench.report.grid import grids
+from shiftbench.report.text import rows
+from shiftbench.scores.score import Count, Score, System
 
 
 def test_a_value_and_its_interval_have_two_digits_of_the_half_width():
@@ -95,3 +99,31 @@ def test_two_of_the_largest_numbers_have_a_format():
 def test_a_deviation_that_is_small_by_chance_adds_one_decimal_at_most():
     assert Digits(decimals=2).cell(1.6533, std=0.00067) == ("1.653", "± 0.001")
     assert Digits(decimals=2).cell(1.6533, std=0.4) == ("1.65", "± 0.40")
+
+
+def shares(**values: float) -> Report:
+    """A report of one system with these scores, without intervals."""
+    found = tuple(Score("m", "eval", "full", name, value, 20) for name, value in values.items())
+    return Report("Masks", "errors", "exact", None, systems=(System("m", "model"),), counts=(COUNT,), scores=found)
+
+
+COUNT = Count("eval", "full", 20)
+
+
+def test_a_share_has_one_unit_in_every_table_however_small():
+    """A gain of 0.00007 stood as 73 (×10⁻⁶) in one table and as 0.00007 in another."""
+    report = shares(lppv_gain=7.3e-5, lppv_gain_lesion_structural=7.3e-5, lppv_gain_optimal=0.031)
+    found = {grid.kind: grid for grid in grids(report)}
+    headline, rows = found["joint"], found["within_predicted_lesions"]
+    assert "×10" not in "".join(column.group for column in (*headline.columns, *rows.columns))
+    assert headline.rows[0].cells[0].text == "0.00007"
+    assert [row.cells[0].text for row in rows.rows] == ["0.0001", "0.0310"]
+
+
+def test_a_small_percentage_without_an_interval_does_not_look_like_a_fraction():
+    """0.964 under the heading of percent, beside fractions, was read as 96 %."""
+    report = shares(lesion_f1=0.00964, lesion_recall=0.0004)
+    (answers,) = (grid for grid in grids(report) if grid.kind == "answers")
+    assert [cell.text for cell in answers.rows[0].cells] == ["1.0", "0.0400"]
+    units = {row["metric"]: (row["value"], row["scale"]) for row in rows(report)}
+    assert units["lesion_f1"] == (0.00964, "fraction")

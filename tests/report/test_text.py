@@ -64,7 +64,7 @@ def test_csv_says_units_and_direction():
     units = {row["metric"]: (row["unit"], row["better"], row["scale"]) for row in rows}
     assert units["rmse"] == ("°C", "min", "target")
     assert units["r_auc"] == ("°C²", "min", "error")
-    assert units["roc_auc"] == ("", "max", "percent")
+    assert units["roc_auc"] == ("", "max", "fraction")
 
 
 # --- Markdown -------------------------------------------------------------------------------------------------------

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from shiftbench.report.content import Report
 from shiftbench.report.view import finite, metric_unit
 from shiftbench.scores.metric import Metric
+from shiftbench.scores.score import Score, SliceScore
 
 MISSING = "–"
 MOST_DECIMALS = 8
 MOST_POWER = 300  # of ten: the factor and its reciprocal still fit into a float
 NOTHING = 1e-7  # relative to the value: narrower intervals are rounding errors
+SHARES = {"percent": (100.0, 1), "fraction": (1.0, 5)}  # scale → factor, and most decimals of a score without interval
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -77,10 +79,12 @@ def digits_of(
     widths: Iterable[float | None] = (),
     *,
     unit: str = "",
-    factor: float = 1.0,
+    factor: float | None = None,
     among: Iterable[float] = (),
+    most: int = MOST_DECIMALS,
 ) -> Digits:
-    """A format with two significant digits of the median half-width; without any, three of the median value.
+    """A format with two significant digits of the median half-width; without any, three of the median value, but at
+    `most` so many decimals.
 
     Numbers of 100,000 and more, or below 0.001, get a power of ten in their unit, unless `factor` is set; the power
     is chosen `among` these values and those they are compared with, if given.
@@ -88,14 +92,15 @@ def digits_of(
     middle = _middle(values)
     typical = _middle(among) or middle
     if typical is None:
-        return Digits(factor, 2, unit)
-    if factor == 1.0 and not 1e-3 <= typical < 1e5:
+        return Digits(factor or 1.0, 2, unit)
+    if factor is None and not 1e-3 <= typical < 1e5:
         power = min(max(3 * math.floor(math.log10(typical) / 3), -MOST_POWER), MOST_POWER)
         factor = 10.0**-power
         unit = f"×10{str(power).translate(SUPERSCRIPTS)} {unit}".rstrip()
+    factor = factor or 1.0
     known = [width * factor for width in widths if finite(width) and width > typical * NOTHING]
-    decimals = _decimals(statistics.median(known), 2) if known else _decimals((middle or typical) * factor, 3)
-    return Digits(factor, decimals, unit)
+    rough = min(_decimals((middle or typical) * factor, 3), most)
+    return Digits(factor, _decimals(statistics.median(known), 2) if known else rough, unit)
 
 
 def _middle(values: Iterable[float]) -> float | None:
@@ -111,13 +116,16 @@ def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
     """
     every = [score for score in report.scores if score.metric == metric.name]
     scores = [score for score in every if score.split == split]
-    return digits_of(
-        [score.value for score in scores],
-        [half_width(score.low, score.high, score.std) for score in scores],
-        unit=metric_unit(metric, report),
-        factor=100.0 if metric.scale == "percent" else 1.0,
-        among=[score.value for score in every],
-    )
+    return scale_digits(metric, scores, unit=metric_unit(metric, report), among=[score.value for score in every])
+
+
+def scale_digits(
+    metric: Metric, scores: Sequence[Score | SliceScore], *, unit: str = "", among: Iterable[float] = ()
+) -> Digits:
+    """The format of scores of one scale. Shares have one unit everywhere: percent or 1, never a power of ten."""
+    widths = [half_width(score.low, score.high, getattr(score, "std", None)) for score in scores]
+    factor, most = SHARES.get(metric.scale, (None, MOST_DECIMALS))
+    return digits_of([score.value for score in scores], widths, unit=unit, factor=factor, among=among, most=most)
 
 
 def _decimals(size: float, significant: int) -> int:

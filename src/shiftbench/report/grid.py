@@ -12,7 +12,16 @@ from shiftbench.measures import MEASURES
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.report.content import Report
-from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, half_width, metric_digits, p_text
+from shiftbench.report.digits import (
+    MISSING,
+    Digits,
+    count_text,
+    digits_of,
+    half_width,
+    metric_digits,
+    p_text,
+    scale_digits,
+)
 from shiftbench.report.view import (
     best,
     clean,
@@ -297,7 +306,7 @@ def _rows(report: Report, split: str, metrics: Sequence[Metric]) -> Grid:
     for title in dict.fromkeys(metric.title for metric in metrics):
         own = [metric for metric in metrics if metric.title == title]
         mine = [score for key, score in chosen.items() if any(key[3] == metric.name for metric in own)]
-        digits = _shared_digits(own[0], mine, report)
+        digits = scale_digits(own[0], mine, unit=metric_unit(own[0], report))
         for subset in subsets_of(mine):
             found = [chosen.get((system, split, subset, named.get((title, row), ""))) for system, row in places]
             columns.append(Column(SUBSETS[subset], heading(own[0], digits, report)))
@@ -315,13 +324,6 @@ def _rows(report: Report, split: str, metrics: Sequence[Metric]) -> Grid:
     name = re.sub(r"\W+", "_", f"{kind} {parts}").strip("_")
     whole = f"{title[:1].upper()}{title[1:]} ({split_title(split)})"
     return Grid(name, split, whole, label, tuple(columns), tuple(rows), " ".join(filter(None, notes)))
-
-
-def _shared_digits(metric: Metric, scores: Sequence[Score], report: Report) -> Digits:
-    """The format of scores of several metrics of one scale."""
-    widths = [half_width(score.low, score.high, score.std) for score in scores]
-    factor = 100.0 if metric.scale == "percent" else 1.0
-    return digits_of([score.value for score in scores], widths, unit=metric_unit(metric, report), factor=factor)
 
 
 def _regions(report: Report, split: str, kind: str) -> Grid:
@@ -408,7 +410,7 @@ def _calibration_slices(report: Report, split: str) -> Grid:
     """Coverage and widths of a system's own intervals, likelihood and calibration error by group, as in `_slices`."""
     system, found = _sliced_scores(report, split)
     names = in_order({name for *_, name in found if METRICS[name].table != "conformal"})
-    digits = {name: _sliced_digits(METRICS[name], [e for e in found.values() if e.metric == name]) for name in names}
+    digits = {name: scale_digits(METRICS[name], [e for e in found.values() if e.metric == name]) for name in names}
     units = {name: metric_digits(report, METRICS[name], split).unit for name in names}
     groups = dict.fromkeys((entry.column, entry.group) for entry in worst_first(report, split))
     rows = []
@@ -440,7 +442,7 @@ def _region_slices(report: Report, split: str, nominal: float) -> Grid:
             if any(key[2] == pair[place] for key in found):
                 columns.append(Column(title, group))
                 metrics.append(pair[place])
-    digits = {metric: _sliced_digits(METRICS[metric], [e for e in here if e.metric == metric]) for metric in metrics}
+    digits = {metric: scale_digits(METRICS[metric], [e for e in here if e.metric == metric]) for metric in metrics}
     groups = dict.fromkeys(key[:2] for key in found)
     worst = next(iter(metrics), "")
     first = {key[:2]: e.value for key, e in found.items() if key[2] == worst and finite(e.value)}
@@ -453,12 +455,6 @@ def _region_slices(report: Report, split: str, nominal: float) -> Grid:
     note = f"Of {clean(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
     title = f"Intervals and sets of {level} % by slice ({split_title(split)})"
     return Grid(f"interval_slices_{level}", split, title, "Records with", tuple(columns), tuple(rows), note)
-
-
-def _sliced_digits(metric: Metric, entries: Sequence[SliceScore]) -> Digits:
-    widths = [half_width(entry.low, entry.high) for entry in entries]
-    factor = 100.0 if metric.scale == "percent" else 1.0
-    return digits_of([entry.value for entry in entries], widths, factor=factor)
 
 
 def _sliced_cell(digits: Digits, entry: SliceScore | None) -> Cell:

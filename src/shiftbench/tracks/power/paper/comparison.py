@@ -141,7 +141,7 @@ def _order(
     values: dict[str, float], told: dict[frozenset[str], bool] | None = None, *, decimals: int | None = None
 ) -> str:
     """Models from the lowest value on: `Symbolic 1204 < DNN 1427 ≈ VI 1431`."""
-    digits = digits_of(values.values(), factor=1.0) if decimals is None else None
+    digits = digits_of(values.values()) if decimals is None else None
     names = sorted(values, key=lambda name: values[name])
     text = ""
     for place, name in enumerate(names):
