@@ -56,6 +56,11 @@ class Problems:
             raise TableError(*self.listed())
 
 
+def suffix(path: Path) -> str:
+    """The suffix of a file's name, in lower case, without .gz."""
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
 def opened(path: Path) -> BufferedReader | gzip.GzipFile:
     """A file as bytes, unpacked if it is packed with gzip.
 
@@ -100,6 +105,16 @@ def of(path: Path, *, progress: Progress = silent) -> Iterator[tuple[int, bytes]
             f"{path}: expected a readable text file, found: {error}. It may be cut off or damaged: write or fetch it "
             "again."
         ) from None
+
+
+def text(problems: Problems, number: int, line: bytes) -> str:
+    """A line as text; bytes that are not UTF-8 are noted as a problem and replaced."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1:,}"
+        problems.add(f"line {number:,}", f"expected UTF-8, found {found}. Convert the file.", kind="UTF-8")
+        return line.decode(errors="replace")
 
 
 def text_fault(text: object) -> str:

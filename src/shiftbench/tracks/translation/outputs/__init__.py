@@ -1,6 +1,75 @@
 """Stored outputs of systems that generate text: read, checked and written without running the system."""
 
-from shiftbench.tracks.translation.outputs.jsonl import read, write
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.progress import Progress, silent
+from shiftbench.tracks.translation import lines
+from shiftbench.tracks.translation.outputs import fairseq, jsonl, published, table
+from shiftbench.tracks.translation.outputs.jsonl import write
 from shiftbench.tracks.translation.outputs.record import Outputs
 
-__all__ = ["Outputs", "read", "write"]
+__all__ = ["Outputs", "read", "read_systems", "write"]
+
+HEAD = 200  # lines that tell what a file is
+
+
+def read(
+    path: Path, *, names: Mapping[str, str] | None = None, system: str | None = None, progress: Progress = silent
+) -> Outputs:
+    """The outputs of one system, from whichever form they are stored in.
+
+    Args:
+        path: JSON lines (also published submissions and references), a table with a column for each system, what
+            fairseq's generate printed, or a folder of text files that the published scripts make of it; packed with
+            gzip or not.
+        names: name that is expected → name in the file, of keys of JSON lines or columns of a table.
+        system: the system, if the table has several.
+        progress: called with "read", the lines so far, and 0.
+
+    Raises:
+        TableError: naming every problem with its line and id; or naming the systems if there are several.
+    """
+    found = read_systems(path, names=names, progress=progress)
+    if system is not None:
+        if system not in found:
+            raise UnknownNameError("system", system, found)
+        return found[system]
+    if len(found) > 1:
+        raise TableError(f"{path}: expected one system, found {len(found)}: {', '.join(found)}. Name one.")
+    return next(iter(found.values()))
+
+
+def read_systems(
+    path: Path, *, names: Mapping[str, str] | None = None, progress: Progress = silent
+) -> dict[str, Outputs]:
+    """The outputs of all systems, by name: "" for the only one of a file without names; see `read`."""
+    if path.is_dir():
+        if not published.is_folder(path):
+            raise TableError(f"{path}: expected a folder with {published.TEXTS}, found none. Name the file itself.")
+        return {"": published.read_folder(path)}
+    match _form(path):
+        case "jsonl":
+            return {"": jsonl.read(path, names=names, progress=progress)}
+        case "fairseq":
+            return {"": fairseq.read(path, progress=progress)}
+        case _:
+            return table.read_systems(path, names=names, progress=progress)
+
+
+def _form(path: Path) -> str:
+    """What a file holds, by its first lines."""
+    suffix = lines.suffix(path)
+    if suffix in (".jsonl", *table.BINARY):
+        return "jsonl" if suffix == ".jsonl" else "table"
+    for number, line in lines.of(path):
+        if line.lstrip().startswith(b"{"):
+            return "jsonl"
+        if fairseq.LINE.fullmatch(line):
+            return "fairseq"
+        if number == HEAD:
+            break
+    return "table"

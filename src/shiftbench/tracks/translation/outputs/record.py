@@ -122,8 +122,8 @@ class Outputs:
         return Hypotheses(self.log_probabilities, self.lengths, self.counts)
 
     def select(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Outputs:
-        """These records, in this order; rows as NumPy takes them."""
-        records = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
+        """These records, each at most once, in this order; rows as NumPy takes them."""
+        records = np.arange(len(self))[rows]
         texts = _at(self.counts, records)
         tokens = texts if self.lengths is None else _at(self.lengths, texts)
         places = {"N": records, "H": texts, "L": tokens}
