@@ -107,6 +107,23 @@ def test_masks_alone_are_scored_without_uncertainty(volumes, prepared, tmp_path)
     assert any("there is no uncertainty to assess" in text for text in result.report.warnings)
 
 
+def test_small_components_of_ones_own_masks_are_counted_in_a_note(tmp_path):
+    truth = np.zeros((16, 16, 16), dtype=bool)
+    truth[2:6, 2:6, 2:6] = True
+    specks = truth.copy()
+    specks[10, 10, 4:13] = specks[12, 2, 2] = True  # 9 mm³ and 1 mm³
+    for name, mask in (("1_gt", truth), ("mine/1", specks), ("clean/1", truth)):
+        nifti.write(tmp_path / f"{name}.nii.gz", mask, np.eye(4))
+    chosen = track("lesions")
+    files = {name: tmp_path / name for name in ("mine", "clean")}
+    (found,) = chosen.score_files(files, tmp_path / "1_gt.nii.gz", chosen.tasks)
+    (note,) = (note for note in found.notes if "mm³" in note)
+    assert note.startswith("mine: 2 of 3 predicted lesions are of 9 mm³ or less: each counts as a lesion here")
+    assert "keep_large_components" in note
+    _, (scored, _) = found.parts[0]
+    assert scored.means["lesion_precision"][0] == pytest.approx(1 / 3)
+
+
 def test_the_published_layout_needs_no_prepared_folder(report, ensemble, phantoms):
     chosen = track("lesions")
     (result,) = assessing.assess(chosen, {"ours": ensemble}, phantoms, chosen.tasks, QUICK, cores=1)

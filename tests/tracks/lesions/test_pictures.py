@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from shiftbench.tracks.lesions.picture import gallery
-from shiftbench.tracks.lesions.picture.figure import patient_figure
+from shiftbench.tracks.lesions.picture.figure import CROSS, patient_figure
 from shiftbench.tracks.lesions.picture.view import PLANES, View, centre, largest_first
 from shiftbench.tracks.lesions.prediction import Prediction
 
@@ -133,3 +136,22 @@ def test_missed_lesions_are_the_largest_without_a_predicted_voxel_and_alarms_the
     assert gallery._missed(TRUTH, Prediction(TRUTH)) is None
     assert gallery._alarm(TRUTH, Prediction(TRUTH)) is None
     assert gallery._alarm(TRUTH, Prediction(ALARM | TRUTH))[2] == "the largest, 27 voxels"
+
+
+@pytest.mark.parametrize("name", ["missed lesion", "false alarm"])
+def test_the_lesion_that_a_picture_is_about_stands_between_crosshairs_that_the_legend_explains(name):
+    place = {"missed lesion": TRUTH, "false alarm": ALARM}[name]
+    about = replace(view(Prediction(ALARM), centre(place)), marked=name)
+    figure = patient_figure(about, title="a patient")
+    assert f"crosshairs: the {name}" in [text.get_text() for text in figure.legends[0].get_texts()]
+    cross = [each for axes in figure.axes for each in axes.collections if to_hex(each.get_colors()[0]) == CROSS]
+    assert len(cross) == 3
+    seen = about.cropped()
+    for arms, plane in zip(cross, PLANES, strict=True):
+        rows, columns = np.nonzero(plane.cut(seen.lesion(), seen.at[plane.axis]))
+        wide, high = plane.across(SPACING)
+        for (first, low), (last, top) in arms.get_segments():  # none crosses the lesion
+            inside = columns.min() * wide < last and first < (columns.max() + 1) * wide
+            assert not (inside and rows.min() * high < top and low < (rows.max() + 1) * high)
+    plain = patient_figure(replace(about, marked=""), title="a patient")
+    assert not any("crosshairs" in text.get_text() for text in plain.legends[0].get_texts())

@@ -11,6 +11,7 @@ import numpy as np
 
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
+from shiftbench.components import SMALL_MM3, components, sizes_of, small_voxels
 from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.io import files
 from shiftbench.progress import Progress
@@ -45,6 +46,7 @@ class Reading:
         self.submitted = submitted
         self.notes = dict.fromkeys(submitted.notes)
         self.bare: dict[str, None] = {}  # patients with a mask alone
+        self.specks: dict[str, tuple[int, int]] = {}  # of each patient: predicted lesions, and small ones of these
 
     def __call__(self, volumes: Volumes, row: int) -> Prediction:
         """The prediction for the patient at a row."""
@@ -52,17 +54,31 @@ class Reading:
         self.notes |= dict.fromkeys(f"{self.submitted.name}: {note}" for note in notes)
         if not found.maps and found.members is None:
             self.bare[volumes.ids[row]] = None
+        sizes = sizes_of(*components(found.mask))
+        small = int(np.count_nonzero(sizes <= small_voxels(volumes.spacing(row))))
+        self.specks[volumes.ids[row]] = len(sizes), small
         return found
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks on what was read, and on patients with masks alone."""
+        """Remarks on what was read, on small components, and on patients with masks alone."""
+        notes = [*self.notes, *self._small()]
         if not self.bare:
-            return [*self.notes]
+            return notes
         whose = (
             "masks alone" if len(self.bare) == len(self.submitted.patients) else f"{listed([*self.bare])}: masks alone"
         )
-        return [*self.notes, f"{self.submitted.name}: {whose}: {WITHOUT}"]
+        return [*notes, f"{self.submitted.name}: {whose}: {WITHOUT}"]
+
+    def _small(self) -> Iterator[str]:
+        every, small = (sum(each) for each in zip(*self.specks.values(), strict=True)) if self.specks else (0, 0)
+        if small:
+            yield (
+                f"{self.submitted.name}: {small:,} of {every:,} predicted lesions are of {SMALL_MM3:g} mm³ or less: "
+                "each counts as a lesion here, in lesion F1 as a false alarm unless it overlaps a true one. The published "
+                "evaluation removes them first: give probabilities without a mask, or remove them with "
+                "`shiftbench.metrics.segmentation.keep_large_components` (at 1 mm, larger_than=9)"
+            )
 
 
 def score_files(

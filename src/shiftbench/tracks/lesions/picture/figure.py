@@ -15,7 +15,7 @@ from shiftbench.tracks.lesions.picture.view import PLANES, Plane, View, numbered
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRUTH, ANSWER, INK = "#00d18f", "#ff9d1f", "#f2f2f2"
+TRUTH, ANSWER, INK, CROSS = "#00d18f", "#ff9d1f", "#f2f2f2", "#5ec8ff"
 HEAT = "inferno"
 FADED = 0.3  # of the highest uncertainty: below it maps fade into the scan
 WINDOW = (1.0, 99.7)  # percentiles of the brain that are black and white
@@ -23,6 +23,7 @@ SCALE_MM = 20
 MOST_NUMBERS = 8  # of lesions in a plane, the largest there
 FONT = 7.5  # points, of these numbers
 WIDTH = 10.5  # inches
+ARM_MM, GAP_MM = 12.0, 2.0  # of crosshairs: their arms, and how far these end from the lesion that they mark
 
 
 Box = tuple[float, float, float, float]
@@ -69,7 +70,7 @@ def patient_figure(view: View, *, title: str, measure: str = "") -> Figure:
             bar.set_label(MEASURES[name].title if name in MEASURES else name, fontsize=8)
         figure.suptitle(short(title, 110), fontsize=10, x=0.01, ha="left")
         handles = _handles(seen, bool(numbers.structural))
-        canvas.legend(figure, handles, len(handles))
+        canvas.legend(figure, handles, len(handles) if len(handles) < 4 else 2)
     return figure
 
 
@@ -95,6 +96,7 @@ def _anatomy(axes: Any, view: View, plane: Plane, numbers: Numbers) -> None:
     if view.prediction is not None:
         _outline(axes, plane.cut(view.prediction.mask, place), view, plane, ANSWER, 1.0)
         _number(axes, plane.cut(numbers.labels, place), view, plane, numbers)
+    _crosshair(axes, view, plane)
     _marks(axes, view, plane)
 
 
@@ -109,6 +111,7 @@ def _heat(axes: Any, view: View, plane: Plane, uncertainty: Any) -> Any:
     )  # fmt: skip
     if view.truth is not None:
         _outline(axes, plane.cut(view.truth, place), view, plane, TRUTH, 1.0)
+    _crosshair(axes, view, plane)
     _marks(axes, view, plane)
     return drawn
 
@@ -173,7 +176,8 @@ def _number(axes: Any, labels: Any, view: View, plane: Plane, numbers: Numbers) 
     wide, high = plane.across(view.spacing)
     names, sizes = np.unique(labels[labels > 0], return_counts=True)
     taken: list[Box] = []
-    for name in names[np.argsort(-sizes, kind="stable")][:MOST_NUMBERS].tolist():
+    marked = numbers.labels[view.at] if view.marked else 0
+    for name in names[np.lexsort((-sizes, names != marked))][:MOST_NUMBERS].tolist():
         rows, columns = np.nonzero(labels == name)
         text = f"{name}" + (f": {numbers.structural[name - 1]:.2f}" if numbers.structural else "")
         width, height = (size * FONT * numbers.mm_a_point for size in (0.7 * len(text) + 0.3, 1.35))
@@ -193,6 +197,29 @@ def _is_free(box: Box, taken: list[Box], size: tuple[float, float]) -> bool:
     if left < 0 or bottom < 0 or right > size[0] or top > size[1]:
         return False
     return not any(left < other[2] and other[0] < right and bottom < other[3] and other[1] < top for other in taken)
+
+
+def _crosshair(axes: Any, view: View, plane: Plane) -> None:
+    """Four arms around the marked lesion, which they leave clear."""
+    if not view.marked:
+        return
+    from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
+
+    wide, high = plane.across(view.spacing)
+    rows, columns = np.nonzero(plane.cut(view.lesion(), view.at[plane.axis]))
+    if not rows.size:
+        return
+    left, right = columns.min() * wide - GAP_MM, (columns.max() + 1) * wide + GAP_MM
+    bottom, top = rows.min() * high - GAP_MM, (rows.max() + 1) * high + GAP_MM
+    across, up = (left + right) / 2, (bottom + top) / 2
+    arms = [
+        [(left - ARM_MM, up), (left, up)], [(right, up), (right + ARM_MM, up)],
+        [(across, bottom - ARM_MM), (across, bottom)], [(across, top), (across, top + ARM_MM)],
+    ]  # fmt: skip
+    drawn = LineCollection(arms, colors=CROSS, linewidths=1.2)
+    drawn.set_path_effects([withStroke(linewidth=2.0, foreground="black")])
+    axes.add_collection(drawn)
 
 
 def _marks(axes: Any, view: View, plane: Plane) -> None:
@@ -217,5 +244,7 @@ def _handles(view: View, structural: bool) -> list[Any]:
     if view.prediction is not None:
         beside = "number: structural uncertainty" if structural else "numbered, the largest first"
         handles.append(canvas.handle(f"prediction ({beside})", color=ANSWER, linewidth=1.0))
+    if view.marked:
+        handles.append(canvas.handle(f"crosshairs: the {view.marked}", color=CROSS, linewidth=1.0))
     handles.append(canvas.handle("R right, L left, A front, P back, S top, I bottom of the patient", linestyle=""))
     return handles

@@ -87,21 +87,22 @@ def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[P
     if missed is not None:
         size, row, at = missed
         ml = size * float(np.prod(volumes.spacing(row))) / 1000
-        view = replace(view_of(volumes, row, read(volumes, row)), at=at)
+        view = replace(view_of(volumes, row, read(volumes, row)), at=at, marked="missed lesion")
         found.append(
             Picture(
                 f"{prefix}-missed", f"Missed lesion: {name}",
-                f"{name}, {where}: the largest lesion without any predicted voxel, {ml:.2g} ml. The planes meet there.",
+                f"{name}, {where}: the largest lesion without any predicted voxel, {ml:.2g} ml (crosshairs).",
                 patient_figure(view, title=f"{volumes.ids[row]}: missed lesion of {ml:.2g} ml, {name}"),
             )
         )  # fmt: skip
     if alarm is not None:
         _, row, at, how = alarm
-        view = replace(view_of(volumes, row, read(volumes, row)), at=at)
+        view = replace(view_of(volumes, row, read(volumes, row)), at=at, marked="false alarm")
         found.append(
             Picture(
                 f"{prefix}-false-alarm", f"Confident false alarm: {name}",
-                f"{name}, {where}: of the predicted lesions that touch none of the truth {how}. The planes meet in it.",
+                f"{name}, {where}: of the predicted lesions that touch none of the truth {how}; see the "
+                "crosshairs.",
                 patient_figure(view, title=f"{volumes.ids[row]}: false alarm, {how}, {name}"),
             )
         )  # fmt: skip

@@ -52,7 +52,7 @@ class View:
 
     image: None where there is no scan. truth: None where unknown. spacing: sides of a voxel in mm. uncertainty: a map
     with its name. labels: numbers of the predicted lesions from 1, the largest first; structural: the LSU of each, or
-    empty. at: the voxel where the planes meet.
+    empty. at: the voxel where the planes meet. marked: what the lesion there is called, if crosshairs mark it.
     """
 
     image: npt.NDArray[np.float32] | None
@@ -61,6 +61,7 @@ class View:
     spacing: npt.NDArray[np.float64]
     brain: Flags
     at: Point = (0, 0, 0)
+    marked: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,7 +90,17 @@ class View:
             self.spacing,
             self.brain[box],
             (at[0], at[1], at[2]),
+            self.marked,
         )
+
+    def lesion(self) -> Flags:
+        """The lesion of the truth, or else of the prediction, in which the planes meet; empty if there is none."""
+        masks = [self.truth, None if self.prediction is None else self.prediction.mask]
+        mask = next(
+            (each for each in masks if each is not None and each[self.at]), np.zeros(self.shape, dtype=np.bool_)
+        )
+        labels, _ = components(mask, 6)
+        return np.asarray((labels > 0) & (labels == labels[self.at]))
 
 
 def box_of(brain: Flags, spacing: npt.NDArray[np.float64]) -> tuple[slice, slice, slice]:
