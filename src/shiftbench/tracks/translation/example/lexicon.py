@@ -14,6 +14,7 @@ SEED = 2021
 COUNTS = {"nouns": 100, "verbs": 50, "adjectives": 30, "times": 10, "names": 20}
 SYNONYMS, SLANG = 0.25, 0.4  # shares of words with two translations, and with a slang form
 GENDERS = 3
+LONG = str.maketrans("aeiou", "āēīōū")  # how the target writes names
 SOURCE = (tuple("bdfghklmnprstvz"), tuple("aeiou"), ("", "n", "r", "s", "l", "k"))
 TARGET = ((*"bčdgjklmnprsštvzž", "st", "kr", "pl"), tuple("aeiouě"), tuple("bdgklmnrstvž"))
 FUNCTION = {
@@ -74,8 +75,10 @@ def _words() -> dict[str, tuple[Word, ...]]:
     for kind, count in COUNTS.items():
         for _ in range(count):
             source = next(sources)
-            if kind == "names":  # the same in both languages
-                found[kind].append(Word(source.capitalize(), (source.rstrip("aeiou").capitalize(),), (0,)))
+            if kind == "names":
+                found[kind].append(
+                    Word(source.capitalize(), (source.rstrip("aeiou").translate(LONG).capitalize(),), (0,))
+                )
                 continue
             stems = tuple(next(targets) for _ in range(1 + draw.chance(SYNONYMS)))
             own = next(sources) if kind != "times" and draw.chance(SLANG) else ""

@@ -1,0 +1,117 @@
+"""Where the sets of each part lie in a folder: `train.en` with `train.ru`, `dev_in.tsv`, or many below `train/`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shiftbench.errors import TableError, first_line
+from shiftbench.io import files
+from shiftbench.tracks.translation.schema import PARTS
+
+ORIGIN = "origin.toml"
+LANGUAGES = ("en", "ru")
+UNKNOWN_ORIGIN = "texts of unknown origin"
+TABLES = (".tsv", ".jsonl", ".json", ".csv")
+PACKED = ".gz"
+WORDS = {"src": "ref", "source": "target"}  # what may differ in the names of two files beside the language
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sets of a source. sets: part → of each set its file, or its two files, source first."""
+
+    sets: dict[str, list[tuple[Path, ...]]]
+    origin: str
+    languages: tuple[str, str]
+
+    def sizes(self, source: Path) -> dict[str, int]:
+        """The size in bytes of each file, by its name below the source."""
+        paths = (path for sets in self.sets.values() for own in sets for path in own)
+        return {path.relative_to(source).as_posix(): path.stat().st_size for path in paths}
+
+
+def found(source: Path, languages: str = "") -> Found:
+    """The sets in a folder.
+
+    languages: codes such as "en-ru"; by default those that its `origin.toml` names, else those of the benchmark.
+
+    Raises:
+        TableError: listing files that are not understood, sides without the other, and parts that are missing.
+    """
+    if not source.is_dir():
+        what = "a file" if source.exists() else "nothing there"
+        raise TableError(f"{source}: expected a folder with train, dev_in and others, found {what}. Check the path.")
+    held = _origin(source / ORIGIN)
+    codes = _codes(languages) if languages else (held.get("source", LANGUAGES[0]), held.get("target", LANGUAGES[1]))
+    by_part = defaultdict[str, list[Path]](list)
+    for path in sorted(source.rglob("*")):
+        name = path.relative_to(source).as_posix()
+        hidden = any(word.startswith(".") for word in path.relative_to(source).parts)
+        if path.is_file() and not hidden and (part := _part(name)):
+            by_part[part].append(path)
+    problems, sets = list[str](), dict[str, list[tuple[Path, ...]]]()
+    for part in PARTS:
+        sets[part], own = _paired(by_part[part], codes)
+        problems += own
+    for part in ("train", "dev_in"):
+        if not by_part[part]:
+            names = f"{part}.{codes[0]} with {part}.{codes[1]}, or {part}.tsv"
+            problems.append(f"{source}: expected a set of {part}, found none. It may be called {names}.")
+    if problems:
+        raise TableError(*problems)
+    return Found({part: own for part, own in sets.items() if own}, held.get("origin", UNKNOWN_ORIGIN), codes)
+
+
+def _codes(languages: str) -> tuple[str, str]:
+    """The two codes in "en-ru"; `Cleaning` checks what they are."""
+    first, _, second = languages.partition("-")
+    return first, second
+
+
+def _part(name: str) -> str:
+    """The part that a file or its folder is named after, or ""."""
+    return next((part for part in PARTS if re.match(rf"{part}[./-]", name)), "")
+
+
+def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[tuple[Path, ...]], list[str]]:
+    """Single files and pairs of files, and problems of those that are neither."""
+    sets, problems, rest = list[tuple[Path, ...]](), list[str](), set(paths)
+    for path in paths:
+        if path.name.removesuffix(PACKED).endswith(TABLES):
+            sets.append((path,))
+            rest.discard(path)
+        elif (other := _other(path, codes)) in rest and path in rest and other != path:
+            sets.append((path, other))
+            rest -= {path, other}
+    for path in sorted(rest):
+        wanted = f"{codes[0]} and {codes[1]}"
+        problems.append(
+            f"{path}: expected two files whose names differ in {wanted}, or {', '.join(TABLES)}, found this file "
+            "alone. Add the other side, or name the --languages."
+        )
+    return sets, problems
+
+
+def _other(path: Path, codes: tuple[str, str]) -> Path:
+    """The path of the other side of a source file, or the same path if it is none."""
+    words = {codes[0]: codes[1], **WORDS}
+    parts = re.split(r"([.-])", path.name)
+    if codes[0] not in parts:
+        return path
+    return path.with_name("".join(words.get(part, part) for part in parts))
+
+
+def _origin(path: Path) -> dict[str, str]:
+    """What an `origin.toml` holds; nothing if there is none."""
+    try:
+        held = tomllib.loads(files.read_text(path)) if path.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: expected TOML, found: {first_line(error)}. Correct or remove it.") from None
+    if wrong := [name for name, value in held.items() if not isinstance(value, str)]:
+        raise TableError(f"{path}: expected texts, found other values of {', '.join(wrong)}. Correct it.")
+    return held
