@@ -67,3 +67,44 @@ def test_the_help_of_a_run_lists_the_presets(shiftbench: Shiftbench) -> None:
     assert said.code == 0
     assert "quick" in said.out
     assert "unet_slices" in said.out
+
+
+def test_a_scan_belongs_to_the_patient_that_its_file_is_named_after(patient: Path, shiftbench: Shiftbench) -> None:
+    for old, new in (("flair", "scans/7_flair"), ("1_gt_isovox", "scans/7_lesions"), ("mine", "mine/7")):
+        (patient / new).parent.mkdir(exist_ok=True)
+        (patient / f"{old}.nii.gz").rename(patient / f"{new}.nii.gz")
+    words = ("show", "lesions", "scans/7_flair.nii.gz", "--truth", "scans/7_lesions.nii.gz", "--predictions", "mine")
+    said = shiftbench(*words, "--out", "pictures")
+    assert said.code == 0, said.err
+    assert (patient / "pictures" / "7.png").is_file()
+    (patient / "mine/7.nii.gz").rename(patient / "mine/anna.nii.gz")
+    (patient / "mine/8.nii.gz").write_bytes((patient / "mine/anna.nii.gz").read_bytes())
+    said = shiftbench(*words, "--out", "others")
+    assert (said.code, "named after patients (7)" in " ".join(said.err.split())) == (2, True)
+    assert shiftbench(*words, "--patient", "anna", "--out", "others").code == 0
+    assert (patient / "others" / "anna.png").is_file()
+
+
+def test_a_table_names_predictions_that_are_not_named_after_patients(patient: Path, shiftbench: Shiftbench) -> None:
+    (patient / "mine").mkdir()
+    (patient / "mine.nii.gz").rename(patient / "mine/unet_v2_case04_prob.nii.gz")
+    rows = ["patient,gt,prediction", "7,1_gt_isovox.nii.gz,unet_v2_case04_prob.nii.gz"]
+    (patient / "truth.csv").write_text("\n".join((*rows, "8,1_gt_isovox.nii.gz,unet_v2_case05\n")))
+    words = ("assess", "--track", "lesions", "mine", "--data", "truth.csv", "--out", "out")
+    said = shiftbench(*words)
+    assert (said.code, "found none for 8. Add them." in " ".join(said.err.split())) == (2, True)
+    (patient / "mine/unet_v2_case05.nii.gz").write_bytes((patient / "1_gt_isovox.nii.gz").read_bytes())
+    said = shiftbench(*words)
+    assert said.code == 0, said.err
+    held = json.loads((patient / "out" / "segmentation" / "report.json").read_text())
+    assert not [text for text in held["warnings"] if "by prediction" in text]  # it is no group of patients
+    (patient / "truth.csv").write_text("\n".join((*rows, "8,1_gt_isovox.nii.gz,unet_v2_case04\n")))
+    said = shiftbench(*words, "--overwrite")
+    assert (said.code, "prediction: expected a name of its own for each patient" in said.err) == (2, True)
+
+
+def test_a_flat_folder_is_refused_with_the_columns_that_a_table_needs(patient: Path, shiftbench: Shiftbench) -> None:
+    said = shiftbench("assess", "--track", "lesions", "mine.nii.gz", "--data", ".", "--out", "out")
+    assert said.code == 2
+    assert "give a table with the columns patient, flair and gt" in " ".join(said.err.split())
+    assert not (patient / "out").exists()

@@ -23,7 +23,7 @@ from shiftbench.tracks.lesions.evaluation import Evaluation
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.scoring import Reader
-from shiftbench.tracks.lesions.submissions import Submission, listed, missing, submission
+from shiftbench.tracks.lesions.submissions import Submission, listed, missing, named_by_table, submission
 from shiftbench.tracks.lesions.volumes import Volumes
 
 ERROR, RECORDS = "1 − nDSC", "patients"
@@ -75,8 +75,8 @@ class Reading:
         if small:
             yield (
                 f"{self.submitted.name}: {small:,} of {every:,} predicted lesions are of {SMALL_MM3:g} mm³ or less: "
-                "each counts as a lesion here, in lesion F1 as a false alarm unless it overlaps a true one. The published "
-                "evaluation removes them first: give probabilities without a mask, or remove them with "
+                "each counts as a lesion here, in lesion F1 as a false alarm unless it overlaps a true one. The "
+                "published evaluation removes them first: give probabilities without a mask, or remove them with "
                 "`shiftbench.metrics.segmentation.keep_large_components` (at 1 mm, larger_than=9)"
             )
 
@@ -101,7 +101,7 @@ def score_files(
     read, problems = list[Submission](), list[str]()
     for name, path in predictions.items():
         try:
-            read.append(submission(name, path, held.volumes.ids))
+            read.append(submission(name, path, held.volumes.ids, named=named_by_table(held.volumes.patients)))
         except ShiftbenchError as error:
             problems += error.problems
     if problems:

@@ -22,7 +22,11 @@ PREPARE = (
 )
 RUN = (Option("with_train", bool, "Segment the patients of train as well, for Tables 4, 14 and 15", default="no"),)
 SHOW = (
-    Option("patient", str, "The patient, if the source has several"),
+    Option(
+        "patient",
+        str,
+        "The patient, if the source has several; of a single scan its id, if its file is named otherwise",
+    ),
     Option("truth", Path, "Lesion mask of a single scan"),
     Option("predictions", Path, "File or folder of predictions, as `shiftbench assess` takes them"),
     Option("measure", str, "Voxel measure to draw", default="the first there is"),

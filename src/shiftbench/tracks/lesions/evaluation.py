@@ -18,8 +18,9 @@ from shiftbench.errors import TableError
 from shiftbench.partition.settings import SPLITS
 from shiftbench.track import MANIFEST
 from shiftbench.tracks.lesions import layout, manifest, nifti
-from shiftbench.tracks.lesions.patient import Patient
+from shiftbench.tracks.lesions.patient import PREDICTION, Patient
 from shiftbench.tracks.lesions.schema import PARTS, SHIFTED
+from shiftbench.tracks.lesions.submissions import patient_of
 from shiftbench.tracks.lesions.volumes import Volumes
 
 AGES = (0, 30, 40, 50, 60, 130)  # years: groups of the column `age`
@@ -48,8 +49,7 @@ class Evaluation:
             held = manifest.held_in(path)
             found = cls(held["origin"], Volumes.open(path), tuple(held["notes"]))
         elif path.is_file() and path.name.endswith(nifti.SUFFIXES):
-            name = path.name.split(".")[0].removesuffix("_isovox").removesuffix("_gt")
-            found = cls("scans", Volumes((Patient(name, "", "", {"gt": path}),)))
+            found = cls("scans", Volumes((Patient(patient_of(path), "", "", {"gt": path}),)))
         else:
             patients = layout.found(path)
             origin = layout.origin(path) if path.is_dir() else "scans"
@@ -84,7 +84,9 @@ def records(volumes: Volumes, split: str, load_ml: Any) -> Records:
     parts = np.array(volumes.parts)
     shifted = None if split == "all" else np.isin(parts, SHIFTED)
     columns = {
-        name: values for name, values in volumes.columns.items() if any(value not in (None, "") for value in values)
+        name: values
+        for name, values in volumes.columns.items()
+        if name != PREDICTION and any(value not in (None, "") for value in values)
     }
     frame = pl.DataFrame(
         {**{name: pl.Series([str(v) for v in values]) for name, values in columns.items()}, LOAD: load_ml}

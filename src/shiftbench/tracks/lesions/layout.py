@@ -91,7 +91,8 @@ def _of_folders(source: Path) -> tuple[list[Patient], list[str]]:
     if not patients:
         raise TableError(
             f"{source}: expected scans as <site>/<part>/flair/<number>_FLAIR_isovox.nii.gz with a part among "
-            f"{', '.join(PARTS)}, found none. Check the path, or give a table of patients and paths."
+            f"{', '.join(PARTS)}, found none. Check the path, or give a table with the columns patient, flair and gt "
+            "(paths from its folder; gt alone is enough to score predictions), and if known part, site, brain and t1."
         )
     return _apart(patients), [*_left_out(source, parts)]
 

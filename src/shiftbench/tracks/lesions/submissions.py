@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from shiftbench.components import SMALL_MM3, without_small
 from shiftbench.errors import PredictionsError, ShiftbenchError, first_line
 from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.lesions.patient import PREDICTION, Patient
 from shiftbench.tracks.lesions.prediction import (
     MASK,
     MEASURES,
@@ -43,7 +45,15 @@ NNUNET = (
     "resampling, depending on the version, so that the numbers may differ from its own"
 )
 _MEMBER = re.compile(r"^(?:member|fold|m|seed)[_-]?(\d+)$", re.IGNORECASE)
-_NOISE = ("isovox", "flair", "gt", "t1", "0000")  # of the names of scans, which predictions are named after
+_NOISE = (
+    "isovox",
+    "flair",
+    "gt",
+    "t1",
+    "lesions",
+    "lesion",
+    "0000",
+)  # of the names of scans, which predictions are named after
 
 
 @dataclass
@@ -81,13 +91,16 @@ class Submission:
         return _Reading(self.patients[patient], tuple(shape), affine).prediction()
 
 
-def submission(name: str, path: Path, ids: Sequence[str]) -> Submission:
+def submission(
+    name: str, path: Path, ids: Sequence[str], *, named: Mapping[str, str] = MappingProxyType({})
+) -> Submission:
     """The files of a system in a folder, or one file of one patient.
 
     Args:
         name: of the system.
         path: a folder of files, or a file.
         ids: the patients of the truth.
+        named: what names of files begin with in place of an id, in small letters → the id (see `named_by_table`).
 
     Raises:
         PredictionsError: if there are no such files, or two are the same part of one patient's prediction.
@@ -102,7 +115,7 @@ def submission(name: str, path: Path, ids: Sequence[str]) -> Submission:
     found, strangers, problems = dict[str, Files](), list[str](), list[str]()
     for file in files:
         key, kind, member = _named(file, path)
-        whose = _patient(key, file, path, ids)
+        whose = named.get(key.lower()) or _patient(key, file, path, ids)
         if whose is None and len(ids) == len(files) == 1:
             whose = ids[0]
         if whose is None:
@@ -112,7 +125,8 @@ def submission(name: str, path: Path, ids: Sequence[str]) -> Submission:
     if not found and not problems:
         problems.append(
             f"{path}: expected files named after patients ({listed(ids)}), found {listed(strangers)}. Rename them, "
-            "such as <patient>_prob.nii.gz."
+            "such as <patient>_prob.nii.gz, or name the file of each patient in a column 'prediction' of the table of "
+            "patients."
         )
     if problems:
         raise PredictionsError(*problems)
@@ -120,6 +134,29 @@ def submission(name: str, path: Path, ids: Sequence[str]) -> Submission:
     if any(file.suffix == NPZ for each in found.values() for file in each.every):
         notes.append(NNUNET)
     return Submission(name, found, tuple(notes))
+
+
+def patient_of(path: Path) -> str:
+    """The patient that a file is named after: `7` of `7_flair.nii.gz`, `7_gt_isovox.nii.gz` and `7_lesions.nii`."""
+    return _named(path, path)[0]
+
+
+def named_by_table(patients: Iterable[Patient]) -> dict[str, str]:
+    """What the names of predictions begin with, in small letters → the id, of patients whose table has that column.
+
+    Raises:
+        PredictionsError: if two patients have the same name there.
+    """
+    found: dict[str, str] = {}
+    for patient in patients:
+        if told := patient.columns.get(PREDICTION):
+            key = patient_of(Path(str(told))).lower()
+            if found.setdefault(key, patient.id) != patient.id:
+                raise PredictionsError(
+                    f"{PREDICTION}: expected a name of its own for each patient, found {str(told)!r} of {patient.id!r} "
+                    f"and of {found[key]!r}. Correct the table."
+                )
+    return found
 
 
 def listed(names: Sequence[str]) -> str:

@@ -101,8 +101,7 @@ def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[P
         found.append(
             Picture(
                 f"{prefix}-false-alarm", f"Confident false alarm: {name}",
-                f"{name}, {where}: of the predicted lesions that touch none of the truth {how}; see the "
-                "crosshairs.",
+                f"{name}, {where}: of the predicted lesions that touch none of the truth {how} (crosshairs).",
                 patient_figure(view, title=f"{volumes.ids[row]}: false alarm, {how}, {name}"),
             )
         )  # fmt: skip

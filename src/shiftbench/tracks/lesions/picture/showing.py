@@ -30,7 +30,7 @@ def show(
     Args:
         source: a scan, or a folder (prepared, or in the published layout), or a table.
         folder: where to.
-        patient: the id, if the source has several.
+        patient: the id, if the source has several; of a single scan by default what its file is named after.
         truth: the lesion mask of a single scan.
         predictions: a file, or a folder with those of the patient, as `shiftbench assess` takes them.
         measure: the voxel measure below the slices; by default the first one that there is.
@@ -42,11 +42,12 @@ def show(
         SettingsError: if several patients are there and none is named, or for an invalid voxel.
         UnknownNameError: for another patient or measure.
     """
-    volumes = _volumes(source, truth)
+    volumes = _volumes(source, truth, patient)
     row = _row(volumes, patient)
     name, prediction = volumes.ids[row], None
     if predictions is not None:
-        found = submissions.submission(predictions.name, predictions, volumes.ids)
+        named = submissions.named_by_table(volumes.patients)
+        found = submissions.submission(predictions.name, predictions, volumes.ids, named=named)
         if lacking := submissions.missing([found], [name]):
             raise PredictionsError(*lacking)
         prediction, _ = found.read(name, volumes.shape(row), volumes.affine(row))
@@ -65,10 +66,10 @@ def show(
     return {"picture": path, "viewer": files.write_text(path.with_suffix(".html"), drawn)}
 
 
-def _volumes(source: Path, truth: Path | None) -> Volumes:
+def _volumes(source: Path, truth: Path | None, patient: str) -> Volumes:
     if source.is_file() and source.name.endswith(nifti.SUFFIXES):
         kinds = {"flair": source, **({"gt": truth} if truth else {})}
-        return Volumes((Patient(source.name.split(".")[0].removesuffix("_FLAIR_isovox"), "", "", kinds),))
+        return Volumes((Patient(patient or submissions.patient_of(source), "", "", kinds),))
     if truth is not None:
         raise SettingsError(
             "--truth: expected with one scan, found a folder or table, which names masks itself. Drop it."
