@@ -36,7 +36,7 @@ from shiftbench.metrics import classification, conformal, motion, quantiles, reg
 from shiftbench.metrics.segmentation import structure
 from shiftbench.partition import features
 from shiftbench.pipeline import example
-from shiftbench.scores import detection, intervals, ladder, retention, selective
+from shiftbench.scores import detection, intervals, ladder, length, retention, selective
 from shiftbench.scores.metric import METRICS
 from shiftbench.track import published
 
@@ -114,7 +114,7 @@ add(
     target_unit="m", error_unit="m", error_name="e", recipe={"a": 1},
 )  # fmt: skip
 GROUPS = {"shifted": FLAGS, "threshold": 1.0, "clusters": np.arange(N) // 2, "slices": {"a": FLAGS}}
-add(shiftbench.assess, **PAIR, **GROUPS, name="m", options=FEW, progress=nothing)
+add(shiftbench.assess, **PAIR, **GROUPS, length=ERRORS, name="m", options=FEW, progress=nothing)
 add(
     shiftbench.assess_predictions, targets=ERRORS, predictions=GAUSSIAN, **GROUPS, table={"b": UNCERTAINTY},
     calibration=FLAGS == 0, unit="m", options=FEW, progress=nothing,
@@ -275,6 +275,7 @@ add(ensembles.concatenated, parts=[GAUSSIAN, GAUSSIAN], records=2 * N)
 add(measures.uncertainty, ensemble=GAUSSIAN, name="total_variance")
 add(measures.measures_for, ensemble=GAUSSIAN)
 add(measures.headline, ensemble=GAUSSIAN)
+add(length.residual, uncertainty=UNCERTAINTY, lengths=ERRORS, fitted_on=FLAGS, fit="isotonic")
 add(of_texts.expected_agreement, ensemble=MADE[Texts], utility="chrf")
 add(of_masks.voxel_map, ensemble=VOLUMES, name="entropy_of_expected")
 add(of_masks.lesion_mean, ensemble=MADE[Lesions], name="entropy_of_expected", over="volume")

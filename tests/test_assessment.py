@@ -14,7 +14,6 @@ import shiftbench
 from shiftbench import assess
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build, squared
-from shiftbench.assessment.assessed import rank_correlation
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchWarning, UnknownNameError
@@ -23,6 +22,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
 from shiftbench.scores import detection, intervals, retention
 from shiftbench.scores.metric import METRICS
+from shiftbench.scores.ranking import rank_correlation
 from shiftbench.scores.resampling import SetTerms, Terms
 from shiftbench.scores.score import Curve
 

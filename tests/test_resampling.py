@@ -12,13 +12,14 @@ from sklearn.metrics import f1_score
 from shiftbench.errors import DegenerateScoreWarning
 from shiftbench.scores import detection, retention, selective
 from shiftbench.scores.metric import METRICS, Metric
-from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.ranking import Ranking, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
     Detection,
     GroupMeans,
     Joined,
     Means,
+    RankCorrelations,
     Ratio,
     Resampler,
     Retention,
@@ -151,6 +152,19 @@ def test_roc_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
     for counts in draws[:-1]:
         rows = repeated(resampler, counts)
         assert statistic.values(counts)[0] == pytest.approx(detection.roc_auc(uncertainty[rows], shifted[rows]))
+
+
+@tied
+@clustered
+def test_rank_correlations_are_those_of_the_repeated_rows(rng, uncertainty_of, clusters):
+    resampler, draws = drawn(rng, clusters)
+    columns = [uncertainty_of(rng, 120), rng.normal(size=120), rng.integers(0, 5, 120).astype(float)]
+    pairs = {"a": (0, 1), "b": (2, 0), "c": (1, 2)}
+    statistic = RankCorrelations(pairs, [*map(Ranking.of, columns)], resampler.unit, resampler.units)
+    for counts in draws[:-1]:
+        rows = repeated(resampler, counts)
+        expected = [rank_correlation(columns[k][rows], columns[j][rows]) for k, j in pairs.values()]
+        np.testing.assert_allclose(statistic.values(counts), expected, atol=1e-12)
 
 
 @clustered
@@ -321,6 +335,7 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
         SetRetention(F1, counted, ranking, unit, units, rule=rule),
         Detection(shifted, ranking, unit, units),
         Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True, selective=True),
+        RankCorrelations({"correlation": (0, 1)}, [ranking, Ranking.of(errors + uncertainty)], unit, units),
         Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),
     ]
     return Joined(parts)

@@ -80,6 +80,14 @@ def trajectories(rng: np.random.Generator, quality: float) -> Scored:
     return replace(scored.given("made up", found["cnll"], {"uncertainty": uncertainty}), means=found)
 
 
+def generation(rng: np.random.Generator, quality: float) -> Scored:
+    """Of quality 1: an uncertainty that knows of the errors, and nothing grows with length; of 0: all does."""
+    length, errors = rng.integers(3, 40, N).astype(float), rng.gamma(2.0, 5.0, N)
+    uncertainty = errors + 4 * SHIFTED if quality else length + rng.normal(size=N)
+    system = scored.given("made up", errors if quality else errors + 0.3 * length, {"uncertainty": uncertainty})
+    return replace(system, length=length)
+
+
 def segmentation(rng: np.random.Generator, quality: float) -> Scored:
     """Of quality 1: masks that overlap, lesions that are found, on shifted data a little less."""
     good = np.clip(rng.normal(0.8 if quality else 0.5, 0.2, N) - (0.01 if quality else 0.2) * SHIFTED, 0.0, 1.0)
@@ -109,7 +117,7 @@ def pairs() -> list[Report]:
         for split, flags in (("all", SHIFTED), ("dev", np.arange(N) // 2 % 2 == 1))
     )
     found = []
-    for make in (regression, classification, trajectories, quantile_forecast, segmentation):
+    for make in (regression, classification, trajectories, quantile_forecast, segmentation, generation):
         systems, development = [], []
         for name, quality in (("better", 1.0), ("worse", 0.0)):
             system = make(rng, quality)

@@ -35,6 +35,7 @@ def assess(
     threshold: float | None = None,
     clusters: Any = None,
     slices: Any = None,
+    length: Any = None,
     name: str = "model",
     options: Options | None = None,
     progress: Progress | None = None,
@@ -49,6 +50,7 @@ def assess(
         clusters: [N] labels of groups that resemble each other (station, day, scene, patient), resampled together.
         slices: column name → [N] values to break scores down by, or a table of such columns (pandas, polars); numbers
             with many values are cut into ranges.
+        length: [N] >= 0, of each record, such as the tokens of a text: then the report has the length check.
         name: of the system.
         options: everything else: rule, intervals, units, title. The argument `threshold` overrides its threshold.
         progress: called with (replicates done, replicates in all).
@@ -69,8 +71,11 @@ def assess(
     _require_names("name", [name])
     argument.callback("progress", progress)
     groups = {"uncertainty": named, "slices": _columns("slices", slices)}
-    lined = _lined_up({"errors": errors, "shifted": shifted, "clusters": clusters}, groups)
+    lined = _lined_up({"errors": errors, "shifted": shifted, "clusters": clusters, "length": length}, groups)
     system = scored.given(name, lined["errors"], lined["uncertainty"])
+    if length is not None:
+        lengths = check.vector("length", lined["length"], length=len(system.errors), nonnegative=True)
+        system = replace(system, length=lengths)
     records, notes = _records(len(system.errors), lined)
     return _report((records, [system]), _options(options, threshold), notes, progress)
 

@@ -19,6 +19,7 @@ from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Basis, Ends
 from shiftbench.assessment.comparison import Tested, compare
 from shiftbench.assessment.conformal import calibrated
 from shiftbench.assessment.feature_shift import moved
+from shiftbench.assessment.length import length_checked
 from shiftbench.assessment.notable import notable
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.assessment.sliced import slice_scores
@@ -37,6 +38,7 @@ from shiftbench.report import view
 from shiftbench.report.content import Report
 from shiftbench.scores import intervals, retention
 from shiftbench.scores.intervals import Bootstrap, Progress
+from shiftbench.scores.length import FITS, Fit
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.pairing import shared_records
 from shiftbench.scores.resampling import Resampler, Statistic
@@ -59,6 +61,7 @@ class Options:
     error_unit: str = ""
     error_name: str = "error"
     records_name: str = "records"
+    length_fit: Fit = "linear"
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,8 @@ class Options:
         ]
         if not isinstance(self.intervals, intervals.Settings):
             problems.append(f"intervals: expected scores.intervals.Settings, found {quoted(self.intervals)}.")
+        if self.length_fit not in FITS:
+            problems.append(f"length_fit: expected {' or '.join(FITS)}, found {quoted(self.length_fit)}.")
         if not isinstance(self.recipe, Mapping):
             problems.append(f"recipe: expected a mapping of names to JSON values, found {quoted(self.recipe)}.")
         try:
@@ -115,10 +120,11 @@ def build(
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", ShiftbenchWarning)
         conformal = calibrated(splits, seed=options.intervals.seed, calibration=calibration)
-        for note in conformal.notes:
+        checked = length_checked(conformal.splits, options.length_fit)
+        for note in (*conformal.notes, *checked.notes):
             _tell(note)
         total = len(splits)
-        for place, (records, systems) in enumerate(conformal.splits):
+        for place, (records, systems) in enumerate(checked.splits):
             found = _split(records, systems, options, _share(progress, place, total))
             parts.append(_without_order(found, {each.name for each in _with_singles(systems) if not each.measure}))
         for records, systems in splits:
@@ -129,7 +135,7 @@ def build(
             _tell(note)
         for note in _vanished([records for records, _ in splits]):
             _tell(note)
-    first = {system.name: system for _, systems in splits for system in _with_singles(systems)}
+    first = {system.name: system for _, systems in checked.splits for system in _with_singles(systems)}
     messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
     report = Report(
         title=options.title,
@@ -145,7 +151,8 @@ def build(
         shifts=tuple(row for records, _ in splits for row in moved(records, seed=options.intervals.seed)),
         separations=conformal.separations,
         warnings=tuple(messages),
-        recipe=_recipe(options, splits) | ({"conformal": dict(conformal.recipe)} if conformal.recipe else {}),
+        recipe=_recipe(options, splits)
+        | {name: dict(entry) for name, entry in (("conformal", conformal.recipe), ("length", checked.recipe)) if entry},
     )
     return replace(report, notable=_notable(report, splits))
 

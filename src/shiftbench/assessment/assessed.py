@@ -19,13 +19,14 @@ from shiftbench.scores import retention, selective
 from shiftbench.scores.detection import pr_auc, roc_area
 from shiftbench.scores.intervals import FEWEST, NO_VARIATION, Bootstrap
 from shiftbench.scores.metric import METRICS
-from shiftbench.scores.ranking import Index, Ranking
+from shiftbench.scores.ranking import Index, Ranking, correlation, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
     Detection,
     GroupMeans,
     Joined,
     Means,
+    RankCorrelations,
     Ratio,
     Resampler,
     Retention,
@@ -233,7 +234,21 @@ class Assessed:
         scores, areas = self._of_sets(subset, member, resampler, shared)
         ranking = self.rankings[subset]
         curve = Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True, selective=True)
-        return [*found, *scores, curve, *areas]
+        return [*found, *scores, curve, *areas, *self._of_length(subset, unit, units)]
+
+    @cached_property
+    def _by_length(self) -> dict[str, tuple[Ranking, Ranking]]:
+        """The rankings of each subset by length and by error; none without lengths."""
+        if self.system.length is None:
+            return {}
+        lengths, errors = self._rankings(self.system.length), self._rankings(self.system.errors)
+        return {subset: (lengths[subset], errors[subset]) for subset in self.subsets}
+
+    def _of_length(self, subset: str, unit: Index, units: int) -> list[Statistic]:
+        """The correlations of the length check."""
+        rankings = [self.rankings[subset], *self._by_length.get(subset, ())]
+        pairs = {"error_length_correlation": (2, 1), "length_correlation": (0, 1), "error_correlation": (0, 2)}
+        return [RankCorrelations(pairs, rankings, unit, units)] if len(rankings) > 1 else []
 
     def _of_sets(
         self, subset: str, member: Flags, resampler: Resampler, names: set[str]
@@ -279,6 +294,8 @@ class Assessed:
         for name, terms in system.sets.items():
             score = SetScore(METRICS[name], terms.found.select(member), alone, 1)
             values[name] = float(score.values(np.ones(1))[0])
+        if self.system is system and self._by_length:
+            values["error_length_correlation"] = correlation(*self._by_length[subset])
         if system.confidence is not None:
             values["ece"] = calibration_error(system.confidence[member], 1.0 - system.errors[member])
         return values
@@ -299,6 +316,10 @@ class Assessed:
                 points = self._retention(self.system, subset, rankings[subset])
             values = _retention_values(points) | self._set_areas(self.system, subset, rankings[subset])
             values |= selective.scores(self.system.errors[self.subsets[subset]], rankings[subset], self._best[subset])
+            if self._by_length:
+                names = ("length_correlation", "error_correlation")
+                found_by = (correlation(rankings[subset], other) for other in self._by_length[subset])
+                values |= dict(zip(names, found_by, strict=True))
             if subset == "full" and self.records.two_sided:
                 assert self.records.shifted is not None
                 values["roc_auc"] = roc_area(self.records.shifted, rankings["full"])
@@ -476,17 +497,3 @@ def effective_units(unit: Index) -> float:
     """
     sizes = np.bincount(unit).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
-
-
-def rank_correlation(a: Vector, b: Vector) -> float:
-    """Spearman's rank correlation of two vectors [N], ties at their mean rank; NaN if one is constant."""
-    ranks = []
-    for values in (a, b):
-        ranking = Ranking.of(values)
-        rank = np.empty(len(values))
-        rank[ranking.order] = np.arange(len(values), dtype=np.float64)
-        if ranking.starts is not None:
-            rank[ranking.order] = ranking.averaged(rank)
-        ranks.append(rank - rank.mean())
-    norm = float(np.sqrt(np.dot(ranks[0], ranks[0]) * np.dot(ranks[1], ranks[1])))
-    return float(np.dot(*ranks)) / norm if norm else float("nan")

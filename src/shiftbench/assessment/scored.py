@@ -174,6 +174,7 @@ class Scored:
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
     texts: (positions [K] in the arrays) the texts of these records, for those that a report lists.
+    length: [N], at least 0, of each record (tokens, words): its measures are checked for it.
     answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
         hold only these records. None if it answers all.
     """
@@ -194,6 +195,7 @@ class Scored:
     notes: tuple[str, ...] = ()
     drawn: tuple[Drawn, ...] = ()
     texts: Texts | None = None
+    length: Vector | None = None
 
     @property
     def measure(self) -> str:
@@ -223,6 +225,7 @@ class Scored:
             answered=None if answered is None or answered.all() else answered,
             drawn=tuple(each.select(own) for each in self.drawn),
             texts=self.texts and _of_selected(self.texts, np.arange(len(self.errors))[own]),
+            length=None if self.length is None else self.length[own],
         )
 
     def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -42,6 +42,7 @@ from shiftbench.report.view import (
     too_few,
 )
 from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.length import RESIDUAL
 from shiftbench.scores.metric import METRICS, OPTIMAL_ORDER, RANDOM_ORDER, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Cost, Part, Score, Slice, SliceScore, System
 
@@ -65,6 +66,8 @@ REGIONS = {  # tables of conformal regions beside a system's own intervals, with
     "conformal": ("share of targets inside", "coverage", coverage_name),
     "conformal_size": ("mean size", "width", size_name),
 }
+BESIDE_LENGTH = ("r_auc", "rejection_ratio", "roc_auc")  # scores of measures that the length check shows, too
+OF_ERRORS = "error_length_correlation"
 INFINITE = "∞"
 PARTS = {
     "level_in": "Error level, in-domain",
@@ -158,6 +161,7 @@ def grids(report: Report) -> list[Grid]:
             *_all_rows(report, split),
             _ranks(report, split),
             _measures(report, split),
+            _length(report, split),
             _parts(report, split),
             _slices(report, split),
             _calibration_slices(report, split),
@@ -559,25 +563,52 @@ def _measure_name(measure: str) -> str:
 
 
 def _measures(report: Report, split: str) -> Grid:
+    def shown(measures: Sequence[str]) -> list[str]:
+        # The random and optimal orders are shown beside measures, but do not make a table by themselves.
+        own = [measure for measure in measures if not measure.endswith((" order", RESIDUAL))]
+        return own + [measure for measure in measures if measure.endswith(" order")] if len(own) > 1 else []
+
+    grid = _by_measure(report, split, lambda metric: _table_of(metric) == "joint", shown)
+    return replace(grid, kind="measures", title=f"Uncertainty measures ({split_title(split)})")
+
+
+def _length(report: Report, split: str) -> Grid:
+    """The errors and each measure of each system, with and without what the length of a record tells."""
+    errors = {s.system: s for s in report.scores if (s.split, s.subset, s.metric) == (split, "full", OF_ERRORS)}
+    grid = _by_measure(
+        report, split, lambda metric: bool(errors) and (_table_of(metric) == "length" or metric.name in BESIDE_LENGTH),
+        lambda measures: [measure for measure in measures if not measure.endswith(" order")],
+    )  # fmt: skip
+    digits = metric_digits(report, METRICS[OF_ERRORS], split)
+    nothing = (NONE,) * (len(grid.columns) - 1)
+    rows = [Row("Its errors", (score_cell(digits, score), *nothing), clean(name)) for name, score in errors.items()]
+    made = report.recipe.get("length")
+    fit = clean(str(made.get("fit", ""))) if isinstance(made, dict) else ""
+    note = f"Rank correlations. Length residual: the measure minus its {fit} fit on the length of in-domain records."
+    title = f"Length check ({split_title(split)})"
+    return replace(grid, kind="length", title=title, rows=(*rows, *grid.rows), note=f"{note} {grid.note}")
+
+
+def _by_measure(
+    report: Report, split: str, wanted: Callable[[Metric], bool], shown: Callable[[Sequence[str]], Sequence[str]]
+) -> Grid:
+    """A row for each measure that is shown of each system, a column for each metric that is wanted."""
     entries = [s for s in report.scores if s.split == split and s.measure and enough(report, s)]
     by_place = {(score.system, score.measure, score.metric): score for score in entries if score.subset == "full"}
-    held = [metric for metric in METRICS.values() if any(key[2] == metric.name for key in by_place)]
-    metrics = [metric for metric in held if _table_of(metric) == "joint"]
+    held = {metric for *_, metric in by_place}
+    metrics = [METRICS[name] for name in in_order(held) if wanted(METRICS[name])]
+    metrics = sorted(metrics, key=lambda metric: _table_of(metric) != "length")
     digits = {metric.name: metric_digits(report, metric, split) for metric in metrics}
     rows = []
     for system in report.systems:
-        measures = dict.fromkeys(key[1] for key in by_place if key[0] == system.name)
-        # The random and optimal orders are shown beside measures, but do not make a table by themselves.
-        own = [measure for measure in measures if not measure.endswith(" order")]
-        for measure in (*own, *(name for name in measures if name not in own)) if len(own) > 1 else ():
+        for measure in shown([*dict.fromkeys(key[1] for key in by_place if key[0] == system.name)]):
             scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
             cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
             rows.append(Row(_measure_name(measure), tuple(cells), clean(system.name)))
     columns = tuple(Column(heading(metric, digits[metric.name], report)) for metric in metrics)
     note = "Over all records of the split. Intervals are given for the measure behind a system's headline scores."
     note = " ".join([note, *_signs(report, rows)])
-    title = f"Uncertainty measures ({split_title(split)})"
-    return Grid("measures", split, title, "Measure", columns, tuple(rows), note)
+    return Grid("", split, "", "Measure", columns, tuple(rows), note)
 
 
 def _ranks(report: Report, split: str) -> Grid:

@@ -11,6 +11,7 @@ from typing import TypeGuard
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.length import RESIDUAL
 from shiftbench.scores.metric import METRICS, Metric, in_order
 from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
@@ -33,6 +34,8 @@ def clean(name: object) -> str:
 
 def measure_title(name: str) -> str:
     """A measure's title as in the papers; any other name unchanged."""
+    if name.endswith(RESIDUAL) and name not in MEASURES:
+        return f"{measure_title(name.removesuffix(RESIDUAL))}, length residual"
     return MEASURES[name].title if name in MEASURES else clean(name)
 
 

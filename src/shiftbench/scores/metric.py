@@ -35,8 +35,8 @@ class Metric:
         `resampling.SetTerms` defines the contributions of a record. Each of the P sets is scored independently.
     slopes: its derivatives [P, …] by the sums, for standard errors; by default difference quotients.
     nominal: the best value, if `better` is "nominal".
-    table: of reports that shows it: "answers", "calibration", "conformal", "joint", "selective", "within" or
-        "variants"; "" for answers, or joint if it depends on the uncertainty.
+    table: of reports that shows it: "answers", "calibration", "conformal", "joint", "selective", "length", "within"
+        or "variants"; "" for answers, or joint if it depends on the uncertainty.
     row: its row in a table of "within" (measures of the parts of a record, such as voxels) or "variants" (rules for the
         same score); metrics of one title are a column there.
     parts: for "within" the parts, for "variants" what the rows are: each has a table of its own.
@@ -105,6 +105,7 @@ HOMES = (  # in the order in which reports show metrics
     "shiftbench.scores.retention:METRICS",
     "shiftbench.scores.detection:METRICS",
     "shiftbench.scores.selective:METRICS",
+    "shiftbench.scores.length:METRICS",
     "shiftbench.metrics.conformal:METRICS",
 )
 FAMILIES = (

@@ -61,3 +61,23 @@ class Ranking:
             return Ranking(order, None)
         group = np.repeat(np.arange(len(self.starts)), self.sizes())[kept]
         return self._grouped(order, group[1:] != group[:-1])
+
+    def ranks(self) -> Vector:
+        """The rank of each record [N], ties at their mean, from 0."""
+        found = np.empty(len(self))
+        found[self.order] = np.arange(len(self), dtype=np.float64)
+        if self.starts is not None:
+            found[self.order] = self.averaged(found)
+        return found
+
+
+def correlation(first: Ranking, second: Ranking) -> float:
+    """Spearman's rank correlation of two rankings of the same records; NaN if all records tie in one."""
+    a, b = (ranking.ranks() - 0.5 * (len(ranking) - 1) for ranking in (first, second))
+    norm = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
+    return float(np.dot(a, b)) / norm if norm else float("nan")
+
+
+def rank_correlation(a: Vector, b: Vector) -> float:
+    """Spearman's rank correlation of two vectors [N], ties at their mean rank; NaN if one is constant."""
+    return correlation(Ranking.of(a), Ranking.of(b))

@@ -12,6 +12,7 @@ from which standard errors within a replicate follow (the infinitesimal jackknif
 from shiftbench.scores.resampling.detection import Detection
 from shiftbench.scores.resampling.means import GroupMeans, Means
 from shiftbench.scores.resampling.order import canonical_order
+from shiftbench.scores.resampling.rank_correlation import RankCorrelations
 from shiftbench.scores.resampling.resampler import Resampler
 from shiftbench.scores.resampling.retention import Retention
 from shiftbench.scores.resampling.scale import DIFFERENCE, PLAIN, Scale, scale_between
@@ -34,6 +35,7 @@ __all__ = [
     "GroupMeans",
     "Joined",
     "Means",
+    "RankCorrelations",
     "Ratio",
     "Resampler",
     "Retention",
