@@ -22,11 +22,14 @@ from shiftbench.methods.contract import Method
 from shiftbench.partition.features import Features
 from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
+from tests.methods.sequences import marian_folder
+from tests.methods.sequences.made_up import made_up as made_up_pairs
 from tests.methods.trajectories.made_up import made_up
 from tests.methods.volumes.made_up import made_up as made_up_volumes
 
 REQUESTS = Parts(made_up(60, seed=1), made_up(20, seed=2), made_up(21, seed=3), Features())
 VOLUMES = Parts(*(made_up_volumes(count, seed=seed) for seed, count in enumerate((6, 2, 3))), Features())
+PAIRS = Parts(*(made_up_pairs(count, seed=seed) for seed, count in enumerate((40, 10, 5))), Features())
 NETS = {"members": 2, "epochs": 1, "batch": 30, "width": 0.1, "hidden": 16, "pooling": 4, "plans_per_member": 2}
 BATCHED = {"members": 2, "epochs": 2, "batch": 128}
 SEGMENTING = {"members": 2, "epochs": 1, "patches": 1, "batch": 3, "validate_every": 1, "window": 8, "crop": 12}
@@ -58,6 +61,11 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("unetr", "volumes"): SEGMENTING
     | {"window": 16, "crop": 16, "features": 2, "hidden": 16, "heads": 2, "feed_forward": 16},
 }
+SHORT = {"longest": 64, "most_tokens": 8, "beam": 2, "best": 2}
+OWN["transformer", "sequences"] = SHORT | {
+    "members": 2, "width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1, "steps": 2,
+    "batches": 1, "validate_every": 1,
+}  # fmt: skip
 # The methods that a method is made of, by the names of their folders beside its own.
 PARTS = {"combination": {"first": "boosting", "second": "column"}, "mc_dropout": {"network": "ft_transformer"}}
 CASES = [(method, task) for method in METHODS.values() for task in method.tasks]
@@ -100,6 +108,8 @@ def first(data, count: int):
 
 
 def values(ensemble) -> np.ndarray:
+    if hasattr(ensemble, "block"):  # sequences, block by block
+        return np.concatenate([np.stack([*block.measures.values()]) for block in ensemble], axis=1)
     if not hasattr(ensemble, "_arrays"):  # volumes, member by member
         volumes = [list(ensemble.probabilities(row)) for row in range(ensemble.records)]
         return np.moveaxis(np.reshape(volumes, (ensemble.records, ensemble.members, -1)), 1, 0)
@@ -113,7 +123,10 @@ def made(parts, tmp_path_factory) -> Callable[[Method, str], Case]:
 
     @cache
     def make(method: Method, task: str) -> Case:
-        own = {"trajectories": REQUESTS, "volumes": VOLUMES}.get(task, parts)
+        own = {"trajectories": REQUESTS, "volumes": VOLUMES, "sequences": PAIRS}.get(task, parts)
+        if method.name == "marian":  # of models that others have trained
+            models = [str(marian_folder.write(tmp_path_factory.mktemp("contract") / "model", seed=0))]
+            OWN[method.name, task] = SHORT | {"models": models}
         found = Case(method, task, own, tmp_path_factory.mktemp("contract") / "fit", [])
         data = (own.train, own.dev, own.rows)
         before = [pickle.dumps(each) for each in data]

@@ -218,17 +218,19 @@ def _of_hypotheses(ensemble: Posteriors, forms: Forms, form: str, function: OfEn
     return _sums(ensemble, values) / ensemble.lengths
 
 
-def sequence_measures(ensemble: Posteriors) -> dict[str, Vector]:
+def sequence_measures(ensemble: Posteriors, *, equal: bool = False) -> dict[str, Vector]:
     """All measures of `Posteriors` by name [N], from one pass over the vocabulary.
 
-    The same numbers as `shiftbench.uncertainty` gives for one measure after the other, without its passes.
+    The same numbers as `shiftbench.uncertainty` gives for one measure after the other, without its passes. `equal`
+    averages hypotheses alike, as is right for samples, instead of by their probability.
     """
     forms, scored = Forms.of(ensemble), ensemble.hypotheses()
     scores, lengths = Scores.of(scored), scored.lengths.astype(np.float64)
     found = {name: function(scores, lengths) for name, *_, function in _SCORES}
     found |= {name: _of_hypotheses(ensemble, forms, form, function) for name, form, function in _TOKEN_FUNCTIONS}
     starts = ragged.offsets(scored.counts)[:-1]
-    weighted = np.stack([*found.values()]) * hypothesis_weights(scores.pe, scored.counts)
+    weights = hypothesis_weights(np.zeros(len(lengths)) if equal else scores.pe, scored.counts)
+    weighted = np.stack([*found.values()]) * weights
     return {"beam_score": _beam_score(scored)} | dict(
         zip(found, np.add.reduceat(weighted, starts, axis=1), strict=True)
     )

@@ -45,6 +45,8 @@ METHODS = Registry(
         "unet": "shiftbench.methods.volumes.fitting:UNET",
         "unet_slices": "shiftbench.methods.volumes.fitting:UNET_SLICES",
         "unetr": "shiftbench.methods.volumes.fitting:UNETR",
+        "transformer": "shiftbench.methods.sequences.fitting:TRANSFORMER",
+        "marian": "shiftbench.methods.sequences.fitting:MARIAN",
     },
 )
 """All methods by name; tracks register their own."""

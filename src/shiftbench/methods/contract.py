@@ -1,7 +1,7 @@
 """The contract of a method: one frozen value, and what all methods share of fitting and predicting.
 
-Its data are a table, for the task "trajectories" a `trajectories.dataset.TrajectoryDataset`, or for "volumes" a
-`volumes.dataset.VolumeDataset`: N records in any case.
+Its data are a table, for the task "trajectories" a `trajectories.dataset.TrajectoryDataset`, for "volumes" a
+`volumes.dataset.VolumeDataset`, or for "sequences" a `sequences.dataset.PairDataset`: N records in any case.
 A method of your own is such a value in any module that can be imported, named `package.module:NAME` wherever a method's
 name is allowed, or registered by your package's entry points in the group `shiftbench.methods`.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shiftbench.partition.features import Features
 
 Folder = str | os.PathLike[str]
-Data = Any  # a table, a TrajectoryDataset or a VolumeDataset
+Data = Any  # a table, a TrajectoryDataset, a VolumeDataset or a PairDataset
 DEEP = "deep"  # the ensemble of models that were trained apart
 
 

@@ -120,6 +120,27 @@ def switch(default: bool) -> Any:
     return checked(default, check)
 
 
+def one_of(default: str, *others: str) -> Any:
+    """A field restricted to these words."""
+    known = (default, *others)
+
+    def check(name: str, value: object) -> list[str]:
+        return [] if value in known else [f"{name}: expected {' or '.join(known)}, found {value!r}."]
+
+    return checked(default, check)
+
+
+def paths(default: tuple[str, ...]) -> Any:
+    """A field that holds paths of files or folders."""
+
+    def check(name: str, value: Any) -> list[str]:
+        if isinstance(value, tuple) and all(isinstance(path, str) and path for path in value):
+            return []
+        return [f"{name}: expected paths of files, found {value!r}."]
+
+    return checked(default, check)
+
+
 def seed_number() -> Any:
     """A field that holds the seed of all random numbers."""
     return whole_number(0, 0, 2**63 - 1)

@@ -39,6 +39,7 @@ class Schedule:
         weight_decay: of the parameters in groups that name none of their own.
         warmup: steps in which the learning rate rises in a line.
         cosine: let the learning rate fall to 0 along half a cosine over the remaining steps, or keep it.
+        inverse_sqrt: let it fall with the square root of the steps instead (Vaswani et al., NeurIPS 2017).
         patience: validations without gain after which to stop.
         clip: the largest norm of the gradient; None does not clip.
         mixed_precision: on a GPU, compute in 16 bits where that is safe; no difference on a CPU.
@@ -52,6 +53,7 @@ class Schedule:
     weight_decay: float = 0.0
     warmup: int = 0
     cosine: bool = False
+    inverse_sqrt: bool = False
     patience: int = 16
     clip: float | None = None
     mixed_precision: bool = True
@@ -61,6 +63,8 @@ class Schedule:
         """The learning rate of a step, counted from 0."""
         if step < self.warmup:
             return self.learning_rate * (step + 1) / self.warmup
+        if self.inverse_sqrt:
+            return self.learning_rate * math.sqrt(max(1, self.warmup) / (step + 1))
         done = (step - self.warmup) / max(1, self.steps - self.warmup)
         return self.learning_rate * (0.5 * (1 + math.cos(math.pi * done)) if self.cosine else 1.0)
 
@@ -72,7 +76,8 @@ class Objective(Generic[Batch]):
     Attributes:
         records: N, how many there are to learn from.
         batch: the batch of these records, given their positions [B] on the training device.
-        loss: of a model on a batch: a scalar.
+        loss: of a model on a batch: a scalar, or parts of it in turn, whose gradients are added, where all of a batch
+            would not fit into memory.
         validate: how well a model does on other records: a number, the lower the better. Called in evaluation mode
             without gradients; must draw no random numbers.
         groups: parameter groups as AdamW takes them; all parameters alike if None.
@@ -80,7 +85,7 @@ class Objective(Generic[Batch]):
 
     records: int
     batch: Callable[[Tensor], Batch]
-    loss: Callable[[nn.Module, Batch], Tensor]
+    loss: Callable[[nn.Module, Batch], Tensor | Iterator[Tensor]]
     validate: Callable[[nn.Module], float]
     groups: list[dict[str, Any]] | None = None
 
@@ -187,8 +192,8 @@ class Run(ABC):
         """Whether there is nothing left to learn."""
 
     @abstractmethod
-    def loss(self) -> Tensor:
-        """The loss of this step: () or [M]."""
+    def loss(self) -> Tensor | Iterator[Tensor]:
+        """The loss of this step: () or [M], or its parts in turn."""
 
     @abstractmethod
     def evaluate(self, loss: Tensor, model: nn.Module) -> str:
@@ -207,16 +212,25 @@ class Run(ABC):
         for group in self.optimizer.param_groups:
             group["lr"] = self.schedule.rate(self.step)
         self.optimizer.zero_grad(set_to_none=True)
-        with self.autocast:
-            loss = self.loss()
-        self.scaler.scale(loss.sum() if loss.ndim else loss).backward()  # type: ignore[no-untyped-call]
+        for loss in self._losses():
+            self.scaler.scale(loss.sum() if loss.ndim else loss).backward()  # type: ignore[no-untyped-call]
+            self.total += loss.detach()  # reading it here would make a GPU wait
         if self.schedule.clip is not None:
             self.scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.total += loss.detach()  # reading it here would make a GPU wait
         self.step += 1
+
+    def _losses(self) -> Iterator[Tensor]:
+        with self.autocast:
+            found = self.loss()
+            parts = iter((found,)) if isinstance(found, Tensor) else found
+            part = next(parts, None)
+        while part is not None:
+            yield part  # outside of autocast, where gradients are computed
+            with self.autocast:
+                part = next(parts, None)
 
     def rows(self, seeds: Sequence[int]) -> Tensor:
         """The positions of the records of this step, on the device, for each seed [M, B]."""
@@ -313,7 +327,7 @@ class _Lone(Run, Generic[Batch]):
     def finished(self) -> bool:
         return self.step >= self.schedule.steps or self.best["waited"] >= self.schedule.patience
 
-    def loss(self) -> Tensor:
+    def loss(self) -> Tensor | Iterator[Tensor]:
         return self.objective.loss(self.model, self.objective.batch(self.rows([self.schedule.seed])[0]))
 
     def evaluate(self, loss: Tensor, model: nn.Module) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -42,14 +41,9 @@ class Pairs:
     texts: tuple[tuple[str, str], ...]
     vocabulary: Words = Words()
 
-    @cached_property
-    def tokens(self):
-        code = self.vocabulary.encode
-        return [tuple(np.array(code(text), np.int32) for text in pair) for pair in self.texts]
-
     @property
     def lengths(self):
-        return np.array([[len(side) for side in pair] for pair in self.tokens], np.int32).reshape(-1, 2)
+        return np.array([[len(side.split()) for side in pair] for pair in self.texts], np.int32).reshape(-1, 2)
 
     @property
     def digest(self) -> str:
@@ -59,7 +53,7 @@ class Pairs:
         return len(self.texts)
 
     def pair(self, row: int):
-        return self.tokens[row]
+        return tuple(np.array(self.vocabulary.encode(text), np.int32) for text in self.texts[row])
 
     def source(self, row: int) -> str:
         return self.texts[row][0]

@@ -21,7 +21,7 @@ def by_tokens(lengths: npt.NDArray[np.integer[Any]], most: int, *, seed: int) ->
     Rows are sorted by their lengths [N] or [N, S] (of S sides, the last first); those of equal lengths are in an order
     that follows from the seed. The tokens of a batch are its rows times its longest side.
     """
-    sides = lengths.reshape(len(lengths), -1)
+    sides = lengths if lengths.ndim == 2 else lengths[:, None]
     drawn = np.random.default_rng([seed, len(sides)]).permutation(len(sides))
     order = np.lexsort((drawn, *sides.T))
     longest = sides.max(axis=1)[order]

@@ -94,7 +94,7 @@ class Transformer(nn.Module):
     def __init__(self, settings: Mapping[str, Any], special: Mapping[str, int]) -> None:
         super().__init__()
         self.words, self.start, self.eos, self.pad = (special[name] for name in ("size", "bos", "eos", "pad"))
-        self.banned = (self.start, self.pad)
+        self.banned: tuple[int, ...] = (self.start, self.pad)
         width, self.longest = settings["width"], settings["longest"]
         self.target = nn.Embedding(self.words, width, padding_idx=self.pad)
         self.source = self.target if settings["share_all"] else nn.Embedding(self.words, width, padding_idx=self.pad)

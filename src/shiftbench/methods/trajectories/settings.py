@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shiftbench.methods.settings import (
     MethodSettings,
-    checked,
     layer_width,
     non_negative,
+    one_of,
     positive,
     seed_number,
     switch,
     whole_number,
 )
-
-
-def one_of(default: str, *others: str) -> Any:
-    """A field restricted to these words."""
-    known = (default, *others)
-
-    def check(name: str, value: object) -> list[str]:
-        return [] if value in known else [f"{name}: expected {' or '.join(known)}, found {value!r}."]
-
-    return checked(default, check)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from shiftbench.methods.settings import (
     MethodSettings,
     checked,
     non_negative,
+    paths,
     positive,
     seed_number,
     switch,
@@ -45,17 +46,6 @@ def numbers(default: tuple[int, ...], low: int, high: int) -> Any:
         if isinstance(value, tuple) and len(value) > 1 and not any(whole(name, each, low, high) for each in value):
             return []
         return [f"{name}: expected two or more whole numbers from {low:,} to {high:,}, found {value!r}."]
-
-    return checked(default, check)
-
-
-def paths(default: tuple[str, ...]) -> Any:
-    """A field that holds paths of files."""
-
-    def check(name: str, value: Any) -> list[str]:
-        if isinstance(value, tuple) and all(isinstance(path, str) and path for path in value):
-            return []
-        return [f"{name}: expected paths of files, found {value!r}."]
 
     return checked(default, check)
 
