@@ -52,8 +52,8 @@ def test_any_value_can_be_quoted():
 
 
 def test_the_nearest_of_very_many_or_very_long_names_is_found_in_no_time():
-    start = time.perf_counter()
+    start = time.process_time()
     assert errors.nearest("colum", ["column", *(f"c{k}" for k in range(1_000_000))]) == "column"
     assert errors.nearest("x" * 1_000_000, ["x" * 1_000_000]) is None
     assert "Did you mean 'wind'" in str(UnknownNameError("column", "wnd", ["wind", "x" * 100_000]))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

@@ -153,3 +153,10 @@ def test_bins_that_do_not_fit_are_not_drawn():
 )
 def test_typical_values_are_written_without_programmers_exponents(value, text):
     assert feature_shift._middle(np.array([value]), "number") == f"median {text}"
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e300])
+def test_values_that_are_a_few_numbers_apart_have_no_histogram(least: float) -> None:
+    columns = {"x": least + np.random.default_rng(0).integers(0, 20, N) * np.spacing(least)}
+    (found,) = feature_shift.moved(records(columns, Features(("x",), (), ())), seed=0)
+    assert len(found.edges) in (0, feature_shift.BINS + 1)

@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -697,3 +699,14 @@ def test_a_name_that_stands_for_many_columns_is_refused_before_anything_is_read(
     for columns in (None, ["id"]):
         with pytest.raises(TableError, match=rf"{suffix}: expected names .* found {re.escape(repr(name))}, .* Rename"):
             tables.read_table(path, columns=columns)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_columns_of_arrows_extension_types_are_what_they_hold(tmp_path: Path, suffix: str) -> None:
+    flags = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 2, None], pa.int8()))
+    texts = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", "1", None, "a"]))
+    held, path = pa.table({"flag": flags, "text": texts}), tmp_path / f"t.{suffix}"
+    (pyarrow.parquet.write_table if suffix == "parquet" else pyarrow.feather.write_feather)(held, path)
+    found = tables.read_table(path)
+    assert found.to_dict(as_series=False) == {"flag": [False, True, True, None], "text": ["{}", "1", None, "a"]}
+    assert found.schema == {"flag": pl.Boolean, "text": pl.String}

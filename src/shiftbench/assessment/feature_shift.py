@@ -100,6 +100,8 @@ def _histogram(known: Sequence[Vector]) -> dict[str, tuple[float, ...]]:
     if not (np.isfinite([low, high, high - low]).all() and low < high):
         return {}
     edges = np.linspace(low, high, BINS + 1)
+    if not (np.diff(edges) > 0).all():  # fewer numbers than bins lie between the ends
+        return {}
     shares = [np.histogram(np.clip(each, low, high), edges)[0] / len(each) for each in known]
     return {"shares_in": _floats(shares[0]), "shares_shifted": _floats(shares[1]), "edges": _floats(edges)}
 

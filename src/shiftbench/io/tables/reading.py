@@ -127,7 +127,7 @@ def _read_parquet(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
     known = table.collect_schema().names()
     column_names.require_plain(known, where=str(file))
     column_names.require_names(known, columns or (), where=str(file))
-    return (table if columns is None else table.select(columns)).collect()
+    return _plain((table if columns is None else table.select(columns)).collect())
 
 
 def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
@@ -136,7 +136,17 @@ def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
         column_names.require_plain(known, where=str(file))
         column_names.require_names(known, columns or (), where=str(file))
         opened.seek(0)
-        return pl.read_ipc(opened, columns=None if columns is None else list(columns))
+        return _plain(pl.read_ipc(opened, columns=None if columns is None else list(columns)))
+
+
+def _plain(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with columns of Arrow's extension types as what they hold; its booleans of 8 bits as booleans."""
+    held = {
+        name: pl.col(name).ext.storage().cast(pl.Boolean if dtype.ext_name() == "arrow.bool8" else dtype.ext_storage())
+        for name, dtype in table.schema.items()
+        if dtype.is_extension()
+    }
+    return table.with_columns(**held) if held else table
 
 
 _READERS: dict[str, Callable[[Path, Sequence[str] | None], pl.DataFrame]] = {
