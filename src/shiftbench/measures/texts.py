@@ -19,19 +19,19 @@ from shiftbench.check import Vector
 from shiftbench.ensembles import Array, Texts, ragged
 from shiftbench.ensembles.ensemble import Index
 from shiftbench.measures import Measure
-from shiftbench.metrics import translation
+from shiftbench.metrics.translation import chrf, chrf_statistics, sentence_gleu
 
 
 def _gleu(texts: list[str], others: list[str]) -> Array:
     """GLEU [2, K] of texts by others, and of others by texts, which is the same."""
-    return np.broadcast_to(translation.sentence_gleu(texts, others), (2, len(texts)))
+    return np.broadcast_to(sentence_gleu(texts, others), (2, len(texts)))
 
 
 def _chrf(texts: list[str], others: list[str]) -> Array:
     """chrF [2, K] of texts by others, and of others by texts, from one count of n-grams."""
-    statistics = translation.chrf_statistics(texts, others)
+    statistics = chrf_statistics(texts, others)
     swapped = statistics.reshape(len(texts), -1, 3)[:, :, [1, 0, 2]].reshape(statistics.shape)
-    return translation.chrf(np.stack([statistics, swapped]))
+    return chrf(np.stack([statistics, swapped]))
 
 
 UTILITIES: Mapping[str, Callable[[list[str], list[str]], Array]] = {"gleu": _gleu, "chrf": _chrf}
