@@ -66,6 +66,14 @@ def test_every_block_says_the_same_as_all_records_together(folder, monkeypatch):
     )
 
 
+def test_a_member_alone_searches_for_itself(folder):
+    says = METHOD.predict(ROWS, folder=folder)
+    alone = [next(iter(says.of_member(number))) for number in range(2)]
+    assert alone[0].hypotheses.members == 1
+    assert alone[0].texts != alone[1].texts
+    np.testing.assert_allclose(alone[1].measures["token_mutual_information_pe"], 0, atol=1e-6)
+
+
 def test_samples_take_the_place_of_a_search_and_count_alike(folder, tmp_path):
     drawn = fit(tmp_path / "fit", samples=4, steps=1)
     (block,) = METHOD.predict(ROWS, folder=drawn)

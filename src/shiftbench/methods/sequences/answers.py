@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ class SequenceAnswers:
     def members(self) -> int:
         """M, the number of members."""
         return len(self.ensemble.members)
+
+    def of_member(self, member: int) -> SequenceAnswers:
+        """What a single member says, by a search of its own."""
+        alone = replace(self.ensemble, members=[self.ensemble.members[member]])
+        return SequenceAnswers(self.dataset, self.fitted, alone)
 
     def __iter__(self) -> Iterator[Decoded]:
         """What the ensemble says about each block of records in turn."""
