@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import SettingsError, TableError
-from shiftbench.io import executor, files
-from shiftbench.io.executor import Executor, Job
+from shiftbench.io import files
 from shiftbench.tracks.translation import cleaning, corpus, example, shards, tokenizing
 from shiftbench.tracks.translation.cleaning import Cleaning
 from shiftbench.tracks.translation.corpus import Plan
@@ -183,18 +182,3 @@ def test_moses_is_undone() -> None:
     lines, _, _ = cleaning.cleaned(text.encode(), "слово".encode(), Cleaning(moses=True))
     words = tokenizing.learnt(lines * 9, 100, languages=("en", "ru"), moses=True)
     assert words.decode(words.encode(text), side=0) == 'A well-known "word" & more, isn\'t it?'
-
-
-def test_other_processes_clean_as_this_one_does(
-    pairs: Pairs, words: Subwords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(corpus, "BLOCK", BLOCK)
-    plans = [Plan(tmp_path / name) for name in "ab"]
-    for plan, where in zip(plans, (Executor("serial"), Executor(workers=2)), strict=True):
-        plan.unfinished.mkdir(parents=True)
-        files.write_json(plan.folder / corpus.BEGUN, {"limits": asdict(LIMITS)})
-        counts = corpus.split(pairs, plan)
-        files.write_json(plan.file("blocks.json"), {"pairs": counts})
-        executor.run(Job(corpus.CLEAN, str(plan.folder), len(counts)), where)
-    held = [{path.name: path.read_bytes() for path in plan.unfinished.iterdir()} for plan in plans]
-    assert held[0] == held[1]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shiftbench.errors import TableError
 from shiftbench.io import files
-from shiftbench.tracks.translation import cleaning, duplicates, shards, tokenizing
+from shiftbench.tracks.translation import cleaning, duplicates, manifest, shards, tokenizing
 from shiftbench.tracks.translation.cleaning import Cleaning
 
 CLEAN, COMPARE, PACK = (f"{__name__}:{name}" for name in ("clean", "compare", "pack"))
@@ -85,8 +85,7 @@ class Plan:
 
     def limits(self) -> Cleaning:
         """The limits of the cleaning."""
-        held = self.read(BEGUN)["limits"]
-        return Cleaning(**held | {"languages": tuple(held["languages"])})
+        return manifest.limits(self.read(BEGUN))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

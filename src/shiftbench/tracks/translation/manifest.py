@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shiftbench.errors import TableError, quoted
+from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.track import MANIFEST, read_manifest
+from shiftbench.tracks.translation.cleaning import Cleaning
 from shiftbench.tracks.translation.schema import PARTS
 
 FORMAT = "shiftbench translation data 1"
 KINDS = {
-    "origin": str, "notes": list, "counts": dict, "inputs": dict, "cleaning": dict, "dropped": dict, "parts": dict,
-    "shards": list, "vocabulary": dict,
+    "origin": str, "notes": list, "counts": dict, "begun": dict, "dropped": dict, "parts": dict, "shards": list,
+    "vocabulary": dict,
 }  # fmt: skip
 MOST_LISTED = 5
 
@@ -34,6 +35,12 @@ def held_in(folder: Path) -> dict[str, Any]:
             *(f"{path}: {problem}" for problem in problems[:MOST_LISTED]), f"{path}: prepare the data again."
         )
     return held
+
+
+def limits(held: Mapping[str, Any]) -> Cleaning:
+    """The limits of the cleaning in a manifest, or in the mark of an unfinished preparation."""
+    own = held["limits"] if "limits" in held else held["begun"]["limits"]
+    return Cleaning(**own | {"languages": tuple(own["languages"])})
 
 
 def shards(held: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -69,9 +76,10 @@ def _problems(held: Mapping[str, Any]) -> Iterator[str]:
         yield f"parts: expected a file of each part that has records, found {', '.join(held['parts']) or 'none'}."
     if not all(isinstance(note, str) for note in held["notes"]):
         yield f"notes: expected texts, found {quoted(held['notes'])}."
-    languages = held["cleaning"].get("languages")
-    if not isinstance(languages, list) or len(languages) != 2 or not isinstance(held["cleaning"].get("moses"), bool):
-        yield f"cleaning: expected languages and moses, found {quoted(held['cleaning'])}."
+    try:
+        limits(held)
+    except (SettingsError, KeyError, TypeError) as error:
+        yield f"begun: expected the limits of a cleaning, found: {first_line(error)}."
     for number, shard in enumerate(held["shards"]):
         if not isinstance(shard, dict) or not isinstance(shard.get("files"), list) or len(shard["files"]) != 2:
             yield f"shard {number}: expected two files, found {quoted(shard)}."

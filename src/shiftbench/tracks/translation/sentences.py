@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.tracks.translation import manifest, outputs, tokenizing
+from shiftbench.tracks.translation import manifest, texts, tokenizing
 from shiftbench.tracks.translation.shards import Lengths, Shards, Tokens, kind
 from shiftbench.tracks.translation.tokenizing import Subwords
 
@@ -68,7 +68,7 @@ class SentencePairs:
         if part == "train":
             pairs = Shards(tuple(folder / entry["file"] for entry in manifest.shards(held)), words.size)
         else:
-            read = outputs.read(folder / held["parts"][part]["file"])
+            read = texts.read(folder / held["parts"][part]["file"])
             targets = tuple(own[0] for own in read.references) if read.references else ("",) * len(read)
             pairs = Texts(tuple(read.sources or ()), targets, words)
         return cls(pairs, words, np.arange(held["counts"][part]), manifest.digest(held, part))
@@ -105,6 +105,5 @@ def vocabulary(folder: Path) -> Subwords:
         TableError, MissingExtraError: as `SentencePairs.of`.
     """
     held = manifest.held_in(folder)
-    limits = held["cleaning"]
-    path = folder / held["vocabulary"]["file"]
-    return tokenizing.read(path, languages=tuple(limits["languages"]), moses=limits["moses"])
+    limits, path = manifest.limits(held), folder / held["vocabulary"]["file"]
+    return tokenizing.read(path, languages=limits.languages, moses=limits.moses)

@@ -89,11 +89,11 @@ def _opened(path: Path, size: int) -> tuple[Tokens, npt.NDArray[np.int64]]:
     Raises:
         TableError: if its two files do not fit.
     """
-    ends = np.cumsum([0, *_lengths(path).ravel().tolist()], dtype=np.int64)
+    ends = np.concatenate([[0], np.cumsum(_lengths(path), dtype=np.int64)])
     held = path.stat().st_size
     if held != int(ends[-1]) * kind(size).itemsize:
         raise TableError(
             f"{path}: expected {int(ends[-1]):,} tokens as its index tells, found {held:,} bytes. Prepare the data "
             "again."
         )
-    return np.memmap(path, kind(size), "r"), ends
+    return np.asarray(np.memmap(path, kind(size), "r")), ends

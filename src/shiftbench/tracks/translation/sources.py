@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import TableError, first_line
 from shiftbench.io import files
+from shiftbench.progress import Progress
+from shiftbench.tracks.translation import lines, texts
+from shiftbench.tracks.translation.outputs import Outputs
 from shiftbench.tracks.translation.schema import PARTS
+from shiftbench.tracks.translation.texts import Source
 
 ORIGIN = "origin.toml"
 LANGUAGES = ("en", "ru")
 UNKNOWN_ORIGIN = "texts of unknown origin"
-TABLES = (".tsv", ".jsonl", ".json", ".csv")
-PACKED = ".gz"
+TABLES = (".tsv", ".jsonl", ".json", ".csv", ".parquet")
+SIDES = ("source", "reference")
 WORDS = {"src": "ref", "source": "target"}  # what may differ in the names of two files beside the language
 
 
@@ -25,14 +29,35 @@ WORDS = {"src": "ref", "source": "target"}  # what may differ in the names of tw
 class Found:
     """The sets of a source. sets: part → of each set its file, or its two files, source first."""
 
-    sets: dict[str, list[tuple[Path, ...]]]
+    sets: dict[str, list[Source]]
     origin: str
     languages: tuple[str, str]
 
     def sizes(self, source: Path) -> dict[str, int]:
         """The size in bytes of each file, by its name below the source."""
-        paths = (path for sets in self.sets.values() for own in sets for path in own)
+        paths = (path for sets in self.sets.values() for own in sets for path in files_of(own))
         return {path.relative_to(source).as_posix(): path.stat().st_size for path in paths}
+
+    def read(self, own: Source, progress: Progress) -> Outputs:
+        """The sentences of a set; raises as `texts.read`."""
+        return texts.read(own, names=self._names(own), progress=progress)
+
+    def pairs(self, progress: Progress) -> Iterator[tuple[bytes, bytes]]:
+        """The pairs of all training sets, one after the other; raises as `texts.stream`."""
+        for own in self.sets["train"]:
+            yield from texts.stream(own, names=self._names(own), progress=progress)
+
+    def _names(self, own: Source) -> dict[str, str] | None:
+        """The columns of a table whose columns are called as the languages are; else None."""
+        if not isinstance(own, Path) or lines.suffix(own) != ".tsv":
+            return None
+        header = next(iter(lines.of(own)), (0, b""))[1].decode("utf-8", "replace").split("\t")
+        return dict(zip(SIDES, self.languages, strict=True)) if {*self.languages} <= {*header} else None
+
+
+def files_of(own: Source) -> tuple[Path, ...]:
+    """The files of a set."""
+    return (own,) if isinstance(own, Path) else own
 
 
 def found(source: Path, languages: str = "") -> Found:
@@ -54,7 +79,7 @@ def found(source: Path, languages: str = "") -> Found:
         hidden = any(word.startswith(".") for word in path.relative_to(source).parts)
         if path.is_file() and not hidden and (part := _part(name)):
             by_part[part].append(path)
-    problems, sets = list[str](), dict[str, list[tuple[Path, ...]]]()
+    problems, sets = list[str](), dict[str, list[Source]]()
     for part in PARTS:
         sets[part], own = _paired(by_part[part], codes)
         problems += own
@@ -78,12 +103,12 @@ def _part(name: str) -> str:
     return next((part for part in PARTS if re.match(rf"{part}[./-]", name)), "")
 
 
-def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[tuple[Path, ...]], list[str]]:
+def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[Source], list[str]]:
     """Single files and pairs of files, and problems of those that are neither."""
-    sets, problems, rest = list[tuple[Path, ...]](), list[str](), set(paths)
+    sets, problems, rest = list[Source](), list[str](), set(paths)
     for path in paths:
-        if path.name.removesuffix(PACKED).endswith(TABLES):
-            sets.append((path,))
+        if lines.suffix(path) in TABLES:
+            sets.append(path)
             rest.discard(path)
         elif (other := _other(path, codes)) in rest and path in rest and other != path:
             sets.append((path, other))
