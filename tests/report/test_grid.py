@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shiftbench.report.digits import MISSING, metric_digits
-from shiftbench.report.grid import Grid, grids, part_names, worst_first
+from shiftbench.report.grid import Cell, Column, Grid, Row, grids, part_names, worst_first
 from shiftbench.report.page import html
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 from shiftbench.scores.metric import METRICS, Metric
@@ -325,3 +325,27 @@ def test_ranks_have_a_row_for_each_system_and_subset():
     for rank in ranks:
         row = next(r for r in grid.rows if (r.label, r.cells[0].text) == (rank.system, SUBSETS[rank.subset]))
         assert str(rank.rank) in [cell.text for cell in row.cells[1:]]
+
+
+def wide(rows: int, columns: int = 24) -> Grid:
+    """A table of groups of three columns."""
+    heads = tuple(Column(f"part {place % 3}", f"score {place // 3}") for place in range(columns))
+    cells = tuple(Cell("57.3", "[51.0, 63.5]") for _ in heads)
+    return Grid(
+        "answers", "eval", "Quality", "System", heads, tuple(Row(f"m{k}", cells) for k in range(rows)), "A note."
+    )
+
+
+def test_a_wide_table_is_parted_between_groups_so_that_a_page_shows_all_of_it():
+    whole = wide(2)
+    parts = whole.portions()
+    assert len(parts) > 1
+    assert tuple(column for part in parts for column in part.columns) == whole.columns
+    assert tuple(cell for part in parts for cell in part.rows[1].cells) == whole.rows[1].cells
+    assert all(len(part.columns) % 3 == 0 and len(part.columns) * 6.5 < 77 - 9 for part in parts)
+    assert [part.note for part in parts] == [""] * (len(parts) - 1) + ["A note."]
+
+
+def test_a_table_that_fits_or_has_many_rows_to_sort_stays_one():
+    for grid in (wide(2, 6), wide(9)):
+        assert grid.portions() == [grid]

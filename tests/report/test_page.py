@@ -15,6 +15,7 @@ from shiftbench.report import page as page_module
 from shiftbench.report.content import Report
 from shiftbench.report.grid import Cell, Column, Grid, Row, grids
 from shiftbench.report.page import html, tables
+from shiftbench.report.picture import Picture
 from shiftbench.report.plots import figures
 from shiftbench.report.svg import svg
 from shiftbench.report.verdict import verdict
@@ -83,7 +84,7 @@ def page(report: Report) -> str:
 
 def test_the_page_has_the_same_cells_as_the_grid(report: Report, page: str):
     found = Counter(tuple(map(spaced, line)) for table in read(page).tables for line in table)
-    for grid in grids(report):
+    for grid in (part for whole in grids(report) for part in whole.portions()):
         for row in grid.rows:
             label = spaced(row.label + row.hint)
             cells = (label, *(spaced(cell.line) for cell in row.cells))
@@ -151,6 +152,15 @@ def test_hostile_names_do_not_break_attributes():
     text = html(hostile())
     assert read(text)
     assert HOSTILE[0] not in text
+
+
+def test_pictures_of_records_are_one_link_from_the_top():
+    made = Picture("worst", "Worst record", "What to look for.", b"\x89PNG\r\n\x1a\nx")
+    page = html(regression(), pictures={}, further=[made])
+    nav = page.partition("<nav")[2].partition("</nav>")[0]
+    assert re.findall('href="#([^"]*)"', nav)[:2] == ["verdict", "pictures"]
+    assert page.index('<div id="pictures">') < page.index("data:image/png;base64")
+    assert "#pictures" not in html(regression(), pictures={})
 
 
 def test_pictures_stand_with_a_caption():

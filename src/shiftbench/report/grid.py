@@ -86,6 +86,10 @@ COST_NOTE = (
 MB = 1e6
 
 NO_INTERVAL = "†"
+# Sizes of the page's style, in rem: its width; the least and the most of a label; the least of a column of numbers; a
+# character, and what surrounds a text.
+PAGE, LABEL, NARROWEST, EM, PADDING = 77.0, (9.0, 18.0), 6.5, 0.5, 1.3
+MOST_WHOLE = 8  # rows of a table that is parted rather than scrolled
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,33 @@ class Grid:
         return [
             list(run) for _, run in groupby(range(len(self.columns)), lambda place: self.columns[place].group or place)
         ]
+
+    def portions(self) -> list[Grid]:
+        """Tables below each other that a page shows whole, each with groups of these columns; the last has the note.
+
+        A table with more than `MOST_WHOLE` rows stays one, which scrolls: so it can be sorted and filtered.
+        """
+        found: list[list[int]] = [[]]
+        longest = max((len(row.label) for row in self.rows), default=0)
+        room = left = PAGE - min(max(EM * longest + PADDING, LABEL[0]), LABEL[1])
+        for group in self.groups():
+            wide = sum(self._width(place) for place in group)
+            if found[-1] and wide > left:
+                found.append([])
+                left = room
+            found[-1] += group
+            left -= wide
+        if len(found) == 1 or len(self.rows) > MOST_WHOLE or not all(column.group for column in self.columns):
+            return [self]
+        parts = [replace(self.only(places), note="") for places in found]
+        titled = [replace(part, title=f"{self.title}, {k} of {len(parts)}") for k, part in enumerate(parts, 1)]
+        return [*titled[:-1], replace(titled[-1], note=self.note)]
+
+    def _width(self, place: int) -> float:
+        """About the width of a column on a page, in rem."""
+        cells = [row.cells[place] for row in self.rows]
+        longest = max((max(len(cell.text), 0.8 * len(cell.note)) for cell in cells), default=0.0)
+        return max(NARROWEST, EM * longest + PADDING)
 
     def only(self, places: list[int]) -> Grid:
         """The same rows with some of the columns."""
