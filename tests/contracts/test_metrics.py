@@ -103,6 +103,32 @@ def segmentation(rng: np.random.Generator, quality: float) -> Scored:
     return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=found, sets=sets)
 
 
+def texts(rng: np.random.Generator, quality: float) -> Scored:
+    """Of quality 1: texts that agree with their references, on shifted data a little less."""
+    good = np.clip(rng.normal(0.8 if quality else 0.5, 0.1, N) - (0.02 if quality else 0.2) * SHIFTED, 0.05, 1.0)
+    means = dict.fromkeys(("egleu", "maxgleu", "gleu", "quality"), 100 * good) | {"exact_match": (good > 0.7) * 1.0}
+    sets = {name: SetTerms(found(good), found(np.ones(N))) for name, found in of_texts.items()}
+    uncertainty = {"uncertainty": 1 - good + 0.2 * SHIFTED + 0.1 * rng.random(N) if quality else rng.random(N)}
+    return replace(scored.given("made up", 4 * (1 - good), uncertainty), means=means, sets=sets)
+
+
+def bleu_terms(share: np.ndarray) -> Terms:
+    """Texts of 20 tokens, of whose n-grams this share [N] agrees."""
+    every = np.broadcast_to([20.0, 19.0, 18.0, 17.0], (len(share), 4))
+    return Terms(amounts=np.concatenate([np.full((len(share), 2), 20.0), share[:, None] * every, every], axis=1))
+
+
+def chrf_terms(share: np.ndarray) -> Terms:
+    """Texts of 60 characters, of whose n-grams this share [N] agrees."""
+    sizes = np.arange(60.0, 54.0, -1.0)
+    each = np.broadcast_to(np.stack([sizes, sizes, sizes], axis=1), (len(share), 6, 3)) * 1.0
+    each[..., 2] *= share[:, None]
+    return Terms(amounts=each.reshape(len(share), 18))
+
+
+of_texts = {"bleu": bleu_terms, "chrf": chrf_terms}
+
+
 def source(rng: np.random.Generator) -> Source:
     return Source(pl.DataFrame({"x": rng.normal(size=N)}), pl.Series(np.arange(N)), np.arange(N), Features(("x",)))
 
@@ -117,7 +143,8 @@ def pairs() -> list[Report]:
         for split, flags in (("all", SHIFTED), ("dev", np.arange(N) // 2 % 2 == 1))
     )
     found = []
-    for make in (regression, classification, trajectories, quantile_forecast, segmentation, generation):
+    makers = (regression, classification, trajectories, quantile_forecast, segmentation, generation, texts)
+    for make in makers:
         systems, development = [], []
         for name, quality in (("better", 1.0), ("worse", 0.0)):
             system = make(rng, quality)

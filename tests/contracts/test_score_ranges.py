@@ -16,14 +16,16 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import KINDS, Settings
 from shiftbench.scores.metric import METRICS
+from shiftbench.scores.resampling import SetTerms
 from shiftbench.scores.score import Score, System
+from tests.contracts.test_metrics import of_texts
 
 SELECTIVE = {metric.name for metric in METRICS.values() if metric.table == "selective"}
 WITHOUT = {"ece", "pr_auc"}  # points alone: nothing of them is resampled
 # Made of the errors, the order or the classes; what else is registered is a mean over records.
 DERIVED = {
     "mean_error", "rmse", "macro_f1", "macro_f1_area", "acceptable", "shift_ratio", "r_auc", "f1_auc",
-    "f1_auc_normalised", "f1_at_95", "rejection_ratio", "roc_auc",
+    "f1_auc_normalised", "f1_at_95", "rejection_ratio", "roc_auc", "bleu", "bleu_area", "chrf", "chrf_area",
 } | WITHOUT | SELECTIVE  # fmt: skip
 N = 48
 EXTREMES = {
@@ -48,6 +50,8 @@ def systems(places: np.ndarray, rng: np.random.Generator) -> Iterator[Scored]:
     uncertainties = {"the errors": places, "reversed": -places, "constant": np.zeros(N), "luck": rng.random(N)}
     for name, uncertainty in uncertainties.items():
         yield Scored(System(name, "model", "u", ("u",)), 1e6 * places, {"u": uncertainty}, means, root=True)
+    sets = {name: SetTerms(terms(places), terms(np.ones(N))) for name, terms in of_texts.items()}
+    yield Scored(System("texts", "model", "u", ("u",)), 1e6 * places, {"u": 1.0 - places}, sets=sets)
     right = np.where(rng.random(N) < 0.5, 1e-12, 0.5 * rng.random(N))
     sure = np.where(places > 0.5, right, 1.0 - right)  # of the second class, which is the target
     targets = np.ones(N, dtype=int)

@@ -33,7 +33,10 @@ OfTrack = Annotated[
     typer.Option("--track", help="FILE holds predictions for this track.", autocompletion=o.starting(o.track_names)),
 ]
 TrackData = Annotated[
-    Path | None, typer.Option("--data", help="With --track: a prepared folder, or another ground truth.")
+    Path | None,
+    typer.Option(
+        "--data", help="With --track: a prepared folder, or another ground truth [FILE, if it holds its own]."
+    ),
 ]
 Truth = Annotated[Path | None, typer.Option("--truth", help="Table with the targets, if FILE is a predictions file.")]
 
@@ -150,7 +153,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
             {
                 "track": lambda: _track_tasks(given),
                 "named": lambda: dict(zip(_names(files, names), files, strict=True)),
-                "data": lambda: _require_data(given),
+                "data": lambda: _require_data(files, given),
                 "options": lambda: _track_options(given),
             },
             SettingsError,
@@ -211,10 +214,15 @@ def _track_options(given: Given) -> RunOptions:
     return RunOptions(preset, seed=given.seed or 0, rule=given.rule, replicates=given.replicates, kind=given.intervals)
 
 
-def _require_data(given: Given) -> Path:
-    if given.data is None:
-        raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
-    return given.data
+def _require_data(files: Sequence[Path], given: Given) -> Path:
+    """The ground truth: the first file itself, if none is named and files of the track can hold it."""
+    from shiftbench.tracks import track as track_of
+
+    if given.data is not None:
+        return given.data
+    if track_of(str(given.track)).truth_inside:
+        return files[0]
+    raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
 
 
 def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:

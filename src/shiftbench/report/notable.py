@@ -134,11 +134,12 @@ def _cards(report: Report, entries: Sequence[Notable]) -> Cards:
 
 
 def _told(entry: Notable) -> Iterator[str]:
-    """The columns of a record that say something of it; flags by their name alone."""
+    """The columns of a record that say something of it beside its texts; flags by their name alone."""
+    texts = {"".join(text.pieces)[:LONGEST] for text in entry.texts}
     for name, value in [*entry.columns.items()][:MOST_COLUMNS]:
         if value is True:
             yield clean(name)
-        elif value is not None and value is not False and value != "":
+        elif value is not None and value is not False and value != "" and str(value)[:LONGEST] not in texts:
             yield f"{clean(name)}: {_cut(str(value))}"
 
 

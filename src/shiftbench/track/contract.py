@@ -231,6 +231,7 @@ class Track:
     experiments: names of the partitions of the data, the canonical one first. archives: that can be fetched, the
     default one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records
     worth looking at, and notes on those that cannot be drawn. paper: tables and figures, with runs beside print.
+    truth_inside: whether a predictions file can hold its own ground truth, so that none need be named.
 
     Raises:
         SettingsError: naming each part that is missing or invalid.
@@ -254,6 +255,7 @@ class Track:
     show: Show | None = None
     pictures: Callable[[ScoredFiles], tuple[Sequence[Picture], Sequence[str]]] | None = None
     paper: Paper | None = None
+    truth_inside: bool = False
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):
