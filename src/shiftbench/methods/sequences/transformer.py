@@ -121,12 +121,12 @@ class Transformer(nn.Module):
         return self.encoder_end(states), seen
 
     def decode(self, before: Tensor, source: Sequence[Keys]) -> Tensor:
-        """Logits [R, T, V] of the token after each of `before` [R, T], given what each layer sees of the source."""
+        """States [R, T, width] after each of `before` [R, T], given what each layer sees of the source."""
         ones = torch.ones(before.shape[1], before.shape[1], dtype=torch.bool, device=before.device)
         states = self._embedded(self.target, before, 0)
         for layer, keys in zip(self.decoder, source, strict=True):
             states = layer(states, lambda own: own._replace(seen=ones.tril()[None, None]), keys)
-        return self._logits(states)
+        return states
 
     def seen(self, encoded: tuple[Tensor, Tensor]) -> list[Keys]:
         """What each layer of the decoder sees of encoded sources."""
@@ -134,7 +134,7 @@ class Transformer(nn.Module):
 
     def forward(self, source: Tensor, before: Tensor) -> Tensor:
         """Logits [B, T, V] of the token after each of `before` [B, T], given sources [B, S]."""
-        return self.decode(before, self.seen(self.encode(source)))
+        return self.logits(self.decode(before, self.seen(self.encode(source))))
 
     def batch(self, sources: Sequence[Tokens]) -> Tensor:
         """Sources as the network takes them: [B, S] with eos and padding."""
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
         encoded = states.repeat_interleave(counts, 0), mask.repeat_interleave(counts, 0)
         lengths = torch.tensor([len(tokens) + 1 for tokens in rows], device=self.place)
         real = torch.arange(before.shape[1], device=self.place) < lengths[:, None]
-        return self.decode(before, self.seen(encoded))[real].log_softmax(-1)
+        return self.logits(self.decode(before, self.seen(encoded))[real]).log_softmax(-1)
 
     def begin(self, sources: Sequence[Tokens], width: int) -> Search:
         """The state of a search of `width` rows for each source."""
@@ -160,7 +160,7 @@ class Transformer(nn.Module):
         states = self._embedded(self.target, token[:, None], place)
         for layer, extend, keys in zip(self.decoder, extends, source, strict=True):
             states = layer(states, extend, keys)
-        return self._logits(states)[:, 0]
+        return self.logits(states[:, 0])
 
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor, start: int) -> Tensor:
         end = start + tokens.shape[1]
@@ -169,7 +169,8 @@ class Transformer(nn.Module):
         whole: Tensor = self.drop(embedding(tokens) * self.scale + self.get_buffer("places")[start:end])
         return whole
 
-    def _logits(self, states: Tensor) -> Tensor:
+    def logits(self, states: Tensor) -> Tensor:
+        """Logits […, V] of the next token after states […, width]."""
         return functional.linear(self.decoder_end(states), self.target.weight)
 
     def _decoding(self) -> Iterator[Any]:
