@@ -465,6 +465,17 @@ def test_files_added_to_a_folder_in_a_result_stay_its_own(earlier: Path) -> None
     assert names(Path("run")) == [MARK, "a.txt"]
 
 
+def test_files_added_to_a_new_folder_in_a_result_do_not_keep_it_from_being_replaced(earlier: Path) -> None:
+    for text in ("one", "two"):
+        with adding(earlier / "pictures" / "new", "show", prunes=False) as place:
+            write(place, text, f"{text}.png")
+    mark = read_mark(earlier)
+    assert mark is not None
+    assert {*mark.files} == {"a.txt", "pictures/new/one.png", "pictures/new/two.png"}
+    make(earlier, "new", overwrite=True)
+    assert [name for name, _ in sorted(tree(earlier).items())] == [MARK, "a.txt"]
+
+
 def test_a_single_file_takes_the_place_of_no_input_and_of_no_part_of_a_result(earlier: Path) -> None:
     Path("t.csv").write_text("mine")
     with pytest.raises(SettingsError, match=r"t.csv: expected a new file, found one"):

@@ -148,12 +148,9 @@ def require_outside(data: Path, folder: Path) -> None:
 
 
 def _root(path: Path) -> Path:
-    """The folder whose mark lists the contents of `path`: `path` itself or a folder above it."""
-    for each in path.parents:
-        mark = read_mark(each)
-        if mark and any(name.startswith(f"{path.relative_to(each).as_posix()}/") for name in mark.files):
-            return path if read_mark(path) else each
-    return path
+    """The folder whose mark lists the contents of `path`: `path` itself, or the nearest result that it lies in, which
+    its command could otherwise not replace any more."""
+    return next((each for each in (path, *path.parents) if read_mark(each)), path)
 
 
 @contextmanager
