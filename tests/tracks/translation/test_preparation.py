@@ -17,8 +17,9 @@ import pytest
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.io.executor import task
 from shiftbench.methods.sequences import dataset
+from shiftbench.progress import silent
 from shiftbench.track import MANIFEST, BatchJob, Prepared
-from shiftbench.tracks.translation import corpus, example, texts
+from shiftbench.tracks.translation import corpus, example, sources, texts
 from shiftbench.tracks.translation.preparation import open_prepared, prepare
 from shiftbench.tracks.translation.schema import PARTS
 from shiftbench.tracks.translation.sentences import SentencePairs
@@ -184,6 +185,39 @@ def test_sets_of_every_form_are_joined(tmp_path: Path) -> None:
     }
     assert texts.read(found.folder / "dev_in.jsonl").ids == ["dev_in:1", "dev_in:2", "dev_in:3"]
     assert found.origin == "texts of unknown origin"
+
+
+def test_the_official_archives_are_a_source_as_they_are(tmp_path: Path) -> None:
+    names = {
+        "train-data/commoncrawl.ru-en.en": "one b", "train-data/commoncrawl.ru-en.ru": "раз",
+        "train-data/news.ru": "два", "train-data/news.ru.translatedto.en": "two b",
+        "train-data/en-ru/UNv1.0.en-ru.en": "three b", "train-data/en-ru/UNv1.0.en-ru.ru": "три",
+        "train-data/WikiMatrix.v1.en-ru.langid.tsv": "1.1\tfour b\tчетыре\ten\tru\nless",
+        "train-data/wikititles-v2.ru-en.tsv": "пять\tfive b",
+        "train-data/news-commentary-v15.en-ru.tsv": "six b\tшесть",
+        "dev-data/newstest2019-enru-src.en.sgm": '<doc docid="d"><seg id="1">Seven.</seg></doc>',
+        "dev-data/newstest2019-enru-ref.ru.sgm": '<doc docid="d"><seg id="1">Семь.</seg></doc>',
+        "dev-data/reddit_dev.en": "eight", "dev-data/reddit_dev.ru": "восемь",
+        "eval-data/global_voices_eval.en": "nine", "eval-data/global_voices_eval.ru": "девять",
+        "eval-data/reddit_eval.tsv": "id\tsource\treference\tslang\n7\tidk\tне знаю\t1",
+    }  # fmt: skip
+    for name, text in names.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    found = sources.found(tmp_path)
+    numbers = ["one", "two", "three", "four", "five", "six"]
+    russian = ["раз", "два", "три", "четыре", "пять", "шесть"]
+    known = {(f"{source} b".encode(), target.encode()) for source, target in zip(numbers, russian, strict=True)}
+    assert set(found.pairs(silent)) == {*known, (b"", b"")}
+    tested = {part: found.read(found.sets[part][0], silent) for part in PARTS[1:]}
+    assert {part: (held.sources, held.references) for part, held in tested.items()} == {
+        "dev_in": (["Seven."], [("Семь.",)]),
+        "dev_out": (["eight"], [("восемь",)]),
+        "eval_in": (["nine"], [("девять",)]),
+        "eval_out": (["idk"], [("не знаю",)]),
+    }
+    assert tested["eval_out"].columns["slang"] == [True]
 
 
 PAIR = {"train_DOT_tsv": "a\tб\n", "dev_in_DOT_tsv": DEV}

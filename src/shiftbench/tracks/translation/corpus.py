@@ -95,12 +95,12 @@ def split(pairs: Iterable[tuple[bytes, bytes]], plan: Plan) -> list[int]:
     """Write pairs as blocks of lines, one by one; returns the number of pairs of each."""
     stream, counts = iter(pairs), list[int]()
     while block := list(islice(stream, BLOCK)):
-        _write(plan.file("raw.txt", len(counts)), *zip(*block, strict=True))
+        write_block(plan.file("raw.txt", len(counts)), *zip(*block, strict=True))
         counts.append(len(block))
     return counts
 
 
-def _write(path: Path, sources: Iterable[bytes], targets: Iterable[bytes]) -> None:
+def write_block(path: Path, sources: Iterable[bytes], targets: Iterable[bytes]) -> None:
     """Write a block: lines of all sources, then of all targets."""
     lines = [line.replace(b"\n", b" ") for side in (sources, targets) for line in side]
     with files.replacing(path) as temporary:
@@ -129,7 +129,7 @@ def clean(folder: str, number: int) -> None:
         raw = plan.file("raw.txt", number)
         sides = _sides(raw, plan.read("blocks.json")["pairs"][number])
         sources, targets, counts = cleaning.cleaned(*sides, plan.limits())
-        _write(plan.file("clean.txt", number), *(map(str.encode, side) for side in (sources, targets)))
+        write_block(plan.file("clean.txt", number), *(map(str.encode, side) for side in (sources, targets)))
         with files.replacing(plan.file("run.npy", number)) as temporary, temporary.open("wb") as file:
             np.save(file, duplicates.run(sources, targets))
         files.write_json(note, {"pairs": len(sources), "dropped": counts})

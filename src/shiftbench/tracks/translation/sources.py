@@ -1,4 +1,7 @@
-"""Where the sets of each part lie in a folder: `train.en` with `train.ru`, `dev_in.tsv`, or many below `train/`."""
+"""Where the sets of each part lie in a folder: `train.en` with `train.ru`, `dev_in.tsv`, or many below `train/`.
+
+The official archives, unpacked beside each other, are such a folder, too.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,15 @@ LANGUAGES = ("en", "ru")
 UNKNOWN_ORIGIN = "texts of unknown origin"
 TABLES = (".tsv", ".jsonl", ".json", ".csv", ".parquet")
 SIDES = ("source", "reference")
-WORDS = {"src": "ref", "source": "target"}  # what may differ in the names of two files beside the language
+OTHER = {"src": "ref", "source": "target"}  # what may differ in the names of two files beside the language
+BACK = ".translatedto."  # before the language of sources that are machine translations of the targets
+OFFICIAL = {
+    "train-data/": "train", "dev-data/newstest2019": "dev_in", "dev-data/reddit": "dev_out",
+    "eval-data/global_voices": "eval_in", "eval-data/reddit": "eval_out",
+}  # fmt: skip
+"""How a path in the unpacked archives begins → its part (prepare_data.sh of the published code)."""
+COLUMNS = {"news-commentary": (0, 1), "WikiMatrix": (1, 2), "wikititles": (1, 0)}
+"""How the names of official tables without a header begin → the columns of source and target."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,11 @@ class Found:
     def pairs(self, progress: Progress) -> Iterator[tuple[bytes, bytes]]:
         """The pairs of all training sets, one after the other; raises as `texts.stream`."""
         for own in self.sets["train"]:
-            yield from texts.stream(own, names=self._names(own), progress=progress)
+            columns = _columns(own)
+            if isinstance(own, Path) and columns:
+                yield from _of_columns(own, columns, progress)
+            else:
+                yield from texts.stream(own, names=self._names(own), progress=progress)
 
     def _names(self, own: Source) -> dict[str, str] | None:
         """The columns of a table whose columns are called as the languages are; else None."""
@@ -100,7 +115,8 @@ def _codes(languages: str) -> tuple[str, str]:
 
 def _part(name: str) -> str:
     """The part that a file or its folder is named after, or ""."""
-    return next((part for part in PARTS if re.match(rf"{part}[./-]", name)), "")
+    known = next((part for start, part in OFFICIAL.items() if name.startswith(start)), "")
+    return known or next((part for part in PARTS if re.match(rf"{part}[./-]", name)), "")
 
 
 def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[Source], list[str]]:
@@ -110,7 +126,7 @@ def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[Source]
         if lines.suffix(path) in TABLES:
             sets.append(path)
             rest.discard(path)
-        elif (other := _other(path, codes)) in rest and path in rest and other != path:
+        elif path in rest and (other := next((each for each in _others(path, codes) if each in rest), None)):
             sets.append((path, other))
             rest -= {path, other}
     for path in sorted(rest):
@@ -122,13 +138,29 @@ def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[Source]
     return sets, problems
 
 
-def _other(path: Path, codes: tuple[str, str]) -> Path:
-    """The path of the other side of a source file, or the same path if it is none."""
-    words = {codes[0]: codes[1], **WORDS}
-    parts = re.split(r"([.-])", path.name)
-    if codes[0] not in parts:
-        return path
-    return path.with_name("".join(words.get(part, part) for part in parts))
+def _others(path: Path, codes: tuple[str, str]) -> Iterator[Path]:
+    """What the other side of a source file may be called; nothing if this is none."""
+    if path.name.endswith(f"{BACK}{codes[0]}"):
+        yield path.with_name(path.name.removesuffix(f"{BACK}{codes[0]}"))
+    words = re.split(r"([.-])", path.name)
+    places = [at for at, word in enumerate(words) if word == codes[0]]
+    if places:
+        words[places[-1]] = codes[1]
+        yield path.with_name("".join(words))
+        yield path.with_name("".join(OTHER.get(word, word) for word in words))
+
+
+def _columns(own: Source) -> tuple[int, int] | None:
+    """The columns of source and target of an official table; None for any other set."""
+    name = own.name if isinstance(own, Path) else ""
+    return next((columns for start, columns in COLUMNS.items() if name.startswith(start)), None)
+
+
+def _of_columns(path: Path, columns: tuple[int, int], progress: Progress) -> Iterator[tuple[bytes, bytes]]:
+    """Two columns of a table without a header; a row that lacks one is an empty pair, which the cleaning drops."""
+    for _, line in lines.of(path, progress=progress):
+        cells = line.split(b"\t")
+        yield (cells[columns[0]], cells[columns[1]]) if len(cells) > max(columns) else (b"", b"")
 
 
 def _origin(path: Path) -> dict[str, str]:
