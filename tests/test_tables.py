@@ -710,3 +710,9 @@ def test_columns_of_arrows_extension_types_are_what_they_hold(tmp_path: Path, su
     found = tables.read_table(path)
     assert found.to_dict(as_series=False) == {"flag": [False, True, True, None], "text": ["{}", "1", None, "a"]}
     assert found.schema == {"flag": pl.Boolean, "text": pl.String}
+
+
+def test_a_folder_in_place_of_a_table_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.parquet").mkdir()
+    with pytest.raises(TableError, match=r"expected a Parquet file, found a folder"):
+        tables.read_metadata(tmp_path / "t.parquet")

@@ -408,3 +408,20 @@ def test_whole_numbers_are_classes_where_the_task_says_so(shiftbench: Shiftbench
         said = shiftbench("assess", "t.csv", "--task", task, "--out", "other")
         assert (said.code, message in said.err) == (2, True), said.err
     assert shiftbench("assess", "e.csv", "--task", "regression", "--out", "other").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("assess", "m.csv", "--data", "prepared"), "--data: expected --track beside it"),
+        (("tables", "--out", "t.csv"), "expected a track beside the options"),
+        (("tables", "--metric", "rmse"), "expected a track beside the options"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    shiftbench: Shiftbench, tmp_path: Path, words: tuple[str, ...], found: str
+) -> None:
+    (tmp_path / "m.csv").write_text("id,error,uncertainty\n1,0.5,1\n2,0.25,3\n")
+    said = shiftbench(*words)
+    assert (said.code, found in " ".join(said.err.split())) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.csv"]

@@ -225,6 +225,13 @@ def _require_data(files: Sequence[Path], given: Given) -> Path:
     raise SettingsError("--data: expected the ground truth of the predictions, found none. Name it.")
 
 
+def _require_no_data(given: Given) -> None:
+    if given.data is not None:
+        raise SettingsError(
+            "--data: expected --track beside it. Name the track, or use --truth for a table of targets."
+        )
+
+
 def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
     """A name for each file: the given one, or else the file's name.
 
@@ -256,6 +263,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
             "how": lambda: _assessment(given),
             "names": lambda: _require_names(files, names),
             "threshold": lambda: given.threshold is None or check.threshold(given.threshold),
+            "data": lambda: _require_no_data(given),
         }
         if refused:
             with progress_bar() as progress:
@@ -403,6 +411,8 @@ def tables(
     from shiftbench.track import published
 
     if track is None:
+        if out or full or any(asdict(only).values()):
+            raise SettingsError("expected a track beside the options, found none. Name it: `shiftbench tables TRACK`.")
         for name in published.tracks():
             say(f"{name:12} {published.results(track=name).height:>6,} results")
         return

@@ -84,7 +84,8 @@ def with_options(settings: Settings, options: RunOptions) -> Settings:
     """
     known = {str(entry["name"]) for entry in settings.methods}
     if unknown := [name for name in options.methods if name not in known]:
-        raise UnknownNameError("method of this preset", unknown[0], known)
+        task = f" for {settings.task}" if settings.task else ""
+        raise UnknownNameError(f"method of this preset{task}", unknown[0], known)
     # Columns that are forecasts cost nothing, and everything else is compared with them.
     methods = tuple(
         entry for entry in settings.methods if not options.methods or entry["name"] in (*options.methods, "column")

@@ -134,3 +134,13 @@ def test_a_name_that_is_no_nifti_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ShiftbenchError, match=r"ends in \.nii"):
         nifti.write(tmp_path / "a.txt", VALUES, AFFINE)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_affine_without_numbers_is_refused_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.nii"
+    image = nibabel.Nifti1Image(np.zeros((2, 2, 2), np.float32), AFFINE)
+    image.header["srow_x"] = np.nan
+    image.header["sform_code"] = 1
+    path.write_bytes(bytes(image.header.binaryblock) + bytes(4) + bytes(32))
+    with pytest.raises(ShiftbenchError, match=r"a\.nii: expected an affine of numbers below .* found nan"):
+        nifti.geometry(path)

@@ -31,6 +31,8 @@ def reading(file: Path, kind: str) -> Iterator[None]:
     """Convert library errors in this block to a TableError that names the file; refuses files that are not regular."""
     if odd := files.irregular(file):
         raise TableError(f"{file}: expected a regular file, found {odd}. Write it to a file first.")
+    if file.is_dir():
+        raise TableError(f"{file}: expected a {kind} file, found a folder. Check the path.")
     try:
         with aborts.reading(file):
             yield

@@ -141,11 +141,11 @@ def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
 
 def _plain(table: pl.DataFrame) -> pl.DataFrame:
     """The table with columns of Arrow's extension types as what they hold; its booleans of 8 bits as booleans."""
-    held = {
-        name: pl.col(name).ext.storage().cast(pl.Boolean if dtype.ext_name() == "arrow.bool8" else dtype.ext_storage())
-        for name, dtype in table.schema.items()
-        if dtype.is_extension()
-    }
+    held = {}
+    for name, dtype in table.schema.items():
+        if isinstance(dtype, pl.BaseExtension):
+            stored = pl.Boolean() if dtype.ext_name() == "arrow.bool8" else dtype.ext_storage()
+            held[name] = pl.col(name).ext.storage().cast(stored)
     return table.with_columns(**held) if held else table
 
 

@@ -233,7 +233,9 @@ def _require_own_tags(parts: Iterable[Part]) -> None:
             except ShiftbenchError as error:
                 if isinstance(error, ImportError):
                     raise
-                problems += [*error.problems, f"{part.tags}: remove it to use the tags in the scenes."]
+                problems += error.problems
+                if any(str(part.tags) in problem for problem in error.problems):
+                    problems.append(f"{part.tags}: remove it to use the tags in the scenes.")
     if problems:
         raise ShiftbenchError(*problems)
 
