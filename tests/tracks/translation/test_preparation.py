@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from shiftbench.io.executor import task
 from shiftbench.methods.sequences import dataset
 from shiftbench.progress import silent
 from shiftbench.track import MANIFEST, BatchJob, Prepared
-from shiftbench.tracks.translation import corpus, example, sources, texts
+from shiftbench.tracks.translation import corpus, example, preparation, sources, texts, tokenizing
 from shiftbench.tracks.translation.preparation import open_prepared, prepare
 from shiftbench.tracks.translation.schema import PARTS
 from shiftbench.tracks.translation.sentences import SentencePairs
@@ -126,7 +127,7 @@ def test_a_batch_system_is_given_one_array_after_the_other(prepared: Prepared, s
 def test_finished_work_is_opened_and_other_settings_are_refused(prepared: Prepared, source: Path) -> None:
     told = list[str]()
     assert whole(source, prepared.folder, progress=lambda name, *_: told.append(name)) == prepared
-    assert not told
+    assert {*told} == {"compare texts"}
     with pytest.raises(TableError, match="begun with the same vocabulary, found one begun with others"):
         prepare(source, prepared.folder, vocabulary=300)
 
@@ -143,6 +144,33 @@ def test_other_settings_discard_unfinished_work_when_that_is_wanted(
     with pytest.raises(TableError, match="begun with the same vocabulary, found"):
         whole(source, tmp_path / "out")
     assert held(whole(source, tmp_path / "out", overwrite=True).folder) == held(prepared.folder)
+
+
+def test_texts_that_were_changed_are_noticed(source: Path, tmp_path: Path) -> None:
+    folder = set_of(tmp_path / "in", train_DOT_tsv=LINES, dev_in_DOT_tsv=DEV)
+    whole(folder, tmp_path / "out", vocabulary=200)
+    (folder / "dev_in.tsv").write_text(DEV.replace("One", "Two"), "utf-8")
+    with pytest.raises(TableError, match="begun with the same texts, found"):
+        whole(folder, tmp_path / "out", vocabulary=200)
+
+
+@pytest.mark.parametrize("step", [1, 3, 70])
+def test_a_vocabulary_is_learnt_from_every_nth_pair_of_all_blocks(
+    source: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = list[str]()
+    monkeypatch.setattr(preparation, "SAMPLE", 1 if step == 70 else -(-40 // step))
+    monkeypatch.setattr(corpus, "BLOCK", 16)
+    real = tokenizing.learnt
+
+    def noted(texts: Iterator[str], size: int, **options: Any) -> tokenizing.Subwords:
+        taken.extend(texts)
+        return real(LINES.splitlines(), size, **options)
+
+    monkeypatch.setattr(tokenizing, "learnt", noted)
+    whole(set_of(tmp_path / "in", train_DOT_tsv=LINES, dev_in_DOT_tsv=DEV), tmp_path / "out", vocabulary=200)
+    pairs = [line.split("\t") for line in LINES.splitlines()]
+    assert taken == [side for pair in pairs[:: min(step, len(pairs))] for side in pair]
 
 
 # --- sources ---------------------------------------------------------------------------------------------------------
@@ -237,6 +265,7 @@ PAIR = {"train_DOT_tsv": "a\tб\n", "dev_in_DOT_tsv": DEV}
         ({"origin_DOT_toml": "source = 7"}, "expected texts, found other values of source"),
         ({"origin_DOT_toml": "source = 'x'"}, "languages: expected two codes"),
         ({"origin_DOT_toml": "source ="}, "expected TOML, found"),
+        ({"origin_DOT_toml": "target = 'en'"}, "expected two codes such as en-ru, found 'en-en'"),
     ],
 )
 def test_sources_that_are_not_understood_are_refused_with_a_reason(

@@ -33,11 +33,11 @@ DUPLICATE = "duplicate"
 class Begun:
     """All that determines the bytes of a prepared folder.
 
-    inputs: names and sizes of the files. limits: of the cleaning. vocabulary: its number of tokens, or None for one
+    inputs: the SHA-256 of each file by name. limits: of the cleaning. vocabulary: its number of tokens, or None for one
     that fits the corpus. reddit: whether the rules for Reddit apply to the shifted parts.
     """
 
-    inputs: Mapping[str, int]
+    inputs: Mapping[str, str]
     limits: Cleaning
     vocabulary: int | None = None
     reddit: bool = False

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +89,14 @@ def prepare(
         cleaning.library(name)
     found = sources.found(source, languages)
     limits = Cleaning(found.languages, overlap=overlap, moses=moses)
-    begun = Begun(found.sizes(source), limits, vocabulary, reddit)
+    begun = Begun(found.hashes(source, say), limits, vocabulary, reddit)
     with alone(folder):
         if overwrite:
             _discard_other(folder, begun)
         if (folder / MANIFEST).is_file():
             _require_same(folder, manifest.held_in(folder)["begun"], begun)
             return _cleaned(folder)
-        _begin(folder, begun)
+        _begin(folder, begun, sum(path.stat().st_size for path in found.paths))
         return _finish(folder, begun, found, where, say)
 
 
@@ -116,13 +115,13 @@ def open_prepared(folder: Path) -> Prepared:
 # --- beginning -------------------------------------------------------------------------------------------------------
 
 
-def _begin(folder: Path, begun: Begun) -> None:
-    """Note the settings in a new folder, or check that one was begun with the same."""
+def _begin(folder: Path, begun: Begun, size: int) -> None:
+    """Note the settings in a new folder, or check that one was begun with the same; size: bytes of the texts."""
     plan = Plan(folder)
     if (folder / corpus.BEGUN).is_file():
         _require_same(folder, plan.read(corpus.BEGUN), begun)
         return
-    files.require_room(folder / MANIFEST, ROOM * sum(begun.inputs.values()), what="cleaned and tokenized text")
+    files.require_room(folder / MANIFEST, ROOM * size, what="cleaned and tokenized text")
     files.write_json(folder / corpus.BEGUN, begun.plain())
 
 
@@ -268,7 +267,6 @@ def _learn(plan: Plan, begun: Begun, blocks: int, say: Progress) -> None:
     path = plan.folder / corpus.VOCABULARY
     if path.is_file():
         return
-    say("learn the vocabulary", 0, 1)
     starts, shares = corpus.index(plan)
     pairs = starts[-1] - sum(len(np.load(plan.file("copies.npy", share), mmap_mode="r")) for share in range(shares))
     if not pairs:
@@ -276,18 +274,22 @@ def _learn(plan: Plan, begun: Begun, blocks: int, say: Progress) -> None:
     size = begun.vocabulary or int(np.clip(pairs // PAIRS_PER_TOKEN, FEWEST_TOKENS, MOST_TOKENS))
     limits = begun.limits
     found = tokenizing.learnt(
-        _sample(plan, blocks, -(-pairs // SAMPLE)), size, languages=limits.languages, moses=limits.moses
+        _sample(plan, blocks, -(-pairs // SAMPLE), say), size, languages=limits.languages, moses=limits.moses
     )
     with files.replacing(path) as temporary:
         temporary.write_bytes(found.model)
-    say("learn the vocabulary", 1, 1)
 
 
-def _sample(plan: Plan, blocks: int, step: int) -> Iterator[str]:
+def _sample(plan: Plan, blocks: int, step: int, say: Progress) -> Iterator[str]:
     """Both sides of every `step`-th pair."""
-    pairs = (pair for block in range(blocks) for pair in zip(*corpus.unique(plan, block), strict=True))
-    for pair in islice(pairs, 0, None, step):
-        yield from pair
+    seen = 0
+    for block in range(blocks):
+        say("learn the vocabulary", block, blocks)
+        sources, targets = corpus.unique(plan, block)
+        first = -seen % step
+        for pair in zip(sources[first::step], targets[first::step], strict=True):
+            yield from pair
+        seen += len(sources)
 
 
 # --- finishing -------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from shiftbench.errors import TableError, first_line
 from shiftbench.io import files
 from shiftbench.progress import Progress
 from shiftbench.tracks.translation import lines, texts
+from shiftbench.tracks.translation.cleaning import Cleaning
 from shiftbench.tracks.translation.outputs import Outputs
 from shiftbench.tracks.translation.schema import PARTS
 from shiftbench.tracks.translation.texts import Source
@@ -44,10 +45,18 @@ class Found:
     origin: str
     languages: tuple[str, str]
 
-    def sizes(self, source: Path) -> dict[str, int]:
-        """The size in bytes of each file, by its name below the source."""
-        paths = (path for sets in self.sets.values() for own in sets for path in files_of(own))
-        return {path.relative_to(source).as_posix(): path.stat().st_size for path in paths}
+    @property
+    def paths(self) -> list[Path]:
+        """All files."""
+        return [path for sets in self.sets.values() for own in sets for path in files_of(own)]
+
+    def hashes(self, source: Path, progress: Progress) -> dict[str, str]:
+        """The SHA-256 of each file, by its name below the source."""
+        hashes = dict[str, str]()
+        for done, path in enumerate(self.paths):
+            progress("compare texts", done, len(self.paths))
+            hashes[path.relative_to(source).as_posix()] = files.sha256(path)
+        return hashes
 
     def read(self, own: Source, progress: Progress) -> Outputs:
         """The sentences of a set; raises as `texts.read`."""
@@ -82,12 +91,14 @@ def found(source: Path, languages: str = "") -> Found:
 
     Raises:
         TableError: listing files that are not understood, sides without the other, and parts that are missing.
+        SettingsError: for invalid codes.
     """
     if not source.is_dir():
         what = "a file" if source.exists() else "nothing there"
         raise TableError(f"{source}: expected a folder with train, dev_in and others, found {what}. Check the path.")
     held = _origin(source / ORIGIN)
     codes = _codes(languages) if languages else (held.get("source", LANGUAGES[0]), held.get("target", LANGUAGES[1]))
+    Cleaning(codes)  # refuses what are no codes
     by_part = defaultdict[str, list[Path]](list)
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
@@ -108,7 +119,7 @@ def found(source: Path, languages: str = "") -> Found:
 
 
 def _codes(languages: str) -> tuple[str, str]:
-    """The two codes in "en-ru"; `Cleaning` checks what they are."""
+    """The two codes in "en-ru"."""
     first, _, second = languages.partition("-")
     return first, second
 
