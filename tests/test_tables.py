@@ -496,7 +496,7 @@ def test_metadata_travels_in_parquet_and_only_there(tmp_path: Path) -> None:
         tables.write_table(frame, tmp_path / "t.csv", metadata={"a": "b"})
     with pytest.raises(TableError, match=r"found '\.xls'"):
         tables.write_table(frame, tmp_path / "t.xls")
-    with pytest.raises(TableError, match="readable Parquet"):
+    with pytest.raises(TableError, match="a Parquet file, found another format"):
         tables.read_metadata(written(tmp_path, "no", "bad.parquet"))
 
 
@@ -716,3 +716,10 @@ def test_a_folder_in_place_of_a_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").mkdir()
     with pytest.raises(TableError, match=r"expected a Parquet file, found a folder"):
         tables.read_metadata(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"expected a file, found a folder\. Check the path"):
+        tables.read_table(tmp_path / "t.parquet")
+
+
+def test_another_format_is_not_called_a_damaged_parquet_file(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"expected a Parquet file, found another format"):
+        tables.read_metadata(written(tmp_path, "id,mean\n1,2\n"))

@@ -88,6 +88,9 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The key-value metadata that `write_table` stored in a Parquet file."""
     file = Path(path)
     with problem.reading(file, "Parquet"), file.open("rb") as opened:
+        if (first := opened.read(4)) and first != b"PAR1":
+            raise TableError(f"{file}: expected a Parquet file, found another format. Write it as Parquet.")
+        opened.seek(0)
         found = pl.read_parquet_metadata(opened)
     return {key: value for key, value in found.items() if key != "ARROW:schema"}
 
@@ -112,7 +115,7 @@ def _held(file: Path) -> str:
     """The content of a file by its first bytes: a format, a compression, or else text."""
     if not file.is_file() and not files.irregular(file):
         beside = file.parent.iterdir() if file.parent.is_dir() else ()
-        near = difflib.get_close_matches(file.name, [entry.name for entry in beside], n=1)
+        near = difflib.get_close_matches(file.name, [entry.name for entry in beside if entry.is_file()], n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
         raise TableError(f"{file}: expected a file, found {'a folder' if file.is_dir() else 'none'}. {hint}")
     with problem.reading(file, "table"), file.open("rb") as opened:

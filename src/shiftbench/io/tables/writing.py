@@ -48,7 +48,7 @@ def write_table(
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {frame.height:,} rows, found: {first_line(error)}. "
-            "Check that the folder is writable and has enough space; nothing was left behind."
+            "Check that the folder is writable and has enough space."
         ) from None
     return target
 

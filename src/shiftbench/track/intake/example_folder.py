@@ -34,5 +34,5 @@ def replacing(folder: Path, *, track: str, size: int, what: str) -> Iterator[Pat
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{folder}: expected to write an example of {what}, found: {first_line(error)}. "
-            "Check that the folder is writable and has enough space; nothing was left behind."
+            "Check that the folder is writable and has enough space."
         ) from None

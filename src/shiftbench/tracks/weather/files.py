@@ -82,7 +82,7 @@ def convert(
     except OSError as error:
         raise TableError(
             f"{target}: expected to write {source.label} as Parquet, found: {first_line(error)}. "
-            "Check that the folder is writable and has enough space; nothing was left behind."
+            "Check that the folder is writable and has enough space."
         ) from None
 
 

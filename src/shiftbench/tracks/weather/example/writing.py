@@ -42,7 +42,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {rows:,} rows, found: {first_line(error)}. "
-            "Check that the folder is writable and has enough space; nothing was left behind."
+            "Check that the folder is writable and has enough space."
         ) from None
     return target
 
