@@ -13,6 +13,7 @@
 | tracks/weather/climate | "climates" |
 | tracks/motion/scenes, prepared | "scene", "scenes", "prepared scenes" |
 | tracks/lesions | "lesion scans", "lesion table", "lesion predictions" |
+| tracks/translation | "text outputs", "text sets" |
 | tracks/motion/submissions, argoverse2 | "submission", "argoverse recording" |
 
 Not here, but tested beside their code: the job of a Slurm array (tests/executor), and what a process of ours tells
@@ -35,7 +36,7 @@ import numpy as np
 import polars as pl
 import tomli_w
 
-from tests.hostile import bases, downloads, forecasts, leftovers, scans
+from tests.hostile import bases, downloads, forecasts, leftovers, scans, texts
 from tests.hostile.mutations import (
     NAMES,
     TOKENS,
@@ -452,6 +453,8 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "lesion scans": (4, scans.prepared),
     "lesion table": (2, scans.listed),
     "lesion predictions": (1, scans.predicted),
+    "text outputs": (3, texts.assessed),
+    "text sets": (1, texts.prepared),
 }  # fmt: skip
 
 

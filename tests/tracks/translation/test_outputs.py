@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,20 @@ def test_members_are_of_the_same_number_in_all_lines(path):
     assert refused(path, *lines_of)[0] == (
         "line 2 (id '2'): token_log_probabilities: expected 2 members as in the lines before, found 3."
     )
+
+
+def test_memory_stays_below_that_of_what_is_kept(path):
+    text = {"text": "some words " * 3, "token_log_probabilities": [-0.25] * 100}
+    records = [{"id": at, "hypotheses": [text] * 5} for at in range(200)]
+    written(path, *records)
+    tracemalloc.start()
+    try:
+        found = outputs.read(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.log_probabilities.nbytes == 800_000
+    assert peak < 1_600_000  # neither the lines nor their numbers as objects, which take four times as much, are kept
 
 
 def test_a_text_of_a_megabyte_is_refused(path):

@@ -56,10 +56,10 @@ def test_lines_that_do_not_pair_up_empty_ones_and_other_encodings_are_told_toget
     one.write_bytes(b"a\n\nc\nd\xff\n")
     other.write_bytes(b"A\nB\n \t\n\xc3\nE\n")
     assert problems((one, other)) == [
-        "a.xx: line 2 (id '2'): source: expected a sentence, found an empty one. Remove the pair.",
-        "a.xx: line 3 (id '3'): reference: expected a sentence, found an empty one. Remove the pair.",
         "a.xx: line 4: expected UTF-8, found byte 0xff at byte 2. Convert the file.",
         "a.yy: line 4: expected UTF-8, found byte 0xc3 at byte 1. Convert the file.",
+        "a.xx and a.yy: line 2 (id '2'): source: expected a sentence, found an empty one. Remove the pair.",
+        "a.xx and a.yy: line 3 (id '3'): reference: expected a sentence, found an empty one. Remove the pair.",
         "a.xx and a.yy: expected as many lines in both, found 4 and 5. Are they of the same set, and complete?",
     ]
 

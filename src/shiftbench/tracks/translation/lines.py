@@ -23,8 +23,10 @@ TOLD = 5_000  # lines between two progress reports
 class Problems:
     """Problems of a file, as they are found: of each kind the first few, and the number of the rest."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, other: Path | None = None) -> None:
+        """`other`: a second file, whose lines belong to those of the first."""
         self.path = path
+        self._name = f"{path}" if other is None else f"{path} and {other.name}"
         self._told: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
@@ -36,14 +38,14 @@ class Problems:
         key = kind or what
         self._counts[key] = self._counts.get(key, 0) + 1 + more
         if len(self._told.setdefault(key, [])) < problem.MOST_LISTED:
-            self._told[key].append(f"{self.path}: {where}: {what}" if str(where) else f"{self.path}: {what}")
+            self._told[key].append(f"{self._name}: {where}: {what}" if str(where) else f"{self._name}: {what}")
 
     def listed(self) -> list[str]:
         """All that were noted, in the order of their kinds."""
         found = []
         for key, told in self._told.items():
             rest = self._counts[key] - len(told)
-            found += told + ([f"{self.path}: … and {rest:,} more like these."] if rest else [])
+            found += told + ([f"{self._name}: … and {rest:,} more like these."] if rest else [])
         return found
 
     def require_none(self) -> None:

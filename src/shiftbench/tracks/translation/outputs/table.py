@@ -154,7 +154,8 @@ def rows(path: Path, *, names: Sequence[str] = (), progress: Progress = silent) 
     if len(header) == 2 and not any(_is_known(name) or name in names for name in header):
         return PARALLEL, _even(problems, itertools.chain([first], found), 2)
     if doubled := sorted({quoted(name) for name in header if header.count(name) > 1}):
-        raise TableError(f"{path}: expected a header that names each column once, found {', '.join(doubled)} twice.")
+        found_twice = f"found {', '.join(doubled)} twice. Is the first line its header?"
+        raise TableError(f"{path}: expected a header that names each column once, {found_twice}")
     return header, _even(problems, found, len(header))
 
 

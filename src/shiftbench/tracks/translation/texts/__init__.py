@@ -44,17 +44,18 @@ def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Pr
 
 def _read_lines(path: Path, other: Path | None, progress: Progress) -> Outputs:
     """Sentences of raw text, and perhaps those of another file as their references; ids are the lines."""
-    ours, theirs = lines.Problems(path), lines.Problems(other or path)
-    reader = Reader(ours, complete=True)
+    pairs, ours, theirs = lines.Problems(path, other), lines.Problems(path), lines.Problems(other or path)
+    reader = Reader(pairs, complete=True)
     found = _paired(path, other, progress) if other else ((number, line, b"") for number, line in lines.of(path))
+    uneven: tuple[str, ...] = ()
     try:
         for number, source, reference in found:
             record = {"id": number, "source": lines.text(ours, number, source)}
             reader.record(number, record | ({"reference": lines.text(theirs, number, reference)} if other else {}))
     except TableError as error:  # files of other lengths, told together with what is wrong in their lines
-        raise TableError(*ours.listed(), *theirs.listed(), *error.problems) from None
-    if theirs:
-        raise TableError(*ours.listed(), *theirs.listed())
+        uneven = error.problems
+    if problems := [*ours.listed(), *theirs.listed(), *pairs.listed(), *uneven]:
+        raise TableError(*problems)
     return reader.outputs()
 
 

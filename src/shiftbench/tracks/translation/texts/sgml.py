@@ -52,7 +52,7 @@ def read(path: Path, references: Path | None = None) -> Outputs:
             what = "expected a reference, found none of this document and segment."
             problems.add(f"line {segment.line:,} (id {quoted(record['id'])})", what, kind="none")
         reader.record(segment.line, record | ({"reference": theirs.get(key, ["?"])} if references else {}))
-    for key in theirs.keys() - found.keys():
+    for key in sorted(theirs.keys() - found.keys()):
         what = f"expected segments of {path.name}, found others such as {quoted(':'.join(key))}."
         others.add("", what, kind="others")
     if others:
