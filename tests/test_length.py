@@ -82,7 +82,7 @@ def test_the_table_shows_measures_with_and_without_length(data):
     tables = {each.kind: each for each in grid.grids(report)}
     labels = [row.label for row in tables["length"].rows]
     assert labels == [
-        "Its errors", "sum", "Score, PE (SCR-PE) (total)", "sum, length residual",
+        "Its errors", "sum", "sum, length residual", "Score, PE (SCR-PE) (total)",
         "Score, PE (SCR-PE), length residual",
     ]  # fmt: skip
     assert "linear fit" in tables["length"].note
@@ -167,3 +167,9 @@ def test_other_fits_are_refused():
         Options(length_fit="spline")  # type: ignore[arg-type]
     with pytest.raises(ArrayError, match="length: expected 2 records like the others, found 1"):
         shiftbench.assess([1.0, 2.0], [1.0, 2.0], length=[1.0])
+
+
+def test_a_measure_that_is_constant_has_no_residual(data):
+    errors, uncertainty, length = data
+    report = shiftbench.assess(errors, {"sum": uncertainty, "flat": 0 * errors}, length=length, options=FEW)
+    assert report.systems[0].measures == ("sum", "flat", "sum_length_residual")

@@ -69,7 +69,7 @@ def _residuals(system: Scored, source: Scored, inside: Flags, fit: Fit) -> Itera
     assert system.length is not None
     assert source.length is not None
     for measure, values in system.uncertainty.items():
-        if measure and measure in source.uncertainty:
+        if measure and measure in source.uncertainty and values.min() < values.max():
             trend = Trend.of(source.uncertainty[measure][inside], source.length[inside], fit)
             yield measure + RESIDUAL, values - trend.at(system.length)
 

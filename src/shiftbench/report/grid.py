@@ -608,7 +608,13 @@ def _length(report: Report, split: str) -> Grid:
     errors = {s.system: s for s in report.scores if (s.split, s.subset, s.metric) == (split, "full", OF_ERRORS)}
     grid = _by_measure(
         report, split, lambda metric: bool(errors) and (_table_of(metric) == "length" or metric.name in BESIDE_LENGTH),
-        lambda measures: [measure for measure in measures if not measure.endswith(" order")],
+        lambda measures: [
+            one
+            for each in measures
+            if not each.endswith((" order", RESIDUAL))
+            for one in (each, each + RESIDUAL)
+            if one in measures
+        ],
     )  # fmt: skip
     digits = metric_digits(report, METRICS[OF_ERRORS], split)
     nothing = (NONE,) * (len(grid.columns) - 1)
