@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ import polars as pl
 import pytest
 from scipy import optimize
 
-from shiftbench.assessment import density_ratio, scored
+from shiftbench.assessment import density_ratio, scored, scored_table
 from shiftbench.assessment.arrays import assess_predictions
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Means, Quantiles
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError, TableError, TableWarning
 from shiftbench.metrics import conformal
 from shiftbench.metrics.conformal import RULES, Case, Intervals, Rule, Sets, quantile
 from shiftbench.metrics.regression import LEVELS
@@ -531,3 +532,104 @@ def test_the_logistic_regression_is_scipys_optimum(rng):
     assert logistic.fit(x, label, weight, ridge=2.0, start=rng.normal(size=5)) == pytest.approx(found, abs=1e-4)
     apart = np.sign(x[:, :1])  # perfectly separable: finite all the same
     assert np.isfinite(logistic.fit(apart, (apart[:, 0] > 0).astype(float), weight, ridge=1e-3)).all()
+
+
+# --- calibrated on a further file -------------------------------------------------------------------------------------
+
+
+def written(folder: Path, name: str, rng: np.random.Generator, *, moved: float = 0.0, n: int = 1_500, start: int = 0,
+            **more: Any) -> Path:  # fmt: skip
+    """Forecasts of a deviation that does not tell how the error grows with |x|, from a place where x may have moved."""
+    x = rng.normal(size=n) + moved
+    target = 3.0 * x + (0.3 + np.abs(x)) * rng.normal(size=n)
+    columns = {"id": np.arange(start, start + n), "target": target, "mean": 3.0 * x, "std": np.ones(n), "x": x, **more}
+    pl.DataFrame(columns).write_csv(folder / name)
+    return folder / name
+
+
+def of_files(file: Path, other: Path, **roles: Any) -> Report:
+    columns = scored_table.Columns(calibration=str(other), **roles)
+    joined = scored_table.line_up([scored_table.load(file, columns, name="ours 0")])
+    return build([(joined.records, joined.systems)], QUICK, calibration=joined.calibration)
+
+
+def test_weights_of_the_columns_of_two_files_restore_coverage_under_shift(rng, tmp_path):
+    """The file of scored records comes from elsewhere; that to calibrate on needs no column of shifted ones."""
+    shifted = written(tmp_path, "there.csv", rng, moved=1.0, start=5_000, shifted=np.ones(1_500))
+    inside = written(tmp_path, "here.csv", rng, start=2_000, shifted=np.zeros(1_500))
+    both = tmp_path / "both.csv"
+    pl.concat([pl.read_csv(inside), pl.read_csv(shifted)]).write_csv(both)
+    report = of_files(both, written(tmp_path, "calibration.csv", rng))
+
+    def held(rule: str, subset: str) -> float:
+        name = conformal.coverage_name(rule, 0.9)
+        return report.score(name, system="ours 0", split="all", subset=subset).value
+
+    assert {count.subset: count.records for count in report.counts} == {"in": 1_500, "shifted": 1_500, "full": 3_000}
+    assert held("split", "in") == pytest.approx(0.9, abs=0.025)
+    assert held("split", "shifted") < 0.84
+    assert held("weighted", "in") == pytest.approx(0.9, abs=0.025)
+    assert held("weighted", "shifted") == pytest.approx(0.9, abs=0.035)
+    assert [each.feature for each in report.shifts] == ["x"]
+    assert "from records of their own with" in next(grid.note for grid in grids(report) if grid.kind == "moved")
+
+
+def test_without_a_common_column_nothing_is_weighted_and_a_line_says_so(rng, tmp_path):
+    file = written(tmp_path, "test.csv", rng, n=60, start=100)
+    other = written(tmp_path, "calibration.csv", rng, n=60)
+    pl.read_csv(other).rename({"x": "y"}).write_csv(other)
+    with pytest.warns(TableWarning, match=r"calibration\.csv: no column that describes records is in test\.csv, too"):
+        report = of_files(file, other)
+    found = {score.metric for score in report.scores}
+    assert "conformal_split_coverage_90" in found
+    assert not any("weighted" in name for name in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda frame: frame.with_columns(id=pl.col("id") + 60), r"found 60 in both \(100, 101, 102, …\)"),
+        (
+            lambda frame: frame.with_columns(id=pl.lit("a") + pl.col("id").cast(str)),
+            r"column 'id' as in test\.csv, Int",
+        ),
+        (lambda frame: frame.drop("std"), r"calibration\.csv: expected .*, found id, target, mean, x"),
+        (lambda frame: frame.with_columns(target=pl.lit("x")), r"calibration\.csv: .*column 'target'"),
+    ],
+)
+def test_a_file_to_calibrate_on_is_checked_by_itself_and_against_the_other(rng, tmp_path, change, told):
+    file = written(tmp_path, "test.csv", rng, n=60, start=100)
+    other = written(tmp_path, "calibration.csv", rng, n=100)
+    change(pl.read_csv(other)).write_csv(other)
+    with pytest.raises(TableError, match=told):
+        of_files(file, other)
+
+
+def test_a_column_that_only_tells_the_files_apart_is_told_of_and_can_be_dropped(rng, tmp_path):
+    file = written(tmp_path, "test.csv", rng, n=200, start=1_000, counter=np.arange(1_000, 1_200))
+    other = written(tmp_path, "calibration.csv", rng, n=200, counter=np.arange(200))
+    (told,) = (text for text in of_files(file, other).warnings if "hardly overlap" in text)
+    assert told.endswith("Leave out columns that no model sees, such as counters and dates (--drop, or not in `table`)")
+    assert not any("hardly overlap" in text for text in of_files(file, other, drop=("count*",)).warnings)
+
+
+def test_categories_alone_give_weights(rng):
+    known, wanted = (source({"side": np.where(rng.random(400) < share, "left", "right")}) for share in (0.8, 0.3))
+    found = density_ratio.ratio(known, wanted, seed=0)
+    assert found is not None
+    left = known.frame["side"].to_numpy() == "left"
+    assert found.known[left].mean() == pytest.approx(0.3 / 0.8, rel=0.2)
+    assert found.known[~left].mean() == pytest.approx(0.7 / 0.2, rel=0.3)
+
+
+def test_the_columns_of_a_table_in_memory_weight_its_calibration_records(rng):
+    x = np.concatenate([rng.normal(size=400), rng.normal(size=400) + 1.0])
+    forecast = Gaussian(3.0 * x[None], np.ones((1, 800)))
+    flags = np.arange(800) < 400
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = assess_predictions(3.0 * x + rng.normal(size=800), forecast, table={"x": x}, calibration=flags,
+                                    options=QUICK)  # fmt: skip
+    (apart,) = report.separations
+    assert apart.roc_auc == pytest.approx(0.76, abs=0.06)
+    assert any(score.metric == "conformal_weighted_coverage_90" for score in report.scores)

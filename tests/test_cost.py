@@ -284,3 +284,25 @@ def test_costs_are_written_as_csv_beside_the_report(tmp_path: Path) -> None:
     assert row["system"] == f"'{HOSTILE[3]}"
     assert float(row["fit_cpu_seconds"]) == SPENT.fit_cpu_seconds
     assert "Cost" in written["html"].read_text("utf-8")
+
+
+def test_what_a_file_of_predictions_took_is_told_of_that_very_file_alone(tmp_path: Path) -> None:
+    model, file = fit(tmp_path / "run/model/a"), tmp_path / "mine.parquet"
+    file.write_bytes(b"predictions")
+    assert cost.of_file("a", file) is None
+    cost.keep_beside(file, model, Used(2.0, 3.0, 10**9, 10**8), records=50)
+    found = cost.of_file("a", file)
+    assert found is not None
+    assert (found.system, found.predict_seconds, found.predict_bytes, found.predicted) == ("a", 2.0, 10**9, 50)
+    assert found.fit_seconds is not None
+    file.write_bytes(b"others")
+    assert cost.of_file("a", file) is None
+
+
+def test_a_file_of_somebody_else_is_not_replaced_by_a_cost(tmp_path: Path) -> None:
+    model, file = fit(tmp_path / "run/model/a"), tmp_path / "mine.parquet"
+    file.write_bytes(b"predictions")
+    cost.beside(file).write_text('{"price": 3}')
+    cost.keep_beside(file, model, Used(2.0, 3.0, 10**9, 10**8), records=50)
+    assert cost.beside(file).read_text() == '{"price": 3}'
+    assert cost.of_file("a", file) is None

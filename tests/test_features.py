@@ -302,3 +302,14 @@ def test_text_that_spells_a_missing_value_is_a_category_of_its_own():
     assert found.to_list() == ['"(missing)"', "(missing)", "a", '"""(missing)"""']
     own = Features(numeric=(), categorical=("kind",))
     assert features.matrix(pl.DataFrame({"kind": names}), own).categorical[0].tolist() == found.to_list()
+
+
+def test_columns_that_describe_records_are_those_without_a_role_that_a_model_could_take():
+    frame = pl.DataFrame({
+        "id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "far": [1.0, 2.0, float("inf")], "huge": [1.0, 2.0, 1e39],
+        "gaps": [1.0, None, float("nan")], "same": [1, 1, 1], "lists": [[1], [2], [3]], "sky": ["dry", "wet", "dry"],
+        "day": [dt.date(2020, 1, each) for each in (1, 2, 3)], "target": [0.1, 0.2, 0.3],
+    })  # fmt: skip
+    found = features.described(frame, ["target", "id"])
+    assert found.columns == ["x", "gaps", "sky", "day"]
+    assert features.described(pl.DataFrame(np.eye(3, 2000)), []).columns == []

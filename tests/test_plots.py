@@ -194,6 +194,18 @@ def test_errors_that_differ_much_share_a_logarithmic_axis(drawn):
     assert drawn["eval_summary"].panels[0].x.log
 
 
+def test_a_title_is_shortened_to_the_width_of_its_drawing():
+    long = "Vessel power: made-up example, 4,000 rows, seed 0: generalization"
+    drawn = laid_out(replace(simple(), title=long))
+    title = next(item.text for item in drawn.items if isinstance(item, Words) and item.bold)
+    assert title.startswith("Vessel")
+    assert title.endswith("tion")
+    assert text_width(title) <= drawn.width < text_width(long)
+    assert any(
+        item.text == "short" for item in laid_out(replace(simple(), title="short")).items if isinstance(item, Words)
+    )
+
+
 def test_a_share_has_a_linear_axis_however_far_apart_its_values():
     report = classification()
     low = [replace(score, value=score.value / 20, low=None, high=None) if score.system == "majority" else score

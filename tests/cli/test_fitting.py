@@ -171,12 +171,18 @@ def test_the_steps_alone_give_the_numbers_of_the_run(shiftbench: Shiftbench, ran
     assert said.code == 0, said.err
     assert "manifest" in said.out
     assert shiftbench("fit", "parts", "--target", "y", "--cluster", "station", *words, "--out", "model").code == 0
-    assert shiftbench("predict", "model", "parts/eval_out.parquet", "--id", "id", "--out", "p.parquet").code == 0
+    said = shiftbench("predict", "model", "parts/eval_out.parquet", "--id", "id", "--out", "p.parquet")
+    assert said.code == 0, said.err
+    assert " ms per record, and " in said.out
     said = shiftbench(
         "assess", "p.parquet", "--truth", "t.parquet", "--target", "y", "--cluster", "station", "--out", "a",
         "--replicates", 25,
     )  # fmt: skip
     assert said.code == 0, said.err
+    (spent,) = Report.load(tmp_path / "a/report.json").costs
+    assert (spent.system, spent.predicted) == ("p", pl.read_parquet(tmp_path / "p.parquet").height)
+    assert min(spent.fit_seconds, spent.predict_seconds, spent.predict_cpu_seconds) > 0
+    assert spent.predict_bytes > 50e6
     alone = Report.load(tmp_path / "a/report.json").score("rmse", system="p", split="all", subset="full")
     whole = Report.load(tmp_path / "run/report/report.json").score(
         "rmse", system="boosting", split="eval", subset="shifted"

@@ -198,13 +198,16 @@ def test_a_table_can_be_sorted_by_each_of_its_columns(page: str):
 
 def test_tables_of_a_paper_are_a_page_in_the_same_look():
     grid = Grid("paper", "", "Table <1>", "System", (Column("ours", "RMSE"),), (Row("a <b>", (Cell("1"),)),))
-    text = tables("A & B", [(grid, "All of <them>.", ["A note & more."])], {"error_retention_eval": PAPER})
+    text = tables(
+        "A & B", [(grid, "All of <them>.", ["A note & more."])], {"error_retention_eval": PAPER, "r_auc_of_f1": PAPER}
+    )
     reader = read(text)
     assert reader.items == ["A note & more."]
     assert [spaced(cell) for row in reader.tables[0] for cell in row] == ["System", "RMSE", "ours", "a <b>", "1"]
     assert "<h1>A &amp; B</h1>" in text
     assert "All of &lt;them&gt;." in text
     assert "Error retention eval" in text
+    assert "R-AUC of F1" in spaced(text)
     assert external(text) == []
 
 

@@ -20,6 +20,7 @@ from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Ensemble, Means
 from shiftbench.errors import ArrayError, ShiftbenchWarning, quoted
+from shiftbench.partition.features import described
 from shiftbench.report.content import LONGEST_TEXT, Report
 from shiftbench.scores.intervals import Progress
 from shiftbench.scores.score import Role
@@ -103,7 +104,9 @@ def assess_predictions(
         threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
         shifted, clusters, slices, progress: as in `assess`.
         table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
-        calibration: [N] booleans or 0/1: records that calibrate conformal intervals or sets and are not scored.
+            All that are no groups count as features: the report tells which of them shifted.
+        calibration: [N] booleans or 0/1: records that calibrate conformal intervals or sets and are not scored. With
+            `table` some of these are weighted for the shift.
         unit: of the targets. The name of their Series, if they have one, is the title unless `options` name another.
         options: everything else, as in `assess`. The arguments `threshold` and `unit` override its own.
 
@@ -244,9 +247,8 @@ def _records(n: int, lined: Mapping[str, Any], *, target: str = "") -> tuple[Rec
     frame = pl.DataFrame(shown) if shown else pl.DataFrame({"record": np.arange(n)})
     index = lined["index"]
     ids = pl.Series(np.arange(n)) if index is None else pl.Series(list(map(str, index.tolist())))
-    source = Source(
-        frame, ids, np.arange(n), target=target, id_column=None if shown else "record", groups=tuple(sliced)
-    )
+    seen = described(frame.select(list(lined.get("table", {}))), [target])
+    source = Source(frame, ids, np.arange(n), seen, target, id_column=None if shown else "record", groups=tuple(sliced))
     records = Records(
         n,
         shifted=None if shifted is None else check.flags("shifted", shifted, length=n),

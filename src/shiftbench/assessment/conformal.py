@@ -19,6 +19,9 @@ from shiftbench.scores.score import Separation
 
 CALIBRATION = "dev"  # the split whose in-domain records thresholds are found on
 FEW_EFFECTIVE = 50  # effective calibration records below which weighted thresholds are mostly noise
+APART = (
+    0.99  # ROC-AUC beyond which covered records are alike to no calibration record, however even the weights of these
+)
 LEAST = fewest(max(LEVELS))  # calibration records for finite intervals at every level
 WHERE = {"in": "in-domain", "shifted": "shifted", "full": "all"}
 
@@ -142,6 +145,13 @@ class _Known:
         return " in dev_in" if self.records.split == CALIBRATION else ""
 
     @property
+    def advice(self) -> str:
+        """What to do where all columns of a file count as features, and one may only tell where records come from."""
+        if self.records.split == CALIBRATION:
+            return ""
+        return ". Leave out columns that no model sees, such as counters and dates (--drop, or not in `table`)"
+
+    @property
     def systems(self) -> dict[str, Scored]:
         """Systems with regions, by name."""
         return {each.system.name: each for each in self.every if each.regions is not None}
@@ -168,7 +178,7 @@ class _Known:
         sides = _sides(records)
         ratios = {side: self._ratio(records, member) for side, member in sides.items()}
         column, notes = self.column(records)
-        return _Beside(records, sides, ratios, column), [*notes, *_notes(records, ratios)]
+        return _Beside(records, sides, ratios, column), [*notes, *_notes(records, ratios, self.advice)]
 
     def _ratio(self, records: Records, member: Flags) -> Ratio | None:
         if self.records.source is None or records.source is None:
@@ -208,16 +218,16 @@ class _Known:
         ]
 
 
-def _notes(records: Records, ratios: Mapping[str, Ratio | None]) -> list[str]:
+def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str) -> list[str]:
     """Notes on weights that are missing or that rest on few records."""
     if all(each is None for each in ratios.values()):
         return ["conformal intervals weighted for the shift are left out: the columns of the features are not there"]
     return [
         f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
-        f"effective of {len(each.known):,} calibration records, since the two hardly overlap (a classifier tells them "
-        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): they may be infinite, and miss their level"
+        f"effective of {len(each.known):,} calibration records, and the two hardly overlap (a classifier tells them "
+        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): they may be infinite, and miss their level{advice}"
         for side, each in ratios.items()
-        if each is not None and each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known))
+        if each is not None and (each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known)) or each.roc_auc > APART)
     ]
 
 

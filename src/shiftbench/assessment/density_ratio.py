@@ -54,12 +54,12 @@ class Ratio:
 
 def ratio(known: Source, wanted: Source, *, seed: int) -> Ratio | None:
     """The ratio at the records of both; None if one has fewer than ten records or there are no features."""
-    if min(len(known), len(wanted)) < FEWEST or not _columns(known.features):
+    if min(len(known), len(wanted)) < FEWEST or not known.features.columns:
         return None
-    most = MOST if len(_columns(known.features)) <= MANY else MOST // 2
+    most = MOST if len(known.features.columns) <= MANY else MOST // 2
     samples = [each.drawn(most, seed=seed) for each in (known, wanted)]
     coding = _Coding.of(samples)
-    inputs = [coding.inputs(each.take(columns=_columns(each.features))) for each in samples]
+    inputs = [coding.inputs(each.take(columns=each.features.columns)) for each in samples]
     x, label = np.concatenate(inputs), np.repeat([0.0, 1.0], [len(each) for each in inputs])
     weight = 0.5 / np.repeat([len(each) / len(x) for each in inputs], [len(each) for each in inputs])
     fold = np.concatenate([each.folds(FOLDS, seed=seed + 1) for each in samples])
@@ -77,10 +77,6 @@ def ratio(known: Source, wanted: Source, *, seed: int) -> Ratio | None:
     return Ratio(found[0], found[1], area, float((logs[1] > np.log(LARGEST)).mean()))
 
 
-def _columns(features: Features) -> list[str]:
-    return [*features.numeric, *features.categorical, *features.dates]
-
-
 def _judged(source: Source, coding: _Coding, fits: list[Vector], *, seed: int) -> Vector:
     """The logarithm of the ratio at each record [N], by the fit that has not seen its fold."""
     folds, found = source.folds(FOLDS, seed=seed), np.empty(len(source))
@@ -88,7 +84,7 @@ def _judged(source: Source, coding: _Coding, fits: list[Vector], *, seed: int) -
         own = np.flatnonzero(folds == k)
         for start in range(0, len(own), BLOCK):
             rows = own[start : start + BLOCK]
-            x = coding.inputs(source.take(rows, _columns(source.features)))
+            x = coding.inputs(source.take(rows, source.features.columns))
             # Not by BLAS, in which the rounding of a record depends on its place.
             found[rows] = np.einsum("ij,j->i", x, coefficients[1:]) + coefficients[0]
     return found
@@ -107,10 +103,11 @@ class _Coding:
     @classmethod
     def of(cls, samples: list[Source]) -> _Coding:
         features = samples[0].features
-        frames = [each.take(columns=_columns(features)) for each in samples]
+        frames = [each.take(columns=features.columns) for each in samples]
         numbers = np.concatenate([_numbers(frame, features) for frame in frames])
         known = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)  # a column without values has no median
-        low, centre, high = np.nanpercentile(known, [15.87, 50.0, 84.13], axis=0)
+        # Without any numbers nanpercentile has no three rows.
+        low, centre, high = np.nanpercentile(known, [15.87, 50.0, 84.13], axis=0) if known.size else np.zeros((3, 0))
         spread = 0.5 * (high - low)
         scale = np.where(spread > 0, spread, np.nanstd(known, axis=0))
         categories = tuple((name, _frequent([frame[name] for frame in frames])) for name in features.categorical)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import check
-from shiftbench.assessment import fingerprints, forms, predictions, scored
+from shiftbench.assessment import calibration, fingerprints, forms, predictions, scored
 from shiftbench.assessment.conformal import Split, set_aside
 from shiftbench.assessment.forms import Form
 from shiftbench.assessment.predictions import Predictions
@@ -32,6 +32,7 @@ from shiftbench.methods.targets import absent, labels
 from shiftbench.partition import keys
 from shiftbench.partition.expression import condition
 from shiftbench.partition.features import Features
+from shiftbench.partition.features import described as features_of
 from shiftbench.partition.hashing import keyed_hash
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Role
@@ -64,7 +65,8 @@ class Columns:
     it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
     forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
     names. form, parts: the form that was found, and its columns. calibration: a column that is 1 for records that
-    calibrate conformal regions and are not scored, or a condition over columns.
+    calibrate conformal regions and are not scored, a condition over columns, or a further file of such records.
+    drop: columns without a role that do not describe records, names or globs.
     """
 
     id: str | None = None
@@ -81,6 +83,7 @@ class Columns:
     form: Form | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     calibration: str | None = None
+    drop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -174,6 +177,20 @@ class Columns:
         taken._require_in(names, where=where)
         return taken
 
+    def features(self, frame: pl.DataFrame) -> Features:
+        """The columns that describe the records beside those with a role."""
+        return features_of(frame, [*self.roles(frame), *tables.expand(self.drop, frame.columns, what="column to drop")])
+
+    def roles(self, frame: pl.DataFrame) -> list[str]:
+        """The columns of `frame` that mean something here."""
+        calibrating = self.calibration or ""
+        named = [self.id, self.error, self.target, self.answer, self.shifted, *self.uncertainty, *self.parts]
+        named += keys.columns((*self.clusters, *self.slices), frame.columns)
+        if calibrating and calibrating not in frame.columns:
+            named += condition(calibrating, frame.schema).meta.root_names()
+        known = (name for name in (*named, calibrating) if name and name in frame.columns)
+        return list(dict.fromkeys(known))
+
     def _require_in(self, names: Sequence[str], *, where: str) -> None:
         used = [self.id, self.error, self.shifted, *self.uncertainty, *self.clusters, *self.slices, *self.parts]
         if not self.error:
@@ -231,10 +248,44 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
                 f"{where}: expected the targets of these predictions, found no table of them. "
                 "Name it with --truth TABLE, and its column with --target."
             )
+        if (other := calibration.file_of(columns.calibration)) is not None:
+            return _calibrated_on(other, frame, columns, name=name, where=where)
         return read(frame, columns, name=name, where=where)
+    if calibration.file_of(columns.calibration) is not None:
+        raise TableError(
+            f"--calibration: expected a column of {Path(truth).name} or a condition beside --truth, found the file "
+            f"{columns.calibration}. Predict its records together with the others."
+        )
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
     return against(predictions.load(file), tables.read_table(truth), columns, name=name, file=file, truth=truth)
+
+
+def _calibrated_on(file: Path, frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:
+    """The system in a table, with the records of a further file to calibrate on.
+
+    Each file is read alone first, so that messages count its own rows.
+
+    Raises:
+        TableError: listing the problems of both.
+    """
+    own, other = replace(columns, calibration=None), tables.read_table(file)
+    theirs = replace(own, drop=(), shifted=own.shifted if own.shifted in other.columns else None)
+    readers = {
+        "own": lambda: read(frame, own, name=name, where=where),
+        "other": lambda: read(other, theirs, name=name, where=file.name),
+    }
+    every(readers, TableError)
+    found = own.found_in(frame, where=where)
+    if found.shifted and found.shifted not in other.columns:  # they are all in-domain
+        frame = frame.with_columns(pl.col(found.shifted).cast(pl.String))
+        other = other.with_columns(pl.lit("0").alias(found.shifted))
+    whole, apart = calibration.below(frame, other, found.roles(frame), id_column=found.id, where=(where, file.name))
+    system = read(whole, replace(own, drop=(*own.drop, *apart)), name=name, where=where)
+    if system.records.source is not None and not system.records.source.features.columns:
+        told = f"{file.name}: no column that describes records is in {where}, too"
+        warnings.warn(TableWarning(f"{told}, so nothing can be weighted for the shift"), stacklevel=2)
+    return replace(system, calibration=np.arange(whole.height) >= frame.height)
 
 
 def against(
@@ -279,7 +330,9 @@ def against(
         cluster_codes(rows, columns.clusters),
         slicing.labels(rows),
         calendar=slicing.calendar,
-        source=Source(rows, kept_ids, np.arange(rows.height), Features(), target, column, groups),
+        source=Source(
+            rows, kept_ids, np.arange(rows.height), replace(columns, id=column).features(rows), target, column, groups
+        ),
         identity=_identity(kept_ids, column, rows, target),
     )
     system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
@@ -419,7 +472,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     source = None
     if not columns.follows:  # the records are those of the first file, of which alone the table is kept
         rows, target = np.arange(frame.height), columns.target or ""
-        source = Source(frame, parts["ids"], rows, Features(), target, columns.id, grouping)
+        source = Source(frame, parts["ids"], rows, columns.features(frame), target, columns.id, grouping)
     if columns.answer and not columns.error:
         system = replace(system, answers=exact.array(frame[columns.answer]))
     records = Records(

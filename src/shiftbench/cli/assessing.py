@@ -59,6 +59,7 @@ class Given:
     cluster: o.Cluster = None
     slices: o.Slice = None
     calibration: o.Calibration = None
+    drop: o.Drop = None
     truth: Truth = None
     threshold: o.Threshold = None
     unit: o.Unit = None
@@ -83,7 +84,7 @@ class Given:
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
             listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
-            calibration=self.calibration,
+            calibration=self.calibration, drop=listed(self.drop),
         )  # fmt: skip
 
     @property
@@ -193,7 +194,7 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
            "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
            "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
-           "--unit": given.unit, "--calibration": given.calibration}  # fmt: skip
+           "--unit": given.unit, "--calibration": given.calibration, "--drop": given.drop}  # fmt: skip
     problems = []
     if foreign := [word for word, value in own.items() if value]:
         problems.append(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
@@ -252,16 +253,20 @@ def _all_names(given: list[str] | None) -> tuple[str, ...]:
 
 def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str, folder: Path) -> None:
     from shiftbench import check
+    from shiftbench.assessment import calibration
     from shiftbench.assessment.assess import Options, build, squared
     from shiftbench.io import tables
     from shiftbench.io.files import sha256
+    from shiftbench.pipeline import cost
 
     truth, unit, command = given.truth, given.unit, _command(files)
-    inputs = [*files, *([truth] if truth else [])]
+    apart = calibration.file_of(given.calibration)
+    inputs = [*files, *([truth] if truth else []), *([apart] if apart else [])]
     with together(folder, command, overwrite=given.overwrite, inputs=inputs) as refused:
         parts = {
             "how": lambda: _assessment(given),
             "names": lambda: _require_names(files, names),
+            "calibration": lambda: _require_single(files, apart),
             "threshold": lambda: given.threshold is None or check.threshold(given.threshold),
             "data": lambda: _require_no_data(given),
         }
@@ -296,7 +301,9 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
                 [(joined.records, joined.systems)], options, calibration=joined.calibration,
                 progress=lambda d, n: progress("assess", d, n),
             )  # fmt: skip
-            report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings))
+            spent = (cost.of_file(each.system.name, file) for each, file in zip(joined.systems, files, strict=True))
+            costs = tuple(filter(None, spent)) if truth else ()
+            report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings), costs=costs)
         page = folder / write(report, place).relative_to(place)
     show(report, full=given.full)
     tell_records(report)
@@ -314,6 +321,14 @@ def _assessment(given: Given) -> Assessment:
 def _require_names(files: Sequence[Path], names: Sequence[str]) -> None:
     if names and len(names) != len(files):
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
+
+
+def _require_single(files: Sequence[Path], calibration: Path | None) -> None:
+    if calibration is not None and len(files) > 1:
+        raise SettingsError(
+            f"--calibration: expected a column or a condition to compare files, found the file {calibration}. Put the "
+            "records that each model is calibrated on into its own file."
+        )
 
 
 def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: Progress) -> Joined:

@@ -256,6 +256,7 @@ def predict(
     """Predict every row of a table; writes one Parquet file with the predictions of each member."""
     from shiftbench import pipeline
     from shiftbench.methods import fitted_folder
+    from shiftbench.pipeline import cost
 
     path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")
     fitted_folder.read(model)  # refused here rather than by workers
@@ -264,3 +265,6 @@ def predict(
             model, table, path, id_column=id_column, cores=cores, overwrite=overwrite, progress=progress
         )
     say(f"{len(predicted):,} predictions of {predicted.ensemble.members} members written to {path}")
+    if (spent := cost.of_file("", path)) and spent.predict_seconds is not None:
+        each = 1000 * spent.predict_seconds / spent.predicted
+        say(f"took {each:.3g} ms per record, and {(spent.predict_bytes or 0) / 1e6:,.0f} MB of memory at most")

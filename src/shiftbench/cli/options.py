@@ -191,7 +191,7 @@ Calibration = Annotated[
     str | None,
     named(
         "--calibration",
-        help="Records that calibrate conformal intervals and are not scored: a 0/1 column, or 'part == \"dev\"'.",
+        help="Records that calibrate conformal intervals, not scored: a 0/1 column, 'part == \"dev\"', or a file.",
     ),
 ]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ WANTED = {
     "categorical": ("text or booleans", pl.String()),
     "dates": ("dates", pl.Datetime("us")),
 }
+MOST_DESCRIBED = 1000  # columns of a file without a model
 LARGEST_MAJORITY = 0.99  # if one class is more frequent, high accuracy is meaningless
 
 
@@ -49,6 +50,11 @@ class Features:
     times: Names = ()
     timestamps: Names = ()
     left_out: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def columns(self) -> list[str]:
+        """All of them."""
+        return [*self.numeric, *self.categorical, *self.dates]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -120,10 +126,17 @@ def choose(
     why = dict.fromkeys(tables.expand(drop, frame.columns, what="column to drop"), "dropped by name")
     why |= dict.fromkeys(exclude, "not a feature by its role") | {target: "the target"}
     kept = set(tables.expand(keep, frame.columns, what="column to keep")) - {target}
+    found = usable(frame, why, keep=kept)
+    _check_choice(found, kept, timestamps)
+    return replace(found, timestamps=timestamps)
+
+
+def usable(frame: pl.DataFrame, why: Mapping[str, str], *, keep: Collection[str] = ()) -> Features:
+    """The columns of `frame` that can be features, by kind; `why` has reasons to leave out columns not in `keep`."""
     kinds: dict[str, list[str]] = {"numeric": [], "categorical": [], "dates": [], "times": []}
     left_out: dict[str, str] = {}
     for column in frame:
-        reason = "" if column.name in kept else why.get(column.name) or _useless(column)
+        reason = "" if column.name in keep else why.get(column.name) or _useless(column)
         kind = _kind(column.dtype)
         if reason or not kind:
             left_out[column.name] = reason or f"of type {column.dtype}"
@@ -131,23 +144,36 @@ def choose(
         kinds[kind].append(column.name)
         if kind == "dates" and _has_time(column):
             kinds["times"].append(column.name)
-    _check_choice(kinds, kept, timestamps, left_out)
-    return Features(**{kind: tuple(names) for kind, names in kinds.items()}, timestamps=timestamps, left_out=left_out)
+    return Features(**{kind: tuple(names) for kind, names in kinds.items()}, left_out=left_out)
 
 
-def _check_choice(kinds: dict[str, list[str]], kept: set[str], timestamps: Names, left_out: dict[str, str]) -> None:
+def described(frame: pl.DataFrame, taken: Iterable[str]) -> Features:
+    """The columns that describe records whose model is not here: all that can be features but those in `taken`.
+
+    Numbers that no model takes (infinite, or beyond single precision) are left out, too. Of very many columns none are.
+    """
+    free = frame.drop(set(taken), strict=False)
+    if free.width > MOST_DESCRIBED:
+        return Features()
+    largest = float(np.finfo(np.float32).max)
+    odd = (each.name for each in free if each.dtype.is_float() and (each.fill_nan(None).abs() > largest).any())
+    return usable(free, dict.fromkeys(odd, "infinite somewhere"))
+
+
+def _check_choice(found: Features, kept: set[str], timestamps: Names) -> None:
     problems = [
-        f"column {name!r}: expected numbers, text or dates to keep, found a column {left_out[name]}. Convert it first."
-        for name in sorted(kept & left_out.keys())
+        f"column {name!r}: expected numbers, text or dates to keep, found a column {why}. Convert it first."
+        for name, why in sorted(found.left_out.items())
+        if name in kept
     ]
     problems += [
         f"column {name!r}: expected a date among the features to use as a timestamp, found none. "
-        f"Keep it as a feature, or name another one ({', '.join(kinds['dates']) or 'there is none'})."
+        f"Keep it as a feature, or name another one ({', '.join(found.dates) or 'there is none'})."
         for name in timestamps
-        if name not in kinds["dates"]
+        if name not in found.dates
     ]
-    if not any(kinds.values()):
-        reasons = ", ".join(f"{name} ({reason})" for name, reason in left_out.items())
+    if not found.columns:
+        reasons = ", ".join(f"{name} ({reason})" for name, reason in found.left_out.items())
         problems.append(f"expected at least one feature, found none: {reasons}. Drop or exclude fewer columns.")
     if problems:
         raise TableError(*problems)

@@ -1,4 +1,5 @@
-"""What fitting and predicting took, kept beside the models of a run, in a folder of its own; of a single fit, in it.
+"""What fitting and predicting took, kept beside the models of a run, in a folder of its own; of a single fit, in it;
+of a single file of predictions, in one beside it.
 
 Times differ from run to run, and so do these files; nothing else in a run's folder but the pages and tables of its
 reports depends on them.
@@ -7,7 +8,7 @@ reports depends on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from shiftbench.scores.score import Cost
 FORMAT = "shiftbench cost 1"
 FOLDER = "cost"
 FIT = "fit"
+PREDICT = "predict"
 FILE = "cost.json"  # in the folder of a fit that belongs to no run
 
 
@@ -92,6 +94,40 @@ def together(one: Cost | None, other: Cost | None) -> Cost | None:
         one.system, one.fit_seconds, one.fit_cpu_seconds, one.fit_bytes, one.fit_added, *_numbers(first + second),
         one.predicted + other.predicted,
     )  # fmt: skip
+
+
+def beside(predictions: Path) -> Path:
+    """The file about a single file of predictions."""
+    return predictions.with_name(f"{predictions.stem}-cost.json")
+
+
+def keep_beside(predictions: Path, model: Path, used: Used, *, records: int) -> None:
+    """Note what these predictions took, and the fit that made them, unless another file has that name or none can be
+    written."""
+    path = beside(predictions)
+    if path.exists() and fitted_folder.read_note(path).get("format") != FORMAT:
+        return
+    own = _stages(model / FILE, model).get(FIT)
+    fit = _used(own) if own else _spent(model, "")[0]
+    stages = {
+        name: {**asdict(spent), "records": records, "done": True}
+        for name, spent in ((FIT, fit), (PREDICT, used))
+        if spent
+    }
+    with suppress(OSError):
+        files.write_json(path, {"format": FORMAT, "predictions": files.sha256(predictions), "stages": stages})
+
+
+def of_file(system: str, predictions: Path) -> Cost | None:
+    """What the predictions in a file took, if that was noted of this very file."""
+    value = fitted_folder.read_note(beside(predictions))
+    stages = value.get("stages")
+    if value.get("format") != FORMAT or not isinstance(stages, dict) or not all(map(_whole, stages.values())):
+        return None
+    if value.get("predictions") != files.sha256(predictions) or PREDICT not in stages:
+        return None
+    fit = _used(stages[FIT]) if FIT in stages else None
+    return Cost(system, *_numbers(fit), *_numbers(_used(stages[PREDICT])), int(stages[PREDICT]["records"]))
 
 
 def _spent(model: Path, stage: str) -> tuple[Used | None, Used | None, int]:

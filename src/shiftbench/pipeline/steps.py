@@ -15,7 +15,8 @@ from shiftbench.assessment import fingerprints
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning, TableError
-from shiftbench.io import files, tables
+from shiftbench.io import files, metering, tables
+from shiftbench.io.metering import Used
 from shiftbench.io.tables import single_file
 from shiftbench.methods.parts import predicted
 from shiftbench.methods.settings import TASKS
@@ -102,7 +103,8 @@ def predict_table(
     """Predict every row of a table with a fitted method, and write the predictions file.
 
     Ids are those of `id_column`, else of a column `id` with unique values in all rows, else the row numbers of the
-    table. If the table has the target, the predictions contain fingerprints of it. Interrupted where an executor
+    table. If the table has the target, the predictions contain fingerprints of it. What they took lies in a file beside
+    them; see `pipeline.cost`. Interrupted where an executor
     predicts in parts and called again, it goes on with those that are missing.
 
     Raises:
@@ -110,14 +112,16 @@ def predict_table(
     """
     with single_file.replacing(path, PREDICT, overwrite=overwrite, inputs=[table], resumes=True):
         place = files.staging_of(path.parent)
-        found = _predictions(model, table, place, id_column=id_column, cores=cores, progress=progress)
+        found, used = _predictions(model, table, place, id_column=id_column, cores=cores, progress=progress)
         found.save(path)
+        cost.keep_beside(path, model, used, records=len(found))
     return found
 
 
 def _predictions(
     model: Path, table: Path, place: Path, *, id_column: str | None, cores: int, progress: Progress | None
-) -> Predictions:
+) -> tuple[Predictions, Used]:
+    """The predictions, and what it took to make them."""
     say = progress or silent
     method = methods.fitted(model, *TASKS)
     frame = tables.read_table(table)
@@ -134,21 +138,19 @@ def _predictions(
         frame, ids = frame.filter(known), ids.filter(known)
     stage = f"predict {method.name}"
     say(stage, 0, 1)
-    ensemble = predicted(
-        method, frame, folder=model, cores=cores, place=place,
-        progress=of_stage(say, stage),
-    )  # fmt: skip
+    used = [Used()]
+    with metering.measured(used.append):
+        ensemble = predicted(
+            method, frame, folder=model, cores=cores, place=place, progress=of_stage(say, stage),
+        )  # fmt: skip
     target = methods.target_of(model)
     task = "regression" if isinstance(ensemble, Gaussian) else "classification"
-    return Predictions(
-        ids.to_numpy(),
-        ensemble,
-        {
-            "method": method.name,
-            "table": table.name,
-            "target": target,
-            "id_column": column,
-            "unanswered": every - frame.height,
-        },
-        fingerprints.of_table(frame, ids, target, task=task),
-    )
+    about = {
+        "method": method.name,
+        "table": table.name,
+        "target": target,
+        "id_column": column,
+        "unanswered": every - frame.height,
+    }
+    prints = fingerprints.of_table(frame, ids, target, task=task)
+    return Predictions(ids.to_numpy(), ensemble, about, prints), used[-1]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shiftbench.report.style import GREY, GRID, INK, Dash, Look
+from shiftbench.report.style import GREY, GRID, INK, Dash, Look, fitted
 from shiftbench.report.ticks import log_ticks, ticks
 
 SIZE = 11.0  # of texts, pixels
@@ -198,6 +198,14 @@ def text_width(text: str, size: float = SIZE) -> float:
     return size * sum(1.0 if ord(char) > 0x2E7F else share for char, share in zip(text, shares, strict=True))
 
 
+def _within(text: str, width: float) -> str:
+    """A text shortened in its middle to a width in pixels."""
+    longest = len(text)
+    while longest > 1 and text_width(fitted(text, longest)) > width:
+        longest -= 1
+    return fitted(text, longest)
+
+
 def laid_out(drawing: Drawing) -> Drawn:
     """A whole drawing: its panels in a grid, and the legend below them."""
     across = min(drawing.across, len(drawing.panels))
@@ -207,7 +215,7 @@ def laid_out(drawing: Drawing) -> Drawn:
     width = max((panel.width for panel in drawing.panels), default=0.0) * across
     if drawing.title:
         top = HEAD
-        items.append(Words(width / 2, 14, drawing.title, bold=True))
+        items.append(Words(width / 2, 14, _within(drawing.title, width), bold=True))
     for start in range(0, len(drawing.panels), across or 1):
         row = drawing.panels[start : start + across]
         for place, drawn in enumerate(panels(replace(drawing, panels=row))):

@@ -532,8 +532,8 @@ def separation_text(report: Report, split: str) -> str:
     """How well a classifier tells shifted records from those of dev_in; "" if unknown."""
     for each in report.separations:
         if (each.split, each.subset) == (split, "shifted") and finite(each.roc_auc):
-            share = f"{100 * each.roc_auc:.0f} %"
-            return f"A classifier of all features tells shifted records from dev_in with a ROC-AUC of {share}."
+            others, share = calibrated_on(report), f"{100 * each.roc_auc:.0f} %"
+            return f"A classifier of all features tells shifted records from {others} with a ROC-AUC of {share}."
     return ""
 
 

@@ -98,8 +98,16 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
 
 def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Mapping[str, str]) -> str:
     """Tables, each with its caption and notes, then pictures (SVG texts by name): a page that looks like a report."""
-    drawn = [Drawn(name, name.replace("_", " ").capitalize(), "", svg) for name, svg in pictures.items()]
+    drawn = [Drawn(name, _spelled(name), "", svg) for name, svg in pictures.items()]
     return template("tables.html").render(title=title, tables=shown, pictures=drawn)
+
+
+def _spelled(name: str) -> str:
+    """The name of a picture's file as words: Synthetic degradation, R-AUC."""
+    text = name.replace("_", " ").capitalize()
+    for words, title in {"r auc": "R-AUC", "f1 auc": "F1-AUC", "f1": "F1", "rmse": "RMSE", "nll": "NLL"}.items():
+        text = re.sub(rf"\b{words}\b", title, text, flags=re.IGNORECASE)
+    return _bound(text)
 
 
 def first_screen(report: Report) -> str:

@@ -95,10 +95,18 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     return {key: value for key, value in found.items() if key != "ARROW:schema"}
 
 
+def is_table(file: Path) -> bool:
+    """Whether a file is a table by its name."""
+    return _suffix(file).lower() in FORMATS
+
+
+def _suffix(file: Path) -> str:
+    return Path(file.stem).suffix if file.suffix in (".gz", ".zst") else file.suffix
+
+
 def _format(file: Path) -> str:
     """The format of a file by its suffix, which its first bytes must not contradict."""
-    held = _held(file)
-    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".zst") else file.suffix
+    held, suffix = _held(file), _suffix(file)
     said = FORMATS.get(suffix.lower())
     if said is None:
         raise TableError(
