@@ -141,6 +141,29 @@ def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides
     assert drawn.isdisjoint({"roc", "density", "parts"})
 
 
+def test_the_share_of_a_perfect_ranking_has_its_interval_or_is_left_to_the_tables(rng):
+    known = model(rng, "m", shift=3.0)
+    told = text_of(known)
+    assert re.search(r"it does [\d.−]+ % of what a perfect ranking would \(95 % interval [\d.]+ to [\d.]+\)", told)
+    bare = replace(FEW, intervals=Settings(replicates=100, kind="normal"))
+    report = build([(Records(N, shifted=SHIFTED), [known])], bare)
+    report = replace(report, scores=tuple(replace(score, low=None, high=None) for score in report.scores))
+    told = " ".join(finding.line for finding in front.findings(report))
+    assert "follows the errors" in told
+    assert "perfect ranking" not in told
+
+
+def test_a_report_calls_its_records_by_their_name_and_leaves_names_alone(rng):
+    system = replace(model(rng, "records/of-mine.csv"), notes=("records.csv: 3 records of /data/records are odd",))
+    report = build([(Records(N, shifted=SHIFTED), [system])], replace(FEW, records_name="patients"))
+    page = re.sub(r"<(style|script)>.*?</\1>", "", html(report).partition('<section id="recipe"')[0], flags=re.DOTALL)
+    text = re.sub(r"<[^>]*>", " ", page)
+    assert "records.csv: 3 patients of /data/records are odd" in text
+    left = re.findall(r"(?<![\w/])[Rr]ecords?\b(?![./])", text.replace("/data/records", ""))
+    assert left == []
+    assert "All patients" in text
+
+
 def test_of_ten_records_on_each_side_all_is_told(rng):
     report = few_records(rng, (10, 10))
     assert "Too few" not in " ".join(each.line for each in front.findings(report))
@@ -185,7 +208,10 @@ def test_an_error_that_is_the_rest_of_a_share_is_told_by_that_share_in_plain_wor
 def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, words):
     report = masks(*gains)
     (told,) = [each for each in front.findings(report) if "predicted lesions" in each.text]
-    assert told.text.startswith(f"The uncertainty of predicted lesions tells false ones from true ones {words}: LPPV")
+    assert told.text.startswith(
+        f"By the lesion-wise positive predictive value (LPPV) the uncertainty of predicted lesions tells false "
+        f"ones from true ones {words}: LPPV"
+    )
     assert re.search(r"in-domain and \S+ \[\S+, \S+\] on shifted data \(chance: 0\)\.$", told.text), told.text
     assert "LPPV gain ↑" in [
         column.group for grid in grids(report) if grid.kind == told.kind for column in grid.columns

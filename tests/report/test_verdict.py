@@ -201,7 +201,7 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("rejection_ratio", (0.85, 0.8, 0.9), "follows the errors closely: it does 85.0 % of what a perfect ranking"),
         ("rejection_ratio", (0.4, 0.3, 0.5), "follows the errors in part: it does 40 %"),
         ("rejection_ratio", (0.1, 0.05, 0.15), "follows the errors hardly: it does 10.0 %"),
-        ("rejection_ratio", (0.1, -0.1, 0.3), "cannot be told from a random order of the errors (it does 10 %"),
+        ("rejection_ratio", (0.1, -0.1, 0.3), "cannot be told from a random order of the errors: it does 10 %"),
         ("rejection_ratio", (-0.3, -0.4, -0.2), "points the wrong way: it ranks errors worse than at random"),
         ("roc_auc", (0.71, 0.65, 0.77), "finds shifted records at 71.0 % (ROC-AUC; chance: 50 %)"),
         ("roc_auc", (0.61, 0.57, 0.66), "finds shifted records only weakly: at 61.0 % (ROC-AUC; chance: 50 %)"),
@@ -244,7 +244,10 @@ def test_an_uncertainty_that_ranks_nothing_on_one_side_is_told(inside, shifted, 
 def test_nothing_is_said_about_shift_where_nothing_is_shifted():
     told = verdict(errors_only())
     assert "Careful: records are not marked as in-domain and shifted, so this says nothing of robustness." in told
-    assert "No threshold for acceptable errors was given, so no F1 scores are shown." in told
+    assert (
+        "No threshold for acceptable errors was given, so there is no F1 of acceptable answers (F1-AUC, F1@95%)."
+        in told
+    )
 
 
 def test_what_makes_a_system_doubtful_is_told_under_its_name():

@@ -84,7 +84,7 @@ _FOLLOW_UP = "Molchanova et al. 2023"
 MEASURES = (
     Measure(
         "voxel_entropy",
-        "Entropy of voxels",
+        "Entropy of expected, mean over voxels",
         "total",
         "mean over voxels of H(mean(p_mv))",
         f"{_SHIFTS}, whose code calls it entropy of expected",

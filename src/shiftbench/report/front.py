@@ -43,6 +43,7 @@ from shiftbench.report.view import (
     split_title,
     testable,
     too_few,
+    worded,
 )
 from shiftbench.scores.intervals import FEW, FEWEST
 from shiftbench.scores.metric import METRICS, Metric
@@ -101,7 +102,11 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
     else:  # models alone: which is best is the question
         answers = [*_pair(case), *_models(case), *answers]
     answers += _test_sets(case, front)
-    return answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")], [*_cautions(case, front)]
+    answers = answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")]
+    worded_answers, cautions = (
+        [replace(each, text=worded(each.text, report)) for each in found] for found in (answers, _cautions(case, front))
+    )
+    return worded_answers, cautions
 
 
 def needed(finding: Finding) -> int:
@@ -255,18 +260,27 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
     ratio, area = (case.score(system.name, "full", name) for name in ("rejection_ratio", "roc_auc"))
     parts = []
     if ratio is not None:
-        share = f"{case.digits('rejection_ratio').text(ratio.value)} % of what a perfect ranking would"
+        share = _share(case, ratio)
         how = "closely" if ratio.value >= CLOSELY else "in part" if ratio.value >= PARTLY else "hardly"
         if holds(ratio, 0.0) or ratio.value == 0.0:
-            parts.append(f"cannot be told from a random order of the errors (it does {share})")
+            parts.append(f"cannot be told from a random order of the errors{share and f': it does {share}'}")
         elif ratio.value < 0:
-            parts.append(f"points the wrong way: it ranks errors worse than at random (it does {share})")
+            parts.append(f"points the wrong way: it ranks errors worse than at random{share and f': it does {share}'}")
         else:
-            parts.append(f"follows the errors {how}: it does {share}")
+            parts.append(f"follows the errors {how}{share and f': it does {share}'}")
     if area is not None:
         parts.append(_detection(case, area))
     if parts:
         yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
+
+
+def _share(case: Case, ratio: Score) -> str:
+    """The rejection ratio in words with its interval; "" without one, which tables have."""
+    digits = case.digits("rejection_ratio")
+    if not (finite(ratio.low) and finite(ratio.high)):
+        return ""
+    interval = f"{100 * level(case.report):g} % interval {digits.text(ratio.low)} to {digits.text(ratio.high)}"
+    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({interval})"
 
 
 def _detection(case: Case, area: Score) -> str:
@@ -660,4 +674,5 @@ def worst_group(report: Report) -> str:
     if metric is not None and metric.name == "rmse":  # in the unit of the target
         digits = metric_digits(report, metric, split)
         error = f"RMSE {digits.text(math.sqrt(worst.mean_error))} {digits.unit}".rstrip()
-    return f"{clean(worst.column)} {clean(worst.group)} · {error}, {count_text(worst.n)} record{'s' * (worst.n != 1)}"
+    count = worded(f"{count_text(worst.n)} record{'s' * (worst.n != 1)}", report)
+    return f"{clean(worst.column)} {clean(worst.group)} · {error}, {count}"

@@ -40,6 +40,7 @@ from shiftbench.report.view import (
     subsets_of,
     testable,
     too_few,
+    worded,
 )
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.length import RESIDUAL
@@ -58,7 +59,8 @@ ROWS = {  # tables with several metrics of one title below each other, with thei
     "within": (
         "Uncertainty of {parts}",
         "Measure",
-        "Each record has areas of its own, from the order of its {parts} by a measure; shown are means over records.",
+        "Each record has areas of its own, from the order of its {parts} by a measure; shown are means over "
+        "records. R-AAC is the area above a score's curve within one record, R-AUC that under the error over records.",
     ),
     "variants": ("{parts}", "", ""),
 }
@@ -77,6 +79,10 @@ PARTS = {
     "ranking_between": "Ranking, between the two",
 }
 BOLD = "Bold: rank 1, that is, no adjusted paired test finds a system better; scores without a test are never bold."
+
+RETENTION = (
+    "R-AUC: the area under the error over the share of records kept, the most certain first; the others count as right."
+)
 
 COST_NOTE = (
     "Times by the clock, resumed and repeated parts included; CPU: over all threads, processes and jobs. Memory: the "
@@ -199,7 +205,17 @@ def grids(report: Report) -> list[Grid]:
             *(_region_slices(report, split, level) for level in LEVELS),
             _comparisons(report, split),
         ]
-    return [grid for grid in found if grid.rows and grid.columns]
+    return [_worded(grid, report) for grid in found if grid.rows and grid.columns]
+
+
+def _worded(grid: Grid, report: Report) -> Grid:
+    """A table with the report's word for its records."""
+    columns = tuple(
+        replace(column, title=worded(column.title, report), group=worded(column.group, report))
+        for column in grid.columns
+    )
+    title, label, note = (worded(text, report) for text in (grid.title, grid.label, grid.note))
+    return replace(grid, title=title, label=label, note=note, columns=columns)
 
 
 def heading(metric: Metric, digits: Digits, report: Report) -> str:
@@ -300,6 +316,7 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
+    notes += [each for each in [RETENTION] if kind == "joint" and any(key[3] == "r_auc" for key in chosen)]
     notes += _left_out(report, split, kind)
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
 
@@ -787,7 +804,7 @@ def _counts(report: Report) -> Grid:
             count = found.get((split, subset))
             cells += [Cell(count_text(count.records if count else None))]
             cells += [Cell(count_text(count.clusters if count else None))] * clustered
-        rows.append(Row(split_title(split), tuple(cells)))
+        rows.append(Row(worded(split_title(split), report), tuple(cells)))
     return Grid("counts", "", "Records scored", "Split", tuple(columns), tuple(rows))
 
 

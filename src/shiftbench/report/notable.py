@@ -15,7 +15,7 @@ from shiftbench.report.digits import MISSING, Digits, digits_of
 from shiftbench.report.grid import Cell, Column, Grid, Row
 from shiftbench.report.style import sentence
 from shiftbench.report.text import csv_text, harmless
-from shiftbench.report.view import clean, measure_title, too_few
+from shiftbench.report.view import clean, measure_title, too_few, worded
 from shiftbench.scores.score import Notable, Text
 
 FILE = "records.csv"
@@ -198,7 +198,13 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     hidden = f" {len(names) - most:,} more columns are in {FILE}." if len(names) > most else ""
     title = f"{title}: {clean(first.system)}"
     return Grid(
-        f"records_{first.kind}", first.split, title, "Record", tuple(part[0] for part in parts), rows, rule + hidden
+        f"records_{first.kind}",
+        first.split,
+        title,
+        worded("Record", report),
+        tuple(part[0] for part in parts),
+        rows,
+        worded(rule, report) + hidden,
     )
 
 

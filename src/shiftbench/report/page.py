@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split, set_retention, split_title
+from shiftbench.report.view import clean, main_split, set_retention, split_title, worded
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         general=[grid for grid in tables if not grid.split and grid.kind != "splits"],
         behind=[notable.lists(report, name) for name in notable.systems(report)],
         records_file=notable.FILE,
+        worded=partial(worded, report=report),
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded={grid.kind for grid in tables if grid.kind.startswith(FOLDED)},
@@ -161,7 +163,8 @@ def _bound(text: str) -> str:
 
 def _bare(title: str, split: str) -> str:
     """A title without the split that the heading of its section names."""
-    return _bound(title.removesuffix(f" ({split_title(split)})"))
+    bare = re.sub(r" \(all [^()]+\)$", "", title) if split == "all" else title  # whatever records are called
+    return _bound(bare.removesuffix(f" ({split_title(split)})"))
 
 
 def _section(
@@ -176,10 +179,13 @@ def _section(
             kinds += tuple(each for each in dict.fromkeys(curve.kind for curve in report.curves) if set_retention(each))
         if split == main_split(report) and not _crowded(report):
             kinds = tuple(name for name in kinds if name != OPENING[0])  # shown whole at the top of the page
-        found = _pictures(pictures, split, kinds)
+        found = [
+            replace(each, title=worded(each.title, report), caption=worded(each.caption, report))
+            for each in _pictures(pictures, split, kinds)
+        ]
         if kind in mine or found:
             shown.append((mine.get(kind), found))
-    name = split_title(split)
+    name = worded(split_title(split), report)
     return split, f"{name[:1].upper()}{name[1:]}", shown
 
 
@@ -191,13 +197,13 @@ def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
         name = f"{split}_{kind}"
         if name not in pictures:
             continue
-        title, caption = plots.caption(name)
+        title, caption = (worded(text, report) for text in plots.caption(name))
         picture = pictures[name]
         if _crowded(report):
             picture = plots.DRAWERS[kind](report, split, only=front.shown(report)) or picture
             title = f"{title.partition(' (')[0].replace('every system', 'systems')}: those of the table above"
         last = picture.panels[-1]
-        last = replace(last, title="All records" if last.title == SUBSETS["full"] else last.title)
+        last = replace(last, title=worded("All records", report) if last.title == SUBSETS["full"] else last.title)
         drawn.append(Drawn(name, title, caption, markup(replace(picture, panels=(last,)), kind)))
     return drawn
 

@@ -17,7 +17,7 @@ from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, metric_unit
+from shiftbench.report.view import clean, metric_unit, worded
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Cost, SliceScore
 
@@ -126,7 +126,7 @@ def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
     if further:
         blocks += [f"## {picture.TITLE}", *map(_markdown_picture, further)]
     if report.warnings:
-        blocks += ["## Warnings", "\n".join(f"- {quoted(text)}" for text in report.warnings)]
+        blocks += ["## Warnings", "\n".join(f"- {quoted(worded(text, report))}" for text in report.warnings)]
     if report.recipe:
         blocks += ["## Recipe", "\n".join(f"- {quoted(key)}: {quoted(text)}" for key, text in flat(report.recipe))]
     return "\n\n".join(blocks) + "\n"

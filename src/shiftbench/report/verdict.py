@@ -33,6 +33,7 @@ from shiftbench.report.view import (
     metric_title,
     split_title,
     too_few,
+    worded,
 )
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Score, System
@@ -45,7 +46,7 @@ def verdict(report: Report) -> list[str]:
     """The conclusions, most important first, as plain sentences without markup."""
     answers, cautions = front.every_finding(report)
     told = [each.line for each in (*answers, *cautions) if each.kind not in ("splits", "ranks")]  # the details say more
-    return [*told, *_details(report)]
+    return [*told, *(worded(line, report) for line in _details(report))]
 
 
 def _details(report: Report) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _details(report: Report) -> Iterator[str]:
     yield from _test_sets(case, first)
     yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in others if system.caution)
     if report.threshold is None:
-        yield "No threshold for acceptable errors was given, so no F1 scores are shown."
+        yield "No threshold for acceptable errors was given, so there is no F1 of acceptable answers (F1-AUC, F1@95%)."
     if len(report.splits) > 1:
         yield f"Unless another split is named, all of this refers to the {split_title(case.split)} split."
 

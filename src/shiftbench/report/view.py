@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -17,6 +18,7 @@ from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
 LEVEL = 0.95  # of intervals and tests, if the recipe names none
 
+_RECORD = re.compile(r"""(?<![\w/\\.'"-])([Rr])ecord(s?)(?![\w/\\'"-]|\.\w)""")
 Key = tuple[str, str, str, str]  # system, split, subset, metric
 
 # Errors are most informative in the unit of the target; without targets there are only the errors themselves.
@@ -57,6 +59,17 @@ def headline_scores(report: Report) -> dict[Key, Score]:
         if score.measure in ("", measures.get(score.system)) and enough(report, score):
             chosen.setdefault((score.system, score.split, score.subset, score.metric), score)
     return chosen
+
+
+def worded(text: str, report: Report) -> str:
+    """A text of ours with the report's word for its records; names of files and paths stay."""
+    name = clean(report.records_name)
+
+    def replaced(found: re.Match[str]) -> str:
+        word = name if found[2] else name.removesuffix("s")
+        return f"{word[:1].upper()}{word[1:]}" if found[1] == "R" else word
+
+    return text if name == "records" else _RECORD.sub(replaced, text)
 
 
 def too_few(report: Report, split: str) -> dict[str, int]:

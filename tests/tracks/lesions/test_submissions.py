@@ -61,7 +61,7 @@ def test_a_mask_beside_a_probability_is_taken_as_it_is(tmp_path):
     found, notes = one(tmp_path)
     assert np.count_nonzero(found.mask) == 19
     assert found.probability is not None
-    assert not notes
+    assert notes == ["both were used: your masks for the answers, the probabilities beside them for the uncertainty"]
 
 
 def members() -> np.ndarray:

@@ -45,9 +45,11 @@ METRICS = (
     ),
     Metric(
         "lppv_gain", "LPPV gain", "max", "fraction",
-        "mean over patients of the area under LPPV by the uncertainty of lesions minus that of a random order",
+        "mean over patients of the area under the lesion-wise positive predictive value (LPPV) by the uncertainty of "
+        "lesions minus that of a random order",
         "Molchanova et al. 2023, arXiv 2311.08931", least=-1.0, most=1.0, ranked=False, table="joint", chance=0.0,
-        plain="the uncertainty of predicted lesions tells false ones from true ones",
+        plain="by the lesion-wise positive predictive value (LPPV) the uncertainty of predicted lesions tells false "
+        "ones from true ones",
     ),
 )  # fmt: skip
 

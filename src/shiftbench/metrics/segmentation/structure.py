@@ -221,7 +221,11 @@ def _area_above(curve: Vector) -> float:
 
 _SOURCE = "Molchanova et al. 2023, arXiv 2311.08931"
 _AREAS = {
-    "lppv": ("LPPV", "TP / (TP + FP retained)", "the share of predicted lesions that are true (LPPV)"),
+    "lppv": (
+        "LPPV",
+        "TP / (TP + FP retained)",
+        "the lesion-wise positive predictive value (LPPV), the share of predicted lesions that are true,",
+    ),
     "lf1": ("lesion F1", "TP / (TP + (FP retained + FN) / 2)", "lesion F1"),
 }
 

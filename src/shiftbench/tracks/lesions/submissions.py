@@ -254,6 +254,7 @@ class _Reading:
 
     def prediction(self) -> tuple[Prediction, list[str]]:
         mask, probability, members = self._mask(), self._probability(), self._members()
+        given = mask is not None
         maps = {name: self._volume(nifti.image(file), file) for name, file in self.files.maps.items()}
         if self.problems:
             raise PredictionsError(*self.problems)
@@ -272,6 +273,9 @@ class _Reading:
             raise PredictionsError(
                 f"{self.files.every[0]}: expected a mask, a probability map or members besides. Add one of them."
             )
+        if given and (members is not None or probability is not None):
+            beside = "members" if members is not None else "the probabilities"
+            self.notes[f"both were used: your masks for the answers, {beside} beside them for the uncertainty"] = None
         if self.files.mask is None and (self.files.answer is None or _is_probability(self.files.answer)):
             large = f"in components larger than {SMALL_MM3:g} mm³"
             self.notes[f"masks made of probabilities: at least {THRESHOLD:g}, {large}"] = None

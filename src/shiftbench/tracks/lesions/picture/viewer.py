@@ -176,7 +176,7 @@ def _table(lesions: list[Lesion]) -> Grid:
     }
     shown = {name: cells for name, cells in told.items() if any(cell != MISSING for cell in cells)}
     rows = [Row(each.name, tuple(Cell(cells[place]) for cells in shown.values())) for place, each in enumerate(lesions)]
-    columns = tuple(Column(name or "By the truth", numeric=bool(name)) for name in shown)
+    columns = tuple(Column(name or "Outcome", numeric=bool(name)) for name in shown)
     return Grid("lesions", "", "Lesions", "Lesion", columns, tuple(rows))
 
 
