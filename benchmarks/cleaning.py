@@ -24,7 +24,7 @@ from shiftbench.tracks.translation.cleaning import Cleaning
 from shiftbench.tracks.translation.corpus import Plan
 
 PAIRS, ROUNDS = 20_000, 3
-BLOCKS = 20  # of a corpus for workers: several seconds of work
+BLOCKS = 10  # of a corpus for workers: several seconds of work
 BOUND, BOUND_WORKERS = 0.35, 1 / 1.6
 LIMITS = Cleaning(example.LANGUAGES)
 MARKS = ("“{}”", "{}", "« {} »", "{} (1990 – 1995)", "{} …", "It’s {}", "{}", "{}\u200b")

@@ -66,7 +66,7 @@ class SentencePairs:
         words = vocabulary(folder)
         pairs: Shards | Texts
         if part == "train":
-            pairs = Shards(tuple(folder / entry["file"] for entry in manifest.shards(held)), words.size)
+            pairs = Shards(tuple(folder.absolute() / entry["file"] for entry in manifest.shards(held)), words.size)
         else:
             read = texts.read(folder / held["parts"][part]["file"])
             targets = tuple(own[0] for own in read.references) if read.references else ("",) * len(read)
