@@ -14,6 +14,7 @@ from shiftbench import measures, methods
 from shiftbench.ensembles import Hypotheses
 from shiftbench.errors import ArrayError, MissingExtraError, SettingsError
 from shiftbench.methods.sequences import marian, scorer
+from shiftbench.methods.sequences.dataset import Sources
 from shiftbench.methods.sequences.decoding import Beam, beam_search, forced
 from tests.methods.sequences import marian_folder
 from tests.methods.sequences.made_up import made_up
@@ -81,6 +82,16 @@ def test_models_on_disk_predict_without_training(folders, tmp_path):
     assert not any(mark in text for text in block.texts for mark in ("</s>", "<pad>", "▁"))
     assert all(np.isfinite(values).all() for values in block.measures.values())
     assert method.about(ROWS, folder=folder) == "2 trained models of the Marian form, read from disk"
+
+
+def test_sources_alone_are_enough(folders, tmp_path):
+    texts = Sources(tuple(source for source, _ in ROWS.texts))
+    method, folder = fitted(folders, tmp_path / "fit")
+    wanted = next(iter(method.predict(ROWS, folder=folder)))
+    assert next(iter(method.predict(texts, folder=folder))).texts == wanted.texts
+    assert len(texts.select([3, 1])) == 2
+    assert texts.select([3, 1]).source(1) == texts.source(1)
+    assert texts.select(slice(1)).digest != texts.digest == Sources(texts.texts).digest
 
 
 def test_what_the_vocabulary_lacks_is_counted(folders, tmp_path):

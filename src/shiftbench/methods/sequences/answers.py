@@ -18,7 +18,7 @@ from shiftbench.methods.contract import Fitted
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.sequences import decoding
 from shiftbench.methods.sequences.batch import Rows, by_tokens
-from shiftbench.methods.sequences.dataset import PairDataset, Tokens, Vocabulary
+from shiftbench.methods.sequences.dataset import PairDataset, Sources, Tokens, Vocabulary
 from shiftbench.methods.sequences.decoding import Beam, Hypothesis, Member
 from shiftbench.methods.threads import in_order
 
@@ -67,7 +67,7 @@ class Decoded:
 class SequenceAnswers:
     """What an ensemble says about N records: nothing is computed before it is asked for, and nothing is kept."""
 
-    def __init__(self, dataset: PairDataset, fitted: Fitted, ensemble: Ensemble) -> None:
+    def __init__(self, dataset: PairDataset | Sources, fitted: Fitted, ensemble: Ensemble) -> None:
         self.dataset, self.fitted, self.ensemble = dataset, fitted, ensemble
         self.settings: dict[str, Any] = fitted.record["settings"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,6 +75,36 @@ class PairDataset(Protocol):
 
     def select(self, rows: Any) -> PairDataset:
         """These pairs alone."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Sources as text alone, for models that were trained elsewhere and have a vocabulary of their own.
+
+    Attributes:
+        texts: [N].
+    """
+
+    texts: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the texts."""
+        total = hashlib.sha256()
+        for text in self.texts:
+            total.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+        return total.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def source(self, row: int) -> str:
+        """A source as text."""
+        return self.texts[row]
+
+    def select(self, rows: Any) -> Sources:
+        """These sources alone."""
+        return Sources(tuple(self.texts[row] for row in np.arange(len(self))[rows].tolist()))
 
 
 def learnable(lengths: Lengths, most: int) -> npt.NDArray[np.int64]:

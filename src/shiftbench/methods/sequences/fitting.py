@@ -17,7 +17,7 @@ from shiftbench.methods.sequences.dataset import learnable, training_problems
 
 if TYPE_CHECKING:
     from shiftbench.methods.sequences.answers import SequenceAnswers
-    from shiftbench.methods.sequences.dataset import PairDataset, Vocabulary
+    from shiftbench.methods.sequences.dataset import PairDataset, Sources, Vocabulary
 
 SPECIAL = ("size", "bos", "eos", "pad", "unk")
 
@@ -137,7 +137,7 @@ def model_hashes(folders: tuple[str, ...]) -> list[dict[str, str]]:
     return [{path.name: files.sha256(path) for path in sorted(place.iterdir()) if path.is_file()} for place in places]
 
 
-def answer_by_marian(dataset: PairDataset, fitted: Fitted) -> SequenceAnswers:
+def answer_by_marian(dataset: PairDataset | Sources, fitted: Fitted) -> SequenceAnswers:
     """What the ensemble says about each record, whose sources it reads as text; see `answer`.
 
     Raises:
@@ -157,7 +157,7 @@ def answer_by_marian(dataset: PairDataset, fitted: Fitted) -> SequenceAnswers:
     )
 
 
-def describe_marian(_dataset: PairDataset, fitted: Fitted) -> str:
+def describe_marian(_dataset: PairDataset | Sources, fitted: Fitted) -> str:
     """The number of models."""
     count = len(fitted.record["models"])
     return f"{count} trained {'models' if count > 1 else 'model'} of the Marian form, read from disk"
