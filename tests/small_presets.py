@@ -16,7 +16,12 @@ from shiftbench.pipeline import leak
 from shiftbench.report import canvas
 from shiftbench.tracks.motion.baselines import presets as motion
 from shiftbench.tracks.power import baselines as power
+from shiftbench.tracks.translation import study as translation
 
+TINY = {
+    "steps": 6, "validate_every": 3, "width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1,
+    "decoder_layers": 1, "most_tokens": 8,
+}  # fmt: skip
 BLANK = {
     "png": base64.b64decode(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
@@ -30,6 +35,7 @@ def use(patch: pytest.MonkeyPatch) -> None:
     trees = (presets.QUICK_TREES, presets.QUICK_FOLDS, presets.QUICK_STAGES)
     small = [(settings, "iterations", 40) for tasks in trees for settings in tasks.values()]
     small += [(settings, "most_steps", 300) for settings in power.QUICK.values()]
+    small += [(settings, name, value) for settings in translation.SETTINGS["quick"] for name, value in TINY.items()]
     small += [(settings, "epochs", 1) for settings in motion.PRESETS["quick"]]
     for settings, name, value in small:
         patch.setitem(cast("dict[str, Any]", settings), name, value)

@@ -56,12 +56,17 @@ SMALLER = {
     "compare": FEWER,
 }
 # What examples and runs of a track are cut down to.
-FEWER_SCENES = {"motion": ["--rows", "24"], "lesions": ["--rows", "10", "--voxel", "8"]}
+FEWER_SCENES = {
+    "motion": ["--rows", "24"],
+    "lesions": ["--rows", "10", "--voxel", "8"],
+    "translation": ["--rows", "600"],
+}
 QUICKEST = {
     "weather": ["--method", "likelihood_boosting", "--members", "1", "--task", "regression"],
     "power": ["--method", "mlp"],
     "motion": ["--method", "vector", "--task", "cnll"],
     "lesions": ["--method", "intensity_threshold"],
+    "translation": ["--task", "egleu"],
 }
 
 

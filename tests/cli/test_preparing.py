@@ -225,9 +225,9 @@ def test_a_planned_array_outlives_scenes_that_are_refused(shiftbench: Shiftbench
 
 # --- nothing of others is removed, and nobody is disturbed ------------------------------------------------------------
 
-ROWS = {"weather": 3_000, "power": 1_000, "motion": 20, "lesions": 10}
+ROWS = {"weather": 3_000, "power": 1_000, "motion": 20, "lesions": 10, "translation": 400}
 SIZES = {"lesions": {"voxel": 8.0}}
-WORDS = {"motion": (*SERIAL, "--set", "size=16")}
+WORDS = {"motion": (*SERIAL, "--set", "size=16"), "translation": SERIAL}
 
 
 @pytest.fixture(scope="module")

@@ -261,7 +261,10 @@ def test_an_option_that_every_track_has_is_refused_by_name(shiftbench: Shiftbenc
 def test_a_misspelt_track_is_met_with_the_nearest_one(shiftbench: Shiftbench) -> None:
     said = shiftbench("run", "wheather")
     assert said.code == 2
-    assert "wheather: expected a track (lesions, motion, power, weather), a table or a folder of partitions" in said.err
+    assert (
+        "wheather: expected a track (lesions, motion, power, translation, weather), a table or a folder of partitions"
+        in said.err
+    )
     assert "Did you mean 'weather'?" in said.err
 
 

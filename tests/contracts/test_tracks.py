@@ -24,9 +24,12 @@ from shiftbench.tracks.lesions.volumes import Volumes
 from shiftbench.tracks.motion.prepared.store import Store
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.submitted import Submission
+from shiftbench.tracks.translation import outputs
+from shiftbench.tracks.translation.evaluation import Evaluation
+from shiftbench.tracks.translation.outputs import Outputs
 from tests.tracks.motion import made_parts
 
-ROWS = {"weather": 3_000, "power": 3_000, "lesions": 20}
+ROWS = {"weather": 3_000, "power": 3_000, "lesions": 20, "translation": 600}
 OPTIONS: dict[str, dict[str, Any]] = {"lesions": {"voxel": 8.0}}
 EVALUATED = ("dev_in", "dev_out", "eval_in", "eval_out")
 
@@ -80,8 +83,21 @@ def of_scans(data: Path, _task: Task, place: Path, seed: int) -> Path:
     return place
 
 
+def of_texts(data: Path, _task: Task, place: Path, seed: int) -> Path:
+    """Answers to all evaluated sentences, some of them the reference."""
+    rng, sentences = np.random.default_rng(seed), Evaluation.open(data).sentences
+    assert sentences.references is not None
+    texts = [each[0] if rng.random() < 0.5 else "?" for each in sentences.references]
+    found = Outputs(
+        sentences.ids, np.ones(len(texts), np.int64), texts, quality=rng.uniform(0, 100, len(texts)),
+        uncertainties={"uncertainty": rng.random(len(texts))},
+    )  # fmt: skip
+    return outputs.write(place.with_suffix(".jsonl"), found)
+
+
 MAKERS: dict[str, Callable[[Path, Task, Path, int], Path]] = {
     "weather": of_tables, "power": of_tables, "motion": of_scenes, "lesions": of_scans,
+    "translation": of_texts,
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ TRACKS: dict[str, dict[str, str]] = {
     "power": {"symbolic": "symbolic.method:METHOD"},
     "motion": {},
     "lesions": {},
+    "translation": {},
 }
 HOMES = {name: f"shiftbench.tracks.{name}.definition:TRACK" for name in TRACKS}
 for _track, _methods in TRACKS.items():

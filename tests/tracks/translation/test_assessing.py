@@ -124,6 +124,10 @@ def test_without_parts_there_is_one_set_and_a_flag_tells_the_shift(tmp_path):
     ("change", "says"),
     [
         (lambda each: {**each, "part": "test"}, r"part: expected dev_in.* found 'test'. Rename a column"),
+        (
+            lambda each: {**each, "part": None} | ({"shifted": True} if each["id"] == "dev_in-3" else {}),
+            r"shifted: expected true or false for each sentence, found none for 119 of them, such as 'dev_in-0'. Add",
+        ),
         (lambda each: {**each, "part": None, "shifted": "maybe"}, r"shifted: expected true or false .*found 'maybe'"),
     ],
 )

@@ -145,8 +145,13 @@ def shifted(sentences: Outputs, origin: str) -> Flags | None:
     """
     own = sentences.columns.get(SHIFT)
     if own is not None:
-        if odd := [value for value in own if value not in (True, False)]:
-            raise TableError(f"{origin}: {SHIFT}: expected true or false, found {quoted(odd[0])}. Correct it.")
+        odd = [k for k, value in enumerate(own) if value not in (True, False)]
+        if odd:
+            found = "none" if own[odd[0]] is None else quoted(own[odd[0]])
+            raise TableError(
+                f"{origin}: {SHIFT}: expected true or false for each sentence, found {found} for {len(odd):,} of them, "
+                f"such as {quoted(sentences.ids[odd[0]])}. Add it to all, or to none."
+            )
         return np.array(own, dtype=np.bool_)
     parts = sentences.columns.get(PART)
     return None if parts is None or None in parts else np.isin(np.array(parts, dtype=str), SHIFTED)

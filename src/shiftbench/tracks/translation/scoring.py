@@ -30,7 +30,7 @@ Amounts = npt.NDArray[np.float64]
 
 GLEU_ERROR, CHRF_ERROR, EXACT, GIVEN = "egleu", "chrf", "exact_match", "given"
 ERROR_NAMES = {
-    GLEU_ERROR: "100 − eGLEU", CHRF_ERROR: "100 − expected chrF", EXACT: "no exact match", GIVEN: "error as given",
+    GLEU_ERROR: "100 − eGLEU", CHRF_ERROR: "100 − expected chrF", EXACT: "exact-match error", GIVEN: "error as given",
 }  # fmt: skip
 WRONG, QUALITY = "wrong answer", "100 − quality"
 AMONG = "disagreement_among_systems"

@@ -121,6 +121,6 @@ def together(counts: Mapping[str, Any], sentences: int) -> Figure:
     panel.set_xticks(range(len(names)), labels, rotation=30, ha="right")
     panel.set_yticks(range(len(names)), labels)
     panel.set_title(
-        f"Anomalies of {sentences:,} sentences: with that of the row, how many have that of the column", fontsize=9
+        f"Anomalies of {sentences:,} sentences: of those with the row’s, how many have the column’s, too", fontsize=9
     )
     return figure

@@ -98,7 +98,10 @@ def _sets(runs: Sequence[Run]) -> Table:
                 words.append((count_text(count), *(_length(lengths.get(s)) for s in ("source", "reference")), MISSING))
     return Table(
         "Table 14", PAPER, "Sets", f"Sentences of each part. {origins(runs)}", "Part", tuple(rows), task=TASK,
-        heads=("Sentences", "Mean length, English", "Mean length, Russian", f"Sentences, Table 5 of {FIRST}"),
+        heads=(
+            "Sentences", "Mean length, source (English)", "Mean length, target (Russian)",
+            f"Sentences, Table 5 of {FIRST}",
+        ),
         words=tuple(words), notes=(WORDS,),
     )  # fmt: skip
 
