@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
-from shiftbench.errors import TableError
+from shiftbench.errors import SettingsError, TableError, quoted
 from shiftbench.io import files
 from shiftbench.io.tables import problem
 from shiftbench.progress import Progress, silent
@@ -56,6 +57,19 @@ class Problems:
         """
         if self:
             raise TableError(*self.listed())
+
+
+def names_of(names: Any) -> dict[str, str]:
+    """Names that are expected → names in a file, checked.
+
+    Raises:
+        SettingsError: if they are no mapping of texts.
+    """
+    if names is None:
+        return {}
+    if not isinstance(names, Mapping) or not all(isinstance(each, str) for pair in names.items() for each in pair):
+        raise SettingsError(f"names: expected a mapping of texts to texts, found {quoted(names)}.")
+    return dict(names)
 
 
 def suffix(path: Path) -> str:

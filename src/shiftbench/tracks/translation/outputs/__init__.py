@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench import argument
+from shiftbench.errors import TableError
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs import fairseq, jsonl, published, table
@@ -18,7 +19,7 @@ HEAD = 200  # lines that tell what a file is
 
 
 def read(
-    path: Path, *, names: Mapping[str, str] | None = None, system: str | None = None, progress: Progress = silent
+    path: Path, *, names: Mapping[str, str] | None = None, system: str | None = None, progress: Progress | None = None
 ) -> Outputs:
     """The outputs of one system, from whichever form they are stored in.
 
@@ -33,31 +34,33 @@ def read(
     Raises:
         TableError: naming every problem with its line and id; or naming the systems if there are several.
     """
+    path = argument.path(path, error=TableError)
     found = read_systems(path, names=names, progress=progress)
     if system is not None:
-        if system not in found:
-            raise UnknownNameError("system", system, found)
-        return found[system]
+        return found[argument.choice("system", system, found)]
     if len(found) > 1:
         raise TableError(f"{path}: expected one system, found {len(found)}: {', '.join(found)}. Name one.")
     return next(iter(found.values()))
 
 
 def read_systems(
-    path: Path, *, names: Mapping[str, str] | None = None, progress: Progress = silent
+    path: Path, *, names: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> dict[str, Outputs]:
     """The outputs of all systems, by name: "" for the only one of a file without names; see `read`."""
+    path, names = argument.path(path, error=TableError), lines.names_of(names)
+    argument.callback("progress", progress)
     if path.is_dir():
         if not published.is_folder(path):
             raise TableError(f"{path}: expected a folder with {published.TEXTS}, found none. Name the file itself.")
         return {"": published.read_folder(path)}
+    say = progress or silent
     match _form(path):
         case "jsonl":
-            return {"": jsonl.read(path, names=names, progress=progress)}
+            return {"": jsonl.read(path, names=names, progress=say)}
         case "fairseq":
-            return {"": fairseq.read(path, progress=progress)}
+            return {"": fairseq.read(path, progress=say)}
         case _:
-            return table.read_systems(path, names=names, progress=progress)
+            return table.read_systems(path, names=names, progress=say)
 
 
 def _form(path: Path) -> str:

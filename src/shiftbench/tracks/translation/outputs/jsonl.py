@@ -11,14 +11,15 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
+from shiftbench import argument
 from shiftbench.ensembles import ragged
-from shiftbench.errors import first_line, quoted
+from shiftbench.errors import PredictionsError, first_line, quoted
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs.candidates import OF_TEXTS
 from shiftbench.tracks.translation.outputs.reader import RESERVED, Reader
-from shiftbench.tracks.translation.outputs.record import Outputs
+from shiftbench.tracks.translation.outputs.record import Outputs, require
 
 
 def read(
@@ -70,11 +71,24 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write(path: Path, outputs: Outputs) -> Path:
-    """Write outputs as JSON lines, packed with gzip if the name ends in .gz; whole or not at all."""
+    """Write outputs as JSON lines, packed with gzip if the name ends in .gz; whole or not at all.
+
+    Raises:
+        PredictionsError: for columns of values that JSON does not hold.
+    """
+    path, outputs = argument.path(path), require(outputs)
     with files.replacing(path) as temporary, writing(temporary, packed=path.suffix == ".gz") as file:
         for record in records(outputs):
-            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+            file.write(_line(record))
     return path
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        found = f"found in {quoted(record['id'])}: {first_line(error)}"
+        raise PredictionsError(f"expected texts, finite numbers, true or false, {found}.") from None
 
 
 @contextmanager

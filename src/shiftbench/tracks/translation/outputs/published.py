@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench import argument
 from shiftbench.check import Vector
 from shiftbench.ensembles import ragged
+from shiftbench.ensembles.ensemble import numbers
 from shiftbench.errors import PredictionsError, quoted
 from shiftbench.io import files
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs.fairseq import MEASURES, as_number, mean
 from shiftbench.tracks.translation.outputs.reader import Reader
-from shiftbench.tracks.translation.outputs.record import Outputs
+from shiftbench.tracks.translation.outputs.record import Outputs, require
 
 TEXTS, SCORES, OWNERS = "hypos.txt", "hypo_likelihoods.txt", "hypo_ids.txt"
 REFERENCES, IDS = "refs.txt", "ref_ids.txt"
@@ -127,6 +129,7 @@ def write_folder(folder: Path, outputs: Outputs) -> Path:
     Raises:
         PredictionsError: for texts of several lines.
     """
+    folder = argument.path(folder)
     _require_lines(outputs)
     owners = np.repeat(outputs.ids, outputs.counts)
     found: dict[str, Any] = {TEXTS: outputs.texts, OWNERS: owners, IDS: outputs.ids}
@@ -144,6 +147,7 @@ def write_folder(folder: Path, outputs: Outputs) -> Path:
 
 def _require_lines(outputs: Outputs) -> None:
     """Refuse texts that would become several lines."""
+    outputs = require(outputs)
     sets = {"hypotheses": outputs.texts, "source": outputs.sources or (), "reference": outputs.references or ()}
     problems = []
     for key, texts in sets.items():
@@ -167,6 +171,7 @@ def write_fairseq(path: Path, outputs: Outputs) -> Path:
     Raises:
         PredictionsError: for texts of several lines, or without scores.
     """
+    path = argument.path(path)
     _require_lines(outputs)
     scores = outputs.mean_log_likelihoods()
     if scores is None:
@@ -198,15 +203,16 @@ def write_submission(path: Path, outputs: Outputs, uncertainty: Vector) -> Path:
     Raises:
         PredictionsError: for other numbers of hypotheses, or of uncertainties.
     """
+    path, outputs = argument.path(path), require(outputs)
+    uncertainty, problems = numbers("uncertainty", uncertainty, "[N]")
     found = sorted({int(count) for count in outputs.counts})
-    problems = []
     if len(found) > 1 or not found or not 0 < found[0] <= MOST_HYPOTHESES:
         problems.append(
             f"hypotheses: expected the same number for each record, 1 to {MOST_HYPOTHESES}, found "
             f"{', '.join(map(str, found[:5])) or 'no record'}. The published scorer takes no other."
         )
-    if len(uncertainty) != len(outputs) or not np.isfinite(uncertainty).all():
-        problems.append(f"uncertainty: expected {len(outputs):,} finite numbers, found {len(uncertainty):,} values.")
+    if not problems and len(uncertainty) != len(outputs):
+        problems.append(f"uncertainty: expected {len(outputs):,} finite numbers, found {len(uncertainty):,}.")
     if problems:
         raise PredictionsError(*problems)
     weights, starts = outputs.weights(), ragged.offsets(outputs.counts)
@@ -230,6 +236,7 @@ def write_references(path: Path, outputs: Outputs) -> Path:
     Raises:
         PredictionsError: if there are no references.
     """
+    path, outputs = argument.path(path), require(outputs)
     references, shifted = outputs.references, outputs.columns.get("shifted")
     if references is None:
         raise PredictionsError("reference: expected one of each record, found none.")

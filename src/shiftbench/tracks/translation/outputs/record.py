@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Hypotheses, ragged
 from shiftbench.ensembles.ensemble import Array, Index
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, quoted
 from shiftbench.measures.hypotheses import hypothesis_weights
 
 SUM_TOLERANCE = 1e-5
@@ -65,7 +66,7 @@ class Outputs:
     columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if problems := [*_length_problems(self), *_value_problems(self)]:
+        if problems := _type_problems(self) or _length_problems(self) or _value_problems(self):
             raise ArrayError(*problems)
 
     def __len__(self) -> int:
@@ -122,8 +123,17 @@ class Outputs:
         return Hypotheses(self.log_probabilities, self.lengths, self.counts)
 
     def select(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Outputs:
-        """These records, each at most once, in this order; rows as NumPy takes them."""
-        records = np.arange(len(self))[rows]
+        """These records, each at most once, in this order; rows as NumPy takes them.
+
+        Raises:
+            ArrayError: for rows that are not there, or more than once.
+        """
+        try:
+            records = np.arange(len(self))[rows]
+        except (IndexError, TypeError, ValueError, OverflowError):
+            records = np.zeros((0, 0), np.int64)
+        if records.ndim != 1:
+            raise ArrayError(f"rows: expected numbers below {len(self):,} or flags [N], found {quoted(rows)}.")
         texts = _at(self.counts, records)
         tokens = texts if self.lengths is None else _at(self.lengths, texts)
         places = {"N": records, "H": texts, "L": tokens}
@@ -148,6 +158,12 @@ AXES = {
     "L": ("tokens",),
 }
 """Axis → the fields that have a value for each place on it."""
+ARRAYS = {
+    "counts": ("iu", "N"), "lengths": ("iu", "H"), "correct": ("b", "N"), "log_probabilities": ("f", "M, L"),
+    **dict.fromkeys(("confidences", "scores", "log_likelihoods"), ("f", "H")),
+    **dict.fromkeys(("error", "quality"), ("f", "N")),
+}  # fmt: skip
+"""Field → the kinds of its numbers, and its axes."""
 
 
 def _at(lengths: Index, records: Index) -> Index:
@@ -157,6 +173,44 @@ def _at(lengths: Index, records: Index) -> Index:
 
 def _chosen(values: Any, places: Index) -> Any:
     return [values[place] for place in places] if isinstance(values, list) else values[places]
+
+
+def _type_problems(outputs: Outputs) -> list[str]:
+    """Fields of other types than those of `Outputs`."""
+    problems = []
+    for name, (kinds, axes) in ARRAYS.items():
+        value = getattr(outputs, name)
+        if not _is_array(value, kinds, axes) and not (value is None and name != "counts"):
+            problems.append(f"{name}: expected an array [{axes}], found {quoted(value)}.")
+    for name in ("ids", "texts", "sources", "tokens"):
+        value = getattr(outputs, name)
+        if not _is_list(value, str) and not (value is None and name in ("sources", "tokens")):
+            problems.append(f"{name}: expected a list of texts, found {quoted(value)}.")
+    if outputs.references is not None and not (
+        _is_list(outputs.references, tuple) and all(map(_is_list, map(list, outputs.references), repeat(str)))
+    ):
+        problems.append(f"references: expected a list of texts in tuples, found {quoted(outputs.references)}.")
+    if not (_is_mapping(outputs.uncertainties) and all(_is_array(v, "f", "N") for v in outputs.uncertainties.values())):
+        problems.append(f"uncertainties: expected arrays [N] by name, found {quoted(outputs.uncertainties)}.")
+    if not (_is_mapping(outputs.columns) and all(isinstance(each, list) for each in outputs.columns.values())):
+        problems.append(f"columns: expected lists [N] by name, found {quoted(outputs.columns)}.")
+    if not isinstance(outputs.sampled, bool):
+        problems.append(f"sampled: expected true or false, found {quoted(outputs.sampled)}.")
+    if not isinstance(outputs.samples, Outputs | None):
+        problems.append(f"samples: expected outputs, found {quoted(outputs.samples)}.")
+    return problems
+
+
+def _is_array(value: Any, kinds: str, axes: str) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.ndim == len(axes.split(","))
+
+
+def _is_list(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and set(map(type, value)) <= {kind}
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict) and _is_list(list(value), str)
 
 
 def _length_problems(outputs: Outputs) -> list[str]:
@@ -183,7 +237,11 @@ def _length_problems(outputs: Outputs) -> list[str]:
 
 
 def _value_problems(outputs: Outputs) -> list[str]:
-    problems = []
+    problems = [
+        f"{name}: expected numbers of at least {least}, found {values.min()}."
+        for name, least, values in (("counts", 0, outputs.counts), ("lengths", 1, outputs.lengths))
+        if values is not None and values.size and values.min() < least
+    ]
     if len(set(outputs.ids)) < len(outputs.ids):
         problems.append("ids: expected each once, found some more than once.")
     if len(outputs.counts) and outputs.counts.max() > 0 and outputs.counts.min() < 1:
@@ -199,6 +257,17 @@ def _value_problems(outputs: Outputs) -> list[str]:
                 "confidences: expected values of at least 0 that sum to 1 over the texts of a record, found other ones."
             )
     return problems
+
+
+def require(outputs: Any) -> Outputs:
+    """The outputs that were given.
+
+    Raises:
+        ArrayError: if they are of another type.
+    """
+    if not isinstance(outputs, Outputs):
+        raise ArrayError(f"outputs: expected outputs of a system, found {quoted(outputs)}.")
+    return outputs
 
 
 def confidence_sums(confidences: Vector, counts: Index) -> Vector:

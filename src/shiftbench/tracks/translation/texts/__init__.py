@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from shiftbench.errors import TableError
+from shiftbench import argument
+from shiftbench.errors import TableError, quoted
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs import Outputs, jsonl, table
@@ -18,7 +20,7 @@ SGML, JSON_LINES = (".sgm", ".sgml"), (".jsonl", ".json")
 TABLES = (".tsv", ".csv", *table.BINARY)
 
 
-def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Progress = silent) -> Outputs:
+def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Progress | None = None) -> Outputs:
     """The sentences of a set, with their references, documents, flags and other columns, but no system's outputs.
 
     Args:
@@ -31,15 +33,28 @@ def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Pr
         TableError: naming every problem with its line: lines that do not pair up, empty ones, other encodings,
             sentences of more than `lines.LONGEST_TEXT` characters, repeated ids.
     """
-    path, other = source if isinstance(source, tuple) else (source, None)
+    argument.callback("progress", progress)
+    (path, other), names, say = _files(source), lines.names_of(names), progress or silent
     kind = lines.suffix(path)
     if kind in SGML:
         return sgml.read(path, other)
     if other is None and kind in JSON_LINES:
-        return jsonl.read(path, names=names, complete=True, progress=progress)
+        return jsonl.read(path, names=names, complete=True, progress=say)
     if other is None and kind in TABLES:
-        return table.read_sentences(path, names=names, progress=progress)
-    return _read_lines(path, other, progress)
+        return table.read_sentences(path, names=names, progress=say)
+    return _read_lines(path, other, say)
+
+
+def _files(source: Any) -> tuple[Path, Path | None]:
+    """The file of a set, or that of its sources and that of its references.
+
+    Raises:
+        TableError: for anything else.
+    """
+    if isinstance(source, tuple) and len(source) != 2:
+        raise TableError(f"expected a file of sources and one of references, found {quoted(source)}.")
+    found = [argument.path(each, error=TableError) for each in (source if isinstance(source, tuple) else (source,))]
+    return found[0], found[1] if len(found) > 1 else None
 
 
 def _read_lines(path: Path, other: Path | None, progress: Progress) -> Outputs:
@@ -60,7 +75,7 @@ def _read_lines(path: Path, other: Path | None, progress: Progress) -> Outputs:
 
 
 def stream(
-    source: Source, *, names: Mapping[str, str] | None = None, progress: Progress = silent
+    source: Source, *, names: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Pairs of sentences of a set, one after the other, as bytes that may be invalid UTF-8; only one line is held.
 
@@ -69,10 +84,12 @@ def stream(
     Raises:
         TableError: as `read`, but for what is wrong inside a sentence.
     """
-    if isinstance(source, tuple) and lines.suffix(source[0]) not in SGML:
-        yield from ((ours, theirs) for _, ours, theirs in _paired(*source, progress))
-    elif isinstance(source, Path) and lines.suffix(source) in (".tsv",):
-        yield from table.pairs(source, names=names, progress=progress)
+    argument.callback("progress", progress)
+    (path, other), say = _files(source), progress or silent
+    if other is not None and lines.suffix(path) not in SGML:
+        yield from ((ours, theirs) for _, ours, theirs in _paired(path, other, say))
+    elif other is None and lines.suffix(path) == ".tsv":
+        yield from table.pairs(path, names=lines.names_of(names), progress=say)
     else:
         found = read(source, names=names, progress=progress)
         references = found.references
