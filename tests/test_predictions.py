@@ -55,6 +55,11 @@ def written(path, metadata, **changed):
     [
         (None, {}, "predictions: expected ids"),
         (["\udce9", "b"], {}, "predictions: expected ids"),
+        (
+            ["a", "b"],
+            {"team": "us \ud800"},
+            r"metadata: expected text in Unicode, found half of a character in .*ud800",
+        ),
         (["a", "b"], None, "metadata: expected a mapping of names to values, found NoneType"),
     ],
 )

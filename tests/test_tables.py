@@ -464,7 +464,11 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
             '{"a": 1}\r\n{"a": 1}\r{"a": 2}\r\n',
             "line 2: expected lines that end in LF or CRLF, found CR alone. Convert",
         ),
-        ('{"a": 1}\n{"a": x}\n', "line 2: expected a JSON object, found: Expecting value at character 7."),
+        ('{"a": 1}\n{"a": x}\n', "line 2: expected a JSON object, found: Expecting value at character 7. Correct"),
+        (
+            '{"a": 1} {"a": 2}\n',
+            "line 1: expected a JSON object, found: Extra data at character 10. Write each object on a",
+        ),
         (
             '{"a": 1.5}\n\n{"a": null}\n{"a": true}\n{"a": 2}\n',
             "key 'a': expected values of one type, found a number in line 1 and true or false in line 4. Write them",

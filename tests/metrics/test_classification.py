@@ -88,6 +88,14 @@ def test_brier_is_the_squared_distance_to_the_truth_over_all_classes(targets, pr
     assert classification.brier(targets, probabilities) == pytest.approx(np.mean(slow))
 
 
+def test_brier_of_the_truth_is_exactly_0_and_of_its_contrary_2(rng):
+    targets = rng.integers(3, size=50)
+    assert classification.brier_per_record(targets, np.eye(3)[targets]).tolist() == [0.0] * 50
+    assert classification.brier_per_record(targets, np.eye(3)[(targets + 1) % 3]).tolist() == [2.0] * 50
+    third = np.array([[1e-9, 1 - 2e-9, 1e-9]])  # 6e-18, where sums of squares gave 1e-16 or a negative number
+    assert classification.brier(np.array([1]), third) == pytest.approx(6e-18, rel=1e-6)
+
+
 def test_brier_of_two_classes_is_twice_the_score_of_one(rng):
     targets, p = rng.integers(2, size=300), rng.uniform(size=300)
     expected = 2 * sklearn_metrics.brier_score_loss(targets, p)

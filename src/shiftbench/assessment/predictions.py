@@ -238,8 +238,11 @@ def _metadata_problems(metadata: Any) -> list[str]:
     if taken := sorted(set(metadata) & set(LAYOUT)):
         problems.append(f"metadata: expected keys other than the file's own, found {', '.join(taken)}. Rename these.")
     try:
-        json.dumps(dict(metadata), allow_nan=False)
-    except (TypeError, ValueError) as error:
+        json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which no file can hold
+        found = error.object[max(error.start - 20, 0) : error.end + 20]
+        problems.append(f"metadata: expected text in Unicode, found half of a character in {found!r}. Decode it again.")
+    except (TypeError, ValueError, RecursionError) as error:
         problems.append(f"metadata: expected values that JSON can hold, found: {error}.")
     return problems
 

@@ -124,8 +124,9 @@ def brier_per_record(targets: Any, probabilities: Any) -> Vector:
     Source: Brier 1950, Monthly Weather Review 78. For two classes it is twice the score of the second class alone.
     """
     targets, probabilities = _targets_and_probabilities(targets, probabilities)
-    of_target = probabilities[np.arange(len(targets)), targets]
-    return np.asarray(np.square(probabilities).sum(axis=1) - 2 * of_target + 1)
+    away = np.array(probabilities, dtype=np.float64)
+    away[np.arange(len(targets)), targets] -= 1  # before squaring: what is exact stays so
+    return np.asarray(np.square(away).sum(axis=1))
 
 
 def brier(targets: Any, probabilities: Any) -> float:

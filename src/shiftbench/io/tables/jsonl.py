@@ -108,9 +108,7 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
         except (ValueError, RecursionError) as error:
             said = error.msg if isinstance(error, json.JSONDecodeError) else error
             place = f" at character {error.pos + 1:,}" if isinstance(error, json.JSONDecodeError) else ""
-            problems.append(
-                f"{file}: line {number}: expected a JSON object, found: {said}{place}. Write missing as null."
-            )
+            problems.append(f"{file}: line {number}: expected a JSON object, found: {said}{place}. {_advice(error)}")
         else:
             if not isinstance(value, dict):
                 problems.append(f"{file}: line {number}: expected a JSON object, found {type(value).__name__}.")
@@ -144,6 +142,14 @@ def _kinds(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
         if each is not None:
             yield name, TYPES[type(each)]
             yield from _kinds(each, name)
+
+
+def _advice(error: Exception) -> str:
+    """What to do about a line that is no JSON."""
+    if not isinstance(error, json.JSONDecodeError):  # a constant or a number that JSON does not have
+        return "Write missing as null, and numbers that fit into a float."
+    more = error.msg == "Extra data" and error.doc[error.pos :].lstrip(", \t").startswith(("{", "["))
+    return "Write each object on a line of its own." if more else "Correct the line; missing is null."
 
 
 def _refuse(constant: str) -> None:
