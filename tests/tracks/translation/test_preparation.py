@@ -248,13 +248,24 @@ def test_the_official_archives_are_a_source_as_they_are(tmp_path: Path) -> None:
     assert tested["eval_out"].columns["slang"] == [True]
 
 
+def test_sets_to_be_tested_on_alone_are_prepared_and_hold_nothing_to_learn_from(tmp_path: Path) -> None:
+    found = whole(set_of(tmp_path / "in", eval_in_DOT_tsv=DEV), tmp_path / "out")
+    assert found.counts == dict.fromkeys(PARTS, 0) | {"eval_in": 3}
+    assert {*held(found.folder)} == {MANIFEST, "eval_in.jsonl"}
+    with pytest.raises(TableError, match="expected pairs of train, which a vocabulary is learnt from, found none"):
+        SentencePairs.of(found.folder, "eval_in")
+
+
 PAIR = {"train_DOT_tsv": "a\tб\n", "dev_in_DOT_tsv": DEV}
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"train_DOT_tsv": None}, "expected a set of train, found none. It may be called train.en with train.ru"),
+        (
+            {"train_DOT_tsv": None, "dev_in_DOT_tsv": None, "x_DOT_tsv": DEV},
+            "expected sets of train, dev_in, .* found none",
+        ),
         ({"train_DOT_en": "a\n"}, "expected two files whose names differ in en and ru"),
         ({"train_DOT_en": "a\nb\n", "train_DOT_ru": "a\n"}, "expected as many lines in both, found 2 and 1"),
         ({"train_DOT_tsv": ""}, "expected a column of sources and one of references"),

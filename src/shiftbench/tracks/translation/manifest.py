@@ -51,13 +51,14 @@ def shards(held: Mapping[str, Any]) -> list[dict[str, Any]]:
 def digest(held: Mapping[str, Any], part: str) -> str:
     """A SHA-256 of what the pairs of a part are: of its files, and of the vocabulary."""
     own = [file for entry in held["shards"] for file in entry["files"]] if part == "train" else [held["parts"][part]]
-    hashes = [held["vocabulary"]["sha256"], *(entry["sha256"] for entry in own)]
+    hashes = [held["vocabulary"].get("sha256", ""), *(entry["sha256"] for entry in own)]
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def entries(held: Mapping[str, Any]) -> Iterator[Any]:
     """The entries of all files."""
-    yield held["vocabulary"]
+    if held["shards"]:
+        yield held["vocabulary"]
     yield from held["parts"].values()
     for shard in held["shards"]:
         yield from shard["files"]

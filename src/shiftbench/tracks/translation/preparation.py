@@ -30,6 +30,7 @@ from shiftbench.tracks.translation.outputs import Outputs
 from shiftbench.tracks.translation.schema import PARTS, SHIFTED
 from shiftbench.tracks.translation.sources import Found
 
+TRAIN = "train"
 SLURM = "slurm"  # the executor whose jobs this process does not wait for
 MOST_TOKENS, FEWEST_TOKENS, PAIRS_PER_TOKEN = 40_000, 1_000, 16
 SAMPLE = 500_000  # pairs that a vocabulary is learnt from, at most
@@ -85,9 +86,9 @@ def prepare(
         raise TableError(f"{source}: expected texts to prepare, found a folder that is already prepared.")
     if vocabulary is not None and vocabulary < tokenizing.FEWEST:
         raise SettingsError(f"vocabulary: expected at least {tokenizing.FEWEST} tokens, found {vocabulary}.")
-    for name in ("sentencepiece", "sacremoses"):
-        cleaning.library(name)
     found = sources.found(source, languages)
+    for name in ("sentencepiece", "sacremoses") if TRAIN in found.sets else ():
+        cleaning.library(name)
     limits = Cleaning(found.languages, overlap=overlap, moses=moses)
     begun = Begun(found.hashes(source, say), limits, vocabulary, reddit)
     with alone(folder):
@@ -162,11 +163,11 @@ def _finish(folder: Path, begun: Begun, found: Found, where: Executor, say: Prog
     plan = Plan(folder)
     with _nothing_if_refused(plan):
         parts, notes = _tested(folder, begun, found, say)
-        blocks = _read(plan, found, say)
+        blocks = _read(plan, found, say) if TRAIN in found.sets else 0
     for stage, (work, note) in STEPS.items():
-        if work == corpus.PACK:
+        if work == corpus.PACK and blocks:
             _learn(plan, begun, blocks, say)
-        items = corpus.index(plan)[1] if work == corpus.COMPARE else blocks
+        items = blocks and corpus.index(plan)[1] if work == corpus.COMPARE else blocks
         job = Job(work, str(folder.absolute()), items, (str(folder.absolute()),))
         if all(plan.file(note, number).is_file() for number in range(items)):
             continue
@@ -177,7 +178,7 @@ def _finish(folder: Path, begun: Begun, found: Found, where: Executor, say: Prog
     if where.name == SLURM:
         return BatchJob(None)
     shards, dropped = _packed(plan, blocks)
-    _write(folder, begun, found, parts | {"train": shards}, dropped, notes)
+    _write(folder, begun, found, parts | {TRAIN: shards}, dropped, notes)
     return _cleaned(folder)
 
 
@@ -304,7 +305,7 @@ def _packed(plan: Plan, blocks: int) -> tuple[list[dict[str, Any]], dict[str, in
             dropped.update(counts)
         if packed["pairs"]:
             shards.append({"pairs": packed["pairs"], "files": packed["files"]})
-    if not shards:
+    if blocks and not shards:
         raise TableError("train: expected pairs that pass the cleaning, found none. Are the languages right?")
     return shards, dict(dropped)
 
@@ -312,9 +313,12 @@ def _packed(plan: Plan, blocks: int) -> tuple[list[dict[str, Any]], dict[str, in
 def _write(
     folder: Path, begun: Begun, found: Found, parts: dict[str, Any], dropped: dict[str, int], notes: list[str]
 ) -> None:
-    shards = parts.pop("train")
+    shards = parts.pop(TRAIN)
     counts = {part: parts[part]["records"] if part in parts else 0 for part in PARTS}
-    words = tokenizing.read(folder / corpus.VOCABULARY, languages=found.languages, moses=begun.limits.moses)
+    words: dict[str, Any] = {}
+    if shards:
+        held = tokenizing.read(folder / corpus.VOCABULARY, languages=found.languages, moses=begun.limits.moses)
+        words = corpus.listed(folder / corpus.VOCABULARY) | {"tokens": held.size}
     files.write_json(
         folder / MANIFEST,
         {
@@ -323,7 +327,7 @@ def _write(
             "origin": found.origin,
             "dropped": dropped,
             "counts": counts | {"train": sum(shard["pairs"] for shard in shards)},
-            "vocabulary": corpus.listed(folder / corpus.VOCABULARY) | {"tokens": words.size},
+            "vocabulary": words,
             "parts": parts,
             "shards": shards,
             "notes": notes,

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.errors import TableError
 from shiftbench.tracks.translation import manifest, texts, tokenizing
 from shiftbench.tracks.translation.shards import Lengths, Shards, Tokens, kind
 from shiftbench.tracks.translation.tokenizing import Subwords
@@ -105,5 +106,7 @@ def vocabulary(folder: Path) -> Subwords:
         TableError, MissingExtraError: as `SentencePairs.of`.
     """
     held = manifest.held_in(folder)
+    if not held["shards"]:
+        raise TableError(f"{folder}: expected pairs of train, which a vocabulary is learnt from, found none. Add them.")
     limits, path = manifest.limits(held), folder / held["vocabulary"]["file"]
     return tokenizing.read(path, languages=limits.languages, moses=limits.moses)

@@ -90,7 +90,7 @@ def found(source: Path, languages: str = "") -> Found:
     languages: codes such as "en-ru"; by default those that its `origin.toml` names, else those of the benchmark.
 
     Raises:
-        TableError: listing files that are not understood, sides without the other, and parts that are missing.
+        TableError: listing files that are not understood and sides without the other; or if there is no set.
         SettingsError: for invalid codes.
     """
     if not source.is_dir():
@@ -109,10 +109,9 @@ def found(source: Path, languages: str = "") -> Found:
     for part in PARTS:
         sets[part], own = _paired(by_part[part], codes)
         problems += own
-    for part in ("train", "dev_in"):
-        if not by_part[part]:
-            names = f"{part}.{codes[0]} with {part}.{codes[1]}, or {part}.tsv"
-            problems.append(f"{source}: expected a set of {part}, found none. It may be called {names}.")
+    if not any(by_part.values()):
+        names = f"train.{codes[0]} with train.{codes[1]}, or eval_out.tsv"
+        problems.append(f"{source}: expected sets of {', '.join(PARTS)}, found none. They are called such as {names}.")
     if problems:
         raise TableError(*problems)
     return Found({part: own for part, own in sets.items() if own}, held.get("origin", UNKNOWN_ORIGIN), codes)
