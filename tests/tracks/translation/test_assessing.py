@@ -17,7 +17,7 @@ from shiftbench.report.page import html
 from shiftbench.scores.intervals import Settings
 from shiftbench.track import Task
 from shiftbench.tracks.translation.assessing import score_files
-from shiftbench.tracks.translation.evaluation import Evaluation, lengths
+from shiftbench.tracks.translation.evaluation import lengths
 
 TASKS = tuple(
     Task(name, name, "texts", threshold=limit)
@@ -107,6 +107,12 @@ def test_systems_beside_each_other_have_their_disagreement(answers, tmp_path):
         assert ((system.uncertainty["disagreement_among_systems"] == 0) == same).all()
 
 
+def test_systems_with_the_same_answers_have_no_disagreement(answers, tmp_path):
+    other = write(tmp_path / "other.jsonl", ({**each, "uncertainty": 1.0 * each["emoji"]} for each in lines()))
+    (found,) = score_files({"ours": answers, "other": other}, answers, TASKS[:1])
+    assert [list(system.uncertainty) for system in found.parts[0][1]] == [["uncertainty"], ["uncertainty"]]
+
+
 def test_without_parts_there_is_one_set_and_a_flag_tells_the_shift(tmp_path):
     file = write(
         tmp_path / "a.jsonl",
@@ -159,25 +165,6 @@ def test_a_split_without_answers_is_named_and_left_out(answers, tmp_path):
     (found, *_) = score_files({"e": evaluated}, answers, TASKS)
     assert [records.split for records, _ in found.parts] == ["eval"]
     assert found.notes == ("dev: not scored, since there is no answer to any of its 60 sentences",)
-
-
-def test_a_prepared_folder_is_the_truth(answers, tmp_path):
-    folder = tmp_path / "prepared"
-    folder.mkdir()
-    every = list(lines())
-    for part in PARTS:
-        kept = (
-            {k: v for k, v in each.items() if k not in ("text", "part", "uncertainty")}
-            for each in every
-            if each["part"] == part
-        )
-        write(folder / f"{part}.jsonl", kept)
-    (folder / "manifest.json").write_text('{"origin": "made-up"}')
-    held = Evaluation.open(folder)
-    assert (held.origin, len(held.sentences)) == ("made-up", 120)
-    (ours, *_), (theirs, *_) = (score_files({"m": answers}, data, TASKS) for data in (answers, folder))
-    for (_, (one,)), (_, (other,)) in zip(ours.parts, theirs.parts, strict=True):
-        np.testing.assert_array_equal(one.errors, other.errors)
 
 
 def test_lengths_have_groups_of_ten_words():

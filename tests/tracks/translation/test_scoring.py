@@ -106,6 +106,17 @@ def test_the_published_measure_comes_first_and_a_files_own_before_it(rng):
     np.testing.assert_array_equal(judged.uncertainty["score_ep"], measures.uncertainty(ensemble, "score_ep"))
 
 
+def test_measures_that_say_the_same_are_shown_once_and_constant_ones_not_at_all(rng):
+    lengths = rng.integers(1, 9, N)
+    one = Outputs(
+        [str(k) for k in range(N)], np.ones(N, np.int64), ["a"] * N, lengths=lengths,
+        log_probabilities=-rng.gamma(1.0, size=(1, lengths.sum())),
+    )  # fmt: skip
+    assert list(Judged(one).uncertainty) == ["beam_score"]  # equal to every score of one model and one hypothesis
+    alike = Outputs(["1", "2"], np.array([2, 2]), ["a", "a", "b", "b"], references=[("a",), ("b",)])
+    assert list(Judged(alike).uncertainty) == [""]
+
+
 def test_single_texts_without_anything_have_no_uncertainty():
     found = Outputs(["1", "2"], np.ones(2, np.int64), ["a", "b"], references=[("a",), ("c",)])
     system = scored(System("s", "model"), Judged(found), "exact_match")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from shiftbench.track import Prepared, RunOptions
 from shiftbench.tracks.translation import outputs, preparation, study
 from shiftbench.tracks.translation.assessing import score_files
 from shiftbench.tracks.translation.definition import TASKS, TRACK
+from shiftbench.tracks.translation.evaluation import Evaluation
 from tests import small_presets
 
 OPTIONS = RunOptions("quick", members=2, replicates=20)
@@ -78,6 +80,15 @@ def test_its_predictions_are_stored_outputs_that_have_the_same_scores(ran, prepa
         )
         assert np.isfinite(values).all()
         assert score.value >= 0
+
+
+def test_a_damaged_part_of_the_truth_is_refused(prepared, tmp_path):
+    copy = shutil.copytree(prepared.folder, tmp_path / "copy")
+    assert len(Evaluation.open(copy).sentences) == sum(prepared.counts.values()) - prepared.counts["train"]
+    part = copy / "eval_out.jsonl"
+    part.write_bytes(part.read_bytes().rpartition(b"\n{")[0])
+    with pytest.raises(TableError, match=r"eval_out.jsonl: expected [\d,]+ bytes, found"):
+        Evaluation.open(copy)
 
 
 def test_a_run_goes_on_without_translating_again(ran, prepared, monkeypatch):

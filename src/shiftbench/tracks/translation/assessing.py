@@ -92,7 +92,7 @@ def _judged(systems: Mapping[str, Outputs]) -> dict[str, Judged]:
         return found
     apart = scoring.among([*found.values()])
     return {
-        name: replace(each, further={scoring.AMONG: values})
+        name: replace(each, further={scoring.AMONG: values} if scoring.telling(values) else {})
         for (name, each), values in zip(found.items(), apart, strict=True)
     }
 

@@ -18,8 +18,8 @@ from shiftbench.ensembles.ensemble import Index
 from shiftbench.errors import TableError, quoted
 from shiftbench.partition.hashing import keyed_hash
 from shiftbench.partition.settings import SPLITS
-from shiftbench.track import MANIFEST, read_manifest
-from shiftbench.tracks.translation import outputs, texts
+from shiftbench.track import MANIFEST
+from shiftbench.tracks.translation import manifest, outputs, texts
 from shiftbench.tracks.translation.outputs import Outputs
 from shiftbench.tracks.translation.schema import ANOMALIES, SHIFTED
 
@@ -47,16 +47,14 @@ class Evaluation:
             ShiftbenchError: if it is neither, or damaged.
         """
         if (path / MANIFEST).is_file():
-            manifest = read_manifest(path)
-            found = [
-                _with_part(outputs.read(path / f"{part}.jsonl"), part)
-                for parts in SPLITS.values()
-                for part in parts
-                if (path / f"{part}.jsonl").is_file()
-            ]
-            if not found:
-                raise TableError(f"{path}: expected a part such as eval_in.jsonl, found none. Prepare the data again.")
-            return cls(str(manifest.get("origin", "prepared data")), joined(found))
+            prepared = manifest.held_in(path)
+            files = {part: entry["file"] for part, entry in prepared["parts"].items()}
+            if not files:
+                raise TableError(
+                    f"{path}: expected sentences to evaluate, found train alone. Prepare other parts, too."
+                )
+            found = [_with_part(outputs.read(path / file), part) for part, file in files.items()]
+            return cls(str(prepared["origin"]), joined(found))
         return cls(path.name, texts.read(path))
 
     def has(self, part: str) -> bool:

@@ -251,18 +251,32 @@ def _terms(judged: Judged, name: str) -> SetTerms:
 
 def uncertainty(found: Outputs) -> dict[str, Vector]:
     """What outputs tell of their uncertainty by measure [N]: the file's own, that of log-probabilities, and how far
-    several texts of a record agree."""
-    known = dict(found.uncertainties)
+    several texts of a record agree; without what is the same for all records, or what an earlier measure says, too."""
+    made = dict[str, Vector]()
     if (ensemble := found.hypotheses()) is not None:
-        known |= {name: measures.uncertainty(ensemble, name) for name in _ordered(ensemble) if name not in known}
+        made = {name: measures.uncertainty(ensemble, name) for name in _ordered(ensemble)}
     elif (scores := found.mean_log_likelihoods()) is not None and not found.sampled:
         starts = ragged.offsets(found.counts)[:-1]
-        known |= {"beam_score": np.add.reduceat(-scores, starts) / found.counts}
+        made = {"beam_score": np.add.reduceat(-scores, starts) / found.counts}
     several = found if found.samples is None else found.samples
     if several.texts and several.counts.max() > 1:
         texts = Texts(np.array(several.texts, dtype=object), several.counts, several.weights())
-        known |= {name: measures.uncertainty(texts, name) for name in measures.measures_for(texts) if name not in known}
+        made |= {name: measures.uncertainty(texts, name) for name in measures.measures_for(texts)}
+    known = dict(found.uncertainties)
+    for name, values in made.items():
+        if name not in known and telling(values) and not any(_same(values, own) for own in known.values()):
+            known[name] = values
     return known
+
+
+def _same(values: Vector, others: Vector) -> bool:
+    """Whether two measures differ by rounding alone."""
+    return bool(np.allclose(values, others, rtol=1e-9, atol=1e-12))
+
+
+def telling(values: Vector) -> bool:
+    """Whether a measure [N] tells any records apart."""
+    return bool(len(values) == 1 or values.min() < values.max())
 
 
 def among(systems: Sequence[Judged]) -> list[Vector]:
