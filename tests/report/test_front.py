@@ -208,6 +208,9 @@ def test_an_error_that_is_the_rest_of_a_share_is_told_by_that_share_in_plain_wor
 def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, words):
     report = masks(*gains)
     (told,) = [each for each in front.findings(report) if "predicted lesions" in each.text]
+    (joint,) = [grid for grid in grids(report) if grid.kind == "joint"]
+    assert "LPPV gain: mean over patients of the area under the lesion-wise positive predictive value" in joint.note
+    assert "R-AUC: the area under the error over the share of" in joint.note
     assert told.text.startswith(
         f"By the lesion-wise positive predictive value (LPPV) the uncertainty of predicted lesions tells false "
         f"ones from true ones {words}: LPPV"

@@ -316,6 +316,8 @@ def _scores(report: Report, split: str, kind: str) -> Grid:
     rows = tuple(_row(report.systems[place], [column[place] for column in cells]) for place in kept)
     notes = _signs(report, rows)
     notes += _gap_note(report, [split], [report.systems[place].name for place in kept])
+    own = dict.fromkeys(METRICS[key[3]] for key in chosen if key[1] == split) if kind == "joint" else {}
+    notes += [f"{metric.title}: {metric.formula}." for metric in own if metric.table == kind]
     notes += [each for each in [RETENTION] if kind == "joint" and any(key[3] == "r_auc" for key in chosen)]
     notes += _left_out(report, split, kind)
     return Grid(kind, split, f"{SCORES[kind]} ({split_title(split)})", "System", tuple(columns), rows, " ".join(notes))
