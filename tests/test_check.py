@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import torch
 
+import shiftbench
 from shiftbench import check
 from shiftbench.errors import ArrayError
 from shiftbench.metrics import classification, regression
@@ -352,3 +353,21 @@ def test_words_for_flags_are_refused_with_what_to_write():
         check.flags("shifted", pd.Series(["yes", "no", "yes"]))
     with pytest.raises(ArrayError, match=r"found 'None', 'True'\. Fill missing ones"):
         check.flags("shifted", [True, None])
+
+
+def test_a_query_without_values_is_refused_with_its_remedy() -> None:
+    query = pl.LazyFrame({"a": [0, 1]})
+    with pytest.raises(ArrayError, match=r"u: expected values, found LazyFrame, .* Give its \.collect\(\)"):
+        check.vector("u", query)
+    with pytest.raises(ArrayError, match=r"slices: expected values, found LazyFrame"):
+        shiftbench.assess([1.0, 2.0], [1.0, 2.0], slices=query)
+
+
+def test_labels_that_cannot_be_compared_are_not_missing() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("not comparable")
+
+        __hash__ = object.__hash__
+
+    assert check.missing(np.array([Odd(), None, np.nan], dtype=object)).tolist() == [False, True, True]

@@ -40,6 +40,18 @@ def plain(values: Any) -> Any:
     return values
 
 
+def require_computed(name: str, values: Any) -> None:
+    """Refuse a query of polars, Dask or their kin, which holds no values yet.
+
+    Raises:
+        ArrayError: naming the remedy.
+    """
+    for method in ("collect", "compute"):
+        if hasattr(values, method) and not hasattr(values, "__array__"):
+            found = type(values).__name__
+            raise ArrayError(f"{name}: expected values, found {found}, which has none yet. Give its .{method}().")
+
+
 def as_array(name: str, values: Any, kind: str = "numbers") -> npt.NDArray[Any]:
     """`values` as an array of any shape, those of tensors too; objects that are all booleans as booleans.
 
@@ -48,6 +60,7 @@ def as_array(name: str, values: Any, kind: str = "numbers") -> npt.NDArray[Any]:
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArrayError(f"{name}: expected a value for every record, found masked ones. Drop these records.")
+    require_computed(name, values)
     try:
         found = np.asarray(plain(values))
     except Exception as error:  # of any library whose values these are
@@ -370,8 +383,15 @@ def missing(labels: npt.NDArray[Any]) -> Flags:
     elif labels.dtype.kind in "mM":
         absent = np.isnat(labels)
     elif labels.dtype.kind == "O":  # missing values do not equal themselves; pandas.NA is recognised by its text
-        absent = np.array([label is None or str(label == label) != "True" for label in labels], dtype=np.bool_)
+        absent = np.array([label is None or not _equals_itself(label) for label in labels], dtype=np.bool_)
     return absent
+
+
+def _equals_itself(label: Any) -> bool:
+    try:
+        return str(label == label) == "True"
+    except Exception:  # of a label that is an array, say: it is no missing value, and refused as no text
+        return True
 
 
 def threshold(value: Any) -> float:

@@ -172,6 +172,7 @@ def _columns(what: str, values: Any) -> dict[str, Any]:
         return {}
     if isinstance(getattr(values, "name", None), str) and not hasattr(values, "columns"):
         values = {values.name: values}
+    check.require_computed(what, values)
     if not isinstance(values, Mapping) and not hasattr(values, "columns"):
         raise ArrayError(
             f"{what}: expected a table, or column names with values, as in {{'city': labels}}, found "
