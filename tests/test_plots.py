@@ -532,3 +532,14 @@ def test_names_of_rows_have_a_rim_of_paper_in_both_formats(tmp_path):
     assert 'paint-order="stroke"' in svg(drawing, "x")
     (text,) = [text for text in canvas.figure_of(drawing).texts if text.get_text() == "a name"]
     assert text.get_path_effects()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 5e-324), (-1e-322, 1e-322), (1e-310, 2e-310), (-1.7e308, 1.7e308), (3.0, 3.0)]
+)
+def test_ends_too_near_or_too_far_for_steps_are_the_ticks(low: float, high: float) -> None:
+    assert [value for value, _ in ticks(low, high)] == list(dict.fromkeys((low, high)))
+
+
+def test_the_smallest_numbers_have_texts() -> None:
+    assert [tick_text(value) for value in (5e-324, -1e-310)] == ["4.94×10⁻³²⁴", "−10⁻³¹⁰"]

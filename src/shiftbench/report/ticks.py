@@ -9,11 +9,14 @@ from shiftbench.report.digits import SUPERSCRIPTS
 MOST = 6  # ticks of an axis, about
 LONG = 100_000  # numbers of this size and above are written with a power of ten
 SHORT = 1e-4  # and those below this one
+TINIEST = 1e-300  # numbers far below it lose digits
 
 
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round numbers between two ends, and their texts."""
     low, high = min(low, high), max(low, high)
+    if not TINIEST <= high - low < math.inf:  # steps between them have no digits, or none that are finite
+        return [(value, tick_text(value)) for value in dict.fromkeys((low, high))]
     step = _step((high - low) / MOST)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     values = [place * step for place in range(first, last + 1)]
@@ -47,7 +50,8 @@ def tick_text(value: float, finest: int | None = None) -> str:
     if size == 0 or SHORT <= size < LONG:
         return f"{value:,g}".replace("-", "−") if finest is None or size == 0 else _plain(value, finest)
     power = math.floor(math.log10(size) + 1e-9)
-    factor = f"{size / 10.0**power:.{2 if finest is None else max(power - finest, 0)}f}"
+    shift = 300 if size < TINIEST else 0  # 10 ** -324 is 0
+    factor = f"{size * 10.0**shift / 10.0 ** (power + shift):.{2 if finest is None else max(power - finest, 0)}f}"
     factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
     sign = "−" if value < 0 else ""
     return f"{sign}{'' if factor == '1' else f'{factor}×'}10{str(power).translate(SUPERSCRIPTS)}"
