@@ -142,6 +142,8 @@ def test_samples_follow_the_ensemble_and_their_seed(members):
     np.testing.assert_allclose(shares, wanted / wanted.sum(), atol=0.07)
     again = sample(members, [SOURCES[2], *source], draws=800, seed=5, combine="ep", most=2)[1]
     assert [tuple(each.tokens) for each in again] == [tuple(each.tokens) for each in drawn]
+    beside = sample(members, [SOURCES[2], *source], draws=800, seed=5, combine="ep", most=[7, 2])[1]
+    assert [tuple(each.tokens) for each in beside] == [tuple(each.tokens) for each in drawn]
     other = sample(members, source, draws=800, seed=6, combine="ep", most=2)[0]
     assert [tuple(each.tokens) for each in other] != [tuple(each.tokens) for each in drawn]
 

@@ -256,7 +256,10 @@ def sample(
     if not sources:
         return []
     place, eos = members[0].place, members[0].eos
-    uniform = torch.from_numpy(np.concatenate([_uniform(seed, each, draws, max(limits)) for each in sources])).to(place)
+    numbers = np.zeros((len(sources), draws, max(limits)))
+    for drawn, each, length in zip(numbers, sources, limits, strict=True):
+        drawn[:, :length] = _uniform(seed, each, draws, length)
+    uniform = torch.from_numpy(numbers.reshape(-1, max(limits))).to(place)
     limit = torch.tensor(limits, device=place).repeat_interleave(draws)
     states = [member.begin(sources, draws) for member in members]
     tokens = torch.full((len(uniform), 1), members[0].start, device=place)
@@ -273,8 +276,8 @@ def sample(
         total += torch.where(running, together.gather(1, new[:, None])[:, 0], 0.0)
         tokens, logs = torch.cat([tokens, new[:, None]], 1), torch.cat([logs, of_new], 2)
         lengths = torch.where(running & (new == eos), length, lengths)
-    drawn = [_hypothesis(row, tokens, logs, total, lengths) for row in range(len(tokens))]
-    return [drawn[start : start + draws] for start in range(0, len(drawn), draws)]
+    every = [_hypothesis(row, tokens, logs, total, lengths) for row in range(len(tokens))]
+    return [every[start : start + draws] for start in range(0, len(every), draws)]
 
 
 def _uniform(seed: int, source: Tokens, draws: int, most: int) -> npt.NDArray[np.float64]:
