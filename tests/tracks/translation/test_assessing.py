@@ -16,7 +16,7 @@ from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.report.page import html
 from shiftbench.scores.intervals import Settings
 from shiftbench.track import Task
-from shiftbench.tracks.translation.assessing import score_files
+from shiftbench.tracks.translation.assessing import pictures, score_files
 from shiftbench.tracks.translation.evaluation import lengths
 
 TASKS = tuple(
@@ -72,6 +72,15 @@ def test_a_file_with_its_own_references_is_scored_by_every_task_it_has_what_is_n
     assert recipe["anomalies"] == {
         "sentences": 120, "together": {"emoji": {"emoji": 24, "slang": 12}, "slang": {"emoji": 12, "slang": 12}},
     }  # fmt: skip
+
+
+def test_anomalies_that_occur_together_are_drawn_where_there_are_any(answers, tmp_path):
+    (found,) = score_files({"ours": answers}, answers, TASKS[:1])
+    (picture,), notes = pictures(found)
+    assert (picture.name, notes) == ("anomalies", [])
+    assert [label.get_text() for label in picture.image.axes[0].get_yticklabels()] == ["slang", "emoji"]
+    bare = write(tmp_path / "bare.jsonl", ({key: each[key] for key in ("id", "reference", "text")} for each in lines()))
+    assert pictures(score_files({"bare": bare}, bare, TASKS[:1])[0]) == ([], [])
 
 
 def test_the_report_shows_texts_and_runs_none(answers):

@@ -169,3 +169,14 @@ def test_the_length_check_is_by_tokens_or_else_by_words(rng):
     assert scored(System("s", "model"), judged, "egleu").length is judged.length
     words = Outputs(["1", "2"], np.ones(2, np.int64), ["a b c", ""], references=[("a",), ("c",)])
     assert Judged(words).length.tolist() == [3.0, 0.0]  # type: ignore[union-attr]
+
+
+def test_samples_weigh_the_same_in_every_measure():
+    logs = np.log([[0.9, 0.8, 0.1], [0.7, 0.8, 0.2]])
+    sampled = Outputs(
+        ["1"], np.array([3]), ["a", "b", "c"], lengths=np.ones(3, np.int64), log_probabilities=logs, sampled=True,
+        references=[("a",)],
+    )  # fmt: skip
+    found = Judged(sampled).uncertainty
+    assert found["beam_score"] == pytest.approx(-np.log([0.8, 0.8, 0.15]).mean())
+    assert found["score_variance"] == pytest.approx(logs.var(axis=0).mean())

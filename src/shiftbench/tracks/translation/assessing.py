@@ -16,14 +16,20 @@ from shiftbench.ensembles.ensemble import Index
 from shiftbench.errors import PredictionsError, ShiftbenchError, quoted
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
+from shiftbench.report.picture import Picture
 from shiftbench.scores.score import System
 from shiftbench.track import ScoredFiles, Task
 from shiftbench.tracks.translation import evaluation, outputs, schema, scoring
 from shiftbench.tracks.translation.evaluation import Evaluation
 from shiftbench.tracks.translation.outputs import Outputs
+from shiftbench.tracks.translation.paper.figures import together
 from shiftbench.tracks.translation.scoring import Judged
 
 MOST_NAMED = 3
+CAPTION = (
+    "Rows and columns are the anomalies that sentences are marked with. On the diagonal stands how many have one; "
+    "elsewhere how many of those with the row’s anomaly have the column’s, too."
+)
 INSIDE = "answers with their references"
 NEEDS = {
     **dict.fromkeys(
@@ -108,7 +114,20 @@ def _scored(
     names = [name for _, systems in judged.values() for name in systems]
     title = f"{task.title}: {' · '.join(dict.fromkeys(names))} on {held.origin}"
     every = [each for _, systems in judged.values() for each in systems.values()]
-    return ScoredFiles(task, parts, report_options(title, task, every, recipe), notes)
+    return ScoredFiles(task, parts, report_options(title, task, every, recipe), notes, source=recipe)
+
+
+def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:
+    """Which anomalies occur together, if sentences are marked with any."""
+    return anomalies(found.source), []
+
+
+def anomalies(recipe: Mapping[str, Any]) -> list[Picture]:
+    """A picture of the anomalies that a recipe counts; none if it counts none."""
+    if not (told := recipe.get("anomalies")):
+        return []
+    drawn = together(told["together"], told["sentences"])
+    return [Picture("anomalies", "Anomalies that occur together", CAPTION, drawn, few_colours=True)]
 
 
 def report_options(title: str, task: Task, judged: Sequence[Judged], recipe: Mapping[str, Any]) -> Options:

@@ -51,6 +51,7 @@ TRACK = Track(
     spreads=("prepare", "run"),
     gpus=True,
     show=Show(showing.show, "Stored outputs, a set of sentences, or a prepared folder.", metavar="FILE", folders=True),
+    pictures=assessing.pictures,
     paper=PAPER,
     truth_inside=True,
 )

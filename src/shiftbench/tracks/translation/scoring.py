@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shiftbench import measures
 from shiftbench.assessment.scored import Scored
 from shiftbench.check import Vector
-from shiftbench.ensembles import Texts, ragged
+from shiftbench.ensembles import Hypotheses, Texts, ragged
 from shiftbench.ensembles.ensemble import Index
 from shiftbench.errors import MissingExtraError
 from shiftbench.measures.texts import expected_agreement
@@ -254,7 +254,7 @@ def uncertainty(found: Outputs) -> dict[str, Vector]:
     several texts of a record agree; without what is the same for all records, or what an earlier measure says, too."""
     made = dict[str, Vector]()
     if (ensemble := found.hypotheses()) is not None:
-        made = {name: measures.uncertainty(ensemble, name) for name in _ordered(ensemble)}
+        made = _of_samples(found) if found.sampled else _of_hypotheses(ensemble)
     elif (scores := found.mean_log_likelihoods()) is not None and not found.sampled:
         starts = ragged.offsets(found.counts)[:-1]
         made = {"beam_score": np.add.reduceat(-scores, starts) / found.counts}
@@ -285,7 +285,16 @@ def among(systems: Sequence[Judged]) -> list[Vector]:
     return [1.0 - row for row in expected_agreement(texts)]
 
 
-def _ordered(ensemble: Any) -> list[str]:
-    """The measures of hypotheses, the published one (NLL averaged over the beam) first."""
-    every = measures.measures_for(ensemble)
-    return ["beam_score", *(name for name in every if name != "beam_score")]
+def _of_hypotheses(ensemble: Hypotheses) -> dict[str, Vector]:
+    """The measures of hypotheses [N], the published one (NLL averaged over the beam) first."""
+    names = dict.fromkeys(("beam_score", *measures.measures_for(ensemble)))
+    return {name: measures.uncertainty(ensemble, name) for name in names}
+
+
+def _of_samples(found: Outputs) -> dict[str, Vector]:
+    """The same of samples, which weigh the same: plain means over those of a record."""
+    assert found.log_probabilities is not None
+    assert found.lengths is not None
+    each = _of_hypotheses(Hypotheses(found.log_probabilities, found.lengths, np.ones(len(found.texts), np.int64)))
+    starts = ragged.offsets(found.counts)[:-1]
+    return {name: np.add.reduceat(values, starts) / found.counts for name, values in each.items()}

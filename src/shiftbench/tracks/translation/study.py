@@ -21,6 +21,7 @@ from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import EvaluationSet, Fitted, Planned, Result, Selection, Study
 from shiftbench.progress import Progress
 from shiftbench.report.content import Report
+from shiftbench.report.picture import Picture
 from shiftbench.scores.retention import checked_rule
 from shiftbench.scores.score import Cost, System
 from shiftbench.track import Prepared, RunOptions, Task
@@ -191,6 +192,14 @@ class TranslationStudy(Study[Translated, Sentences]):
         title = f"Translation, {self.judged_by[task].title}: {self.prepared.origin}"
         usual = assessing.report_options(title, self.judged_by[task], (), recipe)
         return replace(usual, rule=checked_rule(how.rule), intervals=how.intervals(self.chosen.seed, cores))
+
+    def pictures(
+        self, _systems: Sequence[Translated], _scored: Sequence[Scored], records: Sentences, _task: str
+    ) -> tuple[list[Picture], list[str]]:
+        """Which anomalies occur together in evaluation, if sentences are marked with any."""
+        if records.splits[0] == "dev":
+            return [], []
+        return assessing.anomalies(assessing.told(records.held, {records.splits[0]: records.rows})), []
 
     def finished(self, report: Report, _task: str) -> Report:
         """The report with the notes on the data."""
