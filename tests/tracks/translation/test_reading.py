@@ -20,7 +20,7 @@ def outputs(texts: list[str], tokens: list[list[str]] | None, lengths: list[int]
 @pytest.mark.parametrize(
     ("tokens", "shown"),
     [
-        (["\u2581Hel", "lo", "\u2581you", "</s>"], [" Hel", "lo", " you"]),
+        (["\u2581Hel", "lo", "\u2581you", "</s>"], ["Hel", "lo", " you"]),
         (["Hel@@", "lo", "you", "don", "&apos;t", "@-@", "</s>"], ["Hel", "lo ", "you ", "don ", "'t ", "- "]),
         ([], []),
     ],
@@ -56,6 +56,11 @@ def test_tokens_of_another_text_stand_below_the_text_that_is_scored():
     (texts,) = passages(outputs(["r/other"], [["Associ@@", "ate"]], [2]))(np.array([0]))  # type: ignore[misc]
     assert [text.label for text in texts] == ["Hypothesis", "Hypothesis, tokens"]
     assert texts[0].pieces == ("r/other",)
+
+
+def test_tokens_in_another_form_of_the_same_letters_are_those_of_the_text():
+    (texts,) = passages(outputs(["caf\u00e9"], [["\u2581cafe", "\u0301"]], [2]))(np.array([0]))  # type: ignore[misc]
+    assert [text.label for text in texts] == ["Hypothesis"]
 
 
 def test_long_texts_are_cut():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -51,7 +52,7 @@ def _record(found: Outputs, weights: Vector, row: int) -> Iterator[Text]:
 
 def _letters(text: str) -> str:
     """What is left of a text when white space and marks, which tokenisers move, are left out."""
-    return "".join(filter(str.isalnum, text))
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text)))
 
 
 def plain(label: str, text: str) -> Text:
@@ -79,6 +80,7 @@ def pieces(tokens: Sequence[str]) -> list[str]:
     if kept and kept[-1] in ENDS:
         kept = kept[:-1]
     if any(WORD in token for token in kept):
+        kept[0] = kept[0].removeprefix(WORD)
         return [token.replace(WORD, " ") for token in kept]
     told = [html.unescape(token).replace("@-@", "-") for token in kept]  # as Moses writes brackets, quotes and hyphens
     return [token.removesuffix(CONTINUES) if token.endswith(CONTINUES) else f"{token} " for token in told]
