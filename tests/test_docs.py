@@ -33,7 +33,7 @@ from shiftbench.assessment.forms import FORMS
 from shiftbench.cli import app
 from shiftbench.cli.command import TrackCommand
 from shiftbench.measures import MEASURES
-from shiftbench.metrics import classification, motion, quantiles, regression
+from shiftbench.metrics import classification, motion, quantiles, regression, translation
 from shiftbench.metrics.conformal import RULES
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
@@ -293,7 +293,7 @@ def public_functions(module: ModuleType) -> list[str]:
 
 METRIC_FUNCTIONS = [
     (module.__name__, name)
-    for module in (regression, quantiles, classification, motion)
+    for module in (regression, quantiles, classification, motion, translation)
     for name in public_functions(module)
     if not name.startswith("_")
 ]
