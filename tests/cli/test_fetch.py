@@ -85,6 +85,21 @@ def test_at_a_terminal_it_shows_the_licence_and_asks(
     assert "for no commercial purpose" in said.err
 
 
+def test_sentences_of_reddit_are_fetched_after_a_promise_to_identify_no_one(
+    shiftbench: Shiftbench, server, monkeypatch
+) -> None:
+    at_a_terminal(monkeypatch, "n")
+    said = shiftbench("fetch", "translation", "--what", "eval", "--url", server.url("eval-data.tar"))
+    assert (said.code, len(server.asked)) == (2, 0)
+    assert "make no attempt to identify the users" in said.err.replace("\n", " ")
+    said = shiftbench("fetch", "translation", "--list")
+    assert said.out.count("no attempt to identify the users") == 2
+    said = shiftbench(
+        "fetch", "translation", "--what", "eval", "--url", server.url("eval-data.tar"), "--accept-licence"
+    )
+    assert (said.code, len(server.asked)) == (0, 1)
+
+
 def test_list_names_every_archive_and_asks_no_one(shiftbench: Shiftbench, server) -> None:
     said = shiftbench("fetch", "weather", "--list")
     assert said.code == 0, said.err

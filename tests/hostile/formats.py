@@ -453,8 +453,8 @@ FORMATS: dict[str, tuple[int, Make]] = {
     "lesion scans": (4, scans.prepared),
     "lesion table": (2, scans.listed),
     "lesion predictions": (1, scans.predicted),
-    "text outputs": (3, texts.assessed),
-    "text sets": (1, texts.prepared),
+    "text outputs": (4, texts.assessed),
+    "text sets": (2, texts.prepared),
 }  # fmt: skip
 
 

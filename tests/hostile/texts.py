@@ -101,7 +101,8 @@ def _spoilt(data: bytes, rng: Rng) -> bytes:
             fields[rng.integers(len(fields))] = b' "score": ' + pick(rng, *NUMBERS).encode()
             lines[at] = b",".join(fields)
         case _:
-            lines = [lines[each] for each in rng.integers(0, len(lines), len(lines))]
+            order = rng.choice(len(lines), len(lines), replace=bool(rng.random() < 0.3))
+            lines = [lines[each] for each in order]
     return b"\n".join(lines)
 
 
@@ -110,8 +111,10 @@ FOLDER = ("hypos.txt", "hypo_likelihoods.txt", "hypo_ids.txt", "ref_ids.txt", "r
 
 
 def assessed(whole: Path, here: Path, rng: Rng) -> Words:
-    """Outputs of any form, damaged, to be assessed."""
+    """Outputs of any form, damaged, to be assessed or shown."""
     path = outputs(here, rng)
+    if rng.random() < 0.2:
+        return ["show", "translation", path.name, "--out", "out"]
     words = ["assess", path.name, "--track", "translation", "--replicates", "5", "--out", "out", "--cores", "1"]
     if rng.random() < 0.2:
         (here / "truth.jsonl").write_bytes(_spoilt(_json_lines(rng), rng))
