@@ -108,3 +108,15 @@ def test_sha256_is_the_hash_of_the_bytes(tmp_path):
     path = tmp_path / "blob"
     path.write_bytes(content)
     assert files.sha256(path) == hashlib.sha256(content).hexdigest()
+
+
+def test_sha256_of_a_folder_tells_names_and_contents_apart(tmp_path):
+    found = set()
+    for number, (name, text) in enumerate([("a", "x"), ("b", "x"), ("a", "y"), ("inner/a", "x")]):
+        path = tmp_path / f"{number}" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        found.add(files.sha256(tmp_path / f"{number}"))
+    assert len(found) == 4
+    (tmp_path / "empty").mkdir()
+    assert files.sha256(tmp_path / "empty") == hashlib.sha256(b"").hexdigest()

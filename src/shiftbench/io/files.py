@@ -181,13 +181,18 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, in hexadecimal.
+    """The SHA-256 of a file, or of the names and contents of the files in a folder, in hexadecimal.
 
     Raises:
         OSError: as `read_text`.
     """
+    folder = Path(path)
+    if folder.is_dir():
+        every = sorted(each for each in folder.rglob("*") if each.is_file())
+        listed = "".join(f"{each.relative_to(folder).as_posix()}\t{sha256(each)}\n" for each in every)
+        return hashlib.sha256(listed.encode()).hexdigest()
     require_regular(path)
-    with Path(path).open("rb") as file:
+    with folder.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

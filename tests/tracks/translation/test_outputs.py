@@ -12,6 +12,8 @@ import pytest
 
 from shiftbench.errors import ArrayError, PredictionsError, TableError
 from shiftbench.tracks.translation import lines, outputs
+from shiftbench.tracks.translation.assessing import score_files
+from shiftbench.tracks.translation.definition import TASKS
 from shiftbench.tracks.translation.outputs import Outputs, published
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden/translation"
@@ -334,6 +336,15 @@ def test_folders_of_the_published_scripts_are_written_and_read(golden, tmp_path)
     assert {name: values.tolist() for name, values in found.uncertainties.items()} == {
         "SCR-PE": pytest.approx(np.arange(80) / 7), "EPKL-PE": pytest.approx(np.arange(80) / 3),
     }  # fmt: skip
+
+
+def test_a_folder_of_the_published_scripts_is_assessed(golden, tmp_path):
+    folder = published.write_folder(tmp_path / "in", golden[0])
+    (found,) = score_files({"in": folder}, folder, TASKS[:1])
+    ((records, (judged,)),) = found.parts
+    vectors = np.load(GOLDEN / "translation.npz")
+    assert (records.n, judged.errors.shape) == (80, (80,))
+    assert judged.errors == pytest.approx(vectors["errors"][:80], abs=1e-4)  # weights of single precision there
 
 
 def test_a_measure_in_a_folder_is_averaged_over_the_hypotheses_of_a_record(tmp_path):

@@ -166,21 +166,11 @@ def _recipe(
         "data": {split: volumes.digest for split, volumes in about.items()},
         **population.told(every, np.concatenate([evaluation.loads_ml(records) for records, _ in parts])),
         "systems": {
-            name: {"file": path.name, "sha256": _sha256(path), "ndsc_by_sex": population.by_sex(every.patients, scores)}
+            name: {
+                "file": path.name,
+                "sha256": files.sha256(path),
+                "ndsc_by_sex": population.by_sex(every.patients, scores),
+            }
             for (name, path), scores in zip(predictions.items(), ndsc, strict=True)
         },
     }
-
-
-def _sha256(path: Path) -> str:
-    """A hash of a file, or of the names and contents of a folder's."""
-    if path.is_file():
-        return files.sha256(path)
-    import hashlib
-
-    every = (
-        f"{each.relative_to(path).as_posix()}\t{files.sha256(each)}\n"
-        for each in sorted(path.rglob("*"))
-        if each.is_file()
-    )
-    return hashlib.sha256("".join(every).encode()).hexdigest()
