@@ -89,6 +89,19 @@ class Judged:
         return bleu_statistics([self.found.texts[place] for place in self.best], self.found.references)
 
     @cached_property
+    def sets(self) -> dict[str, SetTerms]:
+        """What records add to BLEU and chrF: as they are, and if the first reference were the answer."""
+        references = self.found.references
+        assert references is not None
+        firsts = [each[0] for each in references]
+        ideal = {
+            "bleu": bleu_statistics(firsts, references),
+            "chrf": chrf_statistics(firsts, firsts).astype(np.float64),
+        }
+        found = {"bleu": self.of_bleu, "chrf": self.of_chrf[self.best]}
+        return {name: SetTerms(*(Terms(amounts=each[name]) for each in (found, ideal))) for name in found}
+
+    @cached_property
     def exact(self) -> Vector:
         """Whether the text that weighs most is one of the references [N], without white space around, in NFC."""
         references = self.found.references or []
@@ -222,7 +235,7 @@ def scored(system: System, judged: Judged, task: str) -> Scored:
             "gleu": gleu[judged.best],
             "exact_match": judged.exact,
         }
-        sets = {name: _terms(judged, name) for name in ("bleu", "chrf")}
+        sets = judged.sets
     if found.quality is not None:
         means["quality"] = found.quality
     first = next(iter(known))
@@ -236,17 +249,6 @@ def scored(system: System, judged: Judged, task: str) -> Scored:
         texts=passages(found),
         length=judged.length,
     )
-
-
-def _terms(judged: Judged, name: str) -> SetTerms:
-    """What records add to BLEU or chrF: as they are, and if the first reference were the answer."""
-    references = judged.found.references
-    assert references is not None
-    firsts = [each[0] for each in references]
-    if name == "bleu":
-        return SetTerms(Terms(amounts=judged.of_bleu), Terms(amounts=bleu_statistics(firsts, references)))
-    ideal = chrf_statistics(firsts, firsts).astype(np.float64)
-    return SetTerms(Terms(amounts=judged.of_chrf[judged.best]), Terms(amounts=ideal))
 
 
 def uncertainty(found: Outputs) -> dict[str, Vector]:
