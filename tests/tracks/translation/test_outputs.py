@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.errors import ArrayError, PredictionsError, TableError
+from shiftbench.errors import ArrayError, PredictionsError, TableError, TableWarning
 from shiftbench.tracks.translation import lines, outputs
 from shiftbench.tracks.translation.assessing import score_files
 from shiftbench.tracks.translation.definition import TASKS
@@ -134,6 +134,12 @@ def test_keys_may_have_other_names(path):
     assert (found.ids, found.texts, found.references) == (["7"], ["a"], [("b",)])
     with pytest.raises(TableError, match="hypothesis: expected 'anwser', found 'key', 'answer', 'gold'"):
         outputs.read(path, names={"hypothesis": "anwser"})
+
+
+def test_keys_of_texts_that_are_not_read_are_told(path):
+    written(path, {"id": 1, "hypotheses": [{"text": "a", "logprob": -1, "rank": 1}, {"text": "b", "logprob": -2}]})
+    with pytest.warns(TableWarning, match="keys of texts that are not read: 'logprob', 'rank'; those that are: conf"):
+        assert outputs.read(path).texts == ["a", "b"]
 
 
 def test_records_without_ids_are_counted(path):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +17,13 @@ import numpy.typing as npt
 from shiftbench.check import Vector
 from shiftbench.ensembles import ragged
 from shiftbench.ensembles.ensemble import Array, Index
-from shiftbench.errors import quoted
+from shiftbench.errors import TableWarning, quoted
 from shiftbench.io.tables import problem
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs.record import SUM_TOLERANCE, confidence_sums
 
 OF_TEXTS = {"confidence": "confidences", "score": "scores", "log_probability": "log_likelihoods", "length": "lengths"}
+KNOWN = {"text", "hypothesis", *OF_TEXTS, "token_log_probabilities", "tokens"}
 END = "</s>"
 MISSING = math.nan
 LOGARITHMS = "They look like probabilities: give their natural logarithms."
@@ -53,6 +56,7 @@ class Texts:
     scored: list[int] = field(default_factory=list)  # tokens with log-probabilities of each text
     tokens: list[str] = field(default_factory=list)
     written: list[int] = field(default_factory=list)  # tokens of each text with their own text
+    unread: dict[str, None] = field(default_factory=dict)  # keys of texts that say nothing here
 
     def record(self, texts: list[Any], place: Place) -> None:
         """Add the texts of a record, each a text or an object that says more."""
@@ -66,6 +70,8 @@ class Texts:
         if fault := lines.text_fault(text):
             self.problems.add(place, f"text: expected {fault}.", kind="text")
         self.texts.append(text if isinstance(text, str) else "")
+        if not value.keys() <= KNOWN:
+            self.unread |= dict.fromkeys(key for key in value if key not in KNOWN)
         for key, values in self.values.items():
             values.append(number(self.problems, place, key, value[key]) if key in value else MISSING)
         scored = self._add_logs(value.get("token_log_probabilities"), place)
@@ -108,6 +114,8 @@ class Texts:
 
     def fields(self) -> dict[str, Any]:
         """What `Outputs` holds of texts; what some texts lack, and numbers out of range, are noted as problems."""
+        if self.unread:
+            warnings.warn(TableWarning(_unread(self.problems.path, [*self.unread])), stacklevel=2)
         found: dict[str, Any] = {"texts": self.texts, "counts": np.array(self.counts, np.int64)}
         for key, name in OF_TEXTS.items():
             found[name] = self._whole(key, np.array(self.values[key]), np.isnan(self.values[key]))
@@ -195,6 +203,12 @@ class Texts:
             lambda at: f"{key}: {wanted} a sum of {found[at]:.7g}. Divide by it, or drop them.",
             kind="sums",
         )
+
+
+def _unread(path: Path, keys: list[str]) -> str:
+    """What a warning tells of keys of texts that are not read."""
+    shown = ", ".join(map(quoted, keys[: problem.MOST_LISTED])) + (", …" if len(keys) > problem.MOST_LISTED else "")
+    return f"{path}: keys of texts that are not read: {shown}; those that are: {', '.join(sorted(KNOWN))}"
 
 
 def number(problems: lines.Problems, place: Place, key: str, value: Any) -> float:
