@@ -15,6 +15,7 @@ from shiftbench import Gaussian, assess, r_auc
 from shiftbench.assessment import scored, scored_table
 from shiftbench.errors import ArrayError
 from shiftbench.report.content import Report
+from shiftbench.scores.ranking import rank_correlation
 from tests.cli.conftest import Shiftbench, errors_table
 
 QUICK = ("--replicates", 25)
@@ -425,3 +426,36 @@ def test_options_that_would_do_nothing_are_refused(
     said = shiftbench(*words)
     assert (said.code, found in " ".join(said.err.split())) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["m.csv"]
+
+
+def test_a_column_of_lengths_gives_the_length_check(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    table = errors_table().select("id", "error", "uncertainty").with_columns(tokens=pl.int_range(pl.len()) % 17)
+    table.write_csv(tmp_path / "mine.csv")
+    table.reverse().write_csv(tmp_path / "theirs.csv")
+    said = shiftbench("compare", "mine.csv", "theirs.csv", "--length", "tokens", "--out", "r", *QUICK)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "r/report.json")
+    mine, theirs = (
+        report.score("length_correlation", system=name, split="all", subset="full") for name in ("mine", "theirs")
+    )
+    assert mine.value == pytest.approx(
+        rank_correlation(*(table[name].to_numpy() for name in ("uncertainty", "tokens")))
+    )
+    assert mine.value == pytest.approx(theirs.value, abs=1e-12)
+    assert "uncertainty, length residual" in (tmp_path / "r/report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ("words", "odd.csv: expected a column 'words', found none"),
+        ("negative", "odd.csv: column 'negative': expected values >= 0, found -1"),
+        ("text", "odd.csv: column 'text': expected numbers, found 'long'"),
+    ],
+)
+def test_other_columns_of_lengths_are_refused(shiftbench: Shiftbench, tmp_path: Path, column: str, told: str) -> None:
+    errors_table().with_columns(negative=pl.lit(-1), text=pl.lit("long")).write_csv(tmp_path / "odd.csv")
+    said = shiftbench("assess", "odd.csv", "--length", column, "--out", "no", *QUICK)
+    assert said.code == 2
+    assert told in said.err
+    assert not (tmp_path / "no").exists()

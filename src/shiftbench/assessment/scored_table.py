@@ -66,7 +66,8 @@ class Columns:
     forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
     names. form, parts: the form that was found, and its columns. calibration: a column that is 1 for records that
     calibrate conformal regions and are not scored, a condition over columns, or a further file of such records.
-    drop: columns without a role that do not describe records, names or globs.
+    drop: columns without a role that do not describe records, names or globs. length: of the record, >= 0: the report
+    checks whether measures rank more than these.
     """
 
     id: str | None = None
@@ -84,6 +85,7 @@ class Columns:
     parts: Mapping[str, str] = field(default_factory=dict)
     calibration: str | None = None
     drop: tuple[str, ...] = ()
+    length: str | None = None
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -184,7 +186,16 @@ class Columns:
     def roles(self, frame: pl.DataFrame) -> list[str]:
         """The columns of `frame` that mean something here."""
         calibrating = self.calibration or ""
-        named = [self.id, self.error, self.target, self.answer, self.shifted, *self.uncertainty, *self.parts]
+        named = [
+            self.id,
+            self.error,
+            self.target,
+            self.answer,
+            self.shifted,
+            self.length,
+            *self.uncertainty,
+            *self.parts,
+        ]
         named += keys.columns((*self.clusters, *self.slices), frame.columns)
         if calibrating and calibrating not in frame.columns:
             named += condition(calibrating, frame.schema).meta.root_names()
@@ -192,7 +203,16 @@ class Columns:
         return list(dict.fromkeys(known))
 
     def _require_in(self, names: Sequence[str], *, where: str) -> None:
-        used = [self.id, self.error, self.shifted, *self.uncertainty, *self.clusters, *self.slices, *self.parts]
+        used = [
+            self.id,
+            self.error,
+            self.shifted,
+            self.length,
+            *self.uncertainty,
+            *self.clusters,
+            *self.slices,
+            *self.parts,
+        ]
         if not self.error:
             used += [self.target, self.answer]
         tables.require_names(names, [name for name in used if name], where=where)
@@ -301,7 +321,8 @@ def against(
     ids = pl.Series("id", predicted.ids, dtype=pl.String)
     column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
     rows = tables.line_up(table, ids, column=column, where=Path(truth).name, extra="drop")
-    tables.require(rows, [target, *columns.clusters, *columns.slices], where=Path(truth).name)
+    lengths = [columns.length] if columns.length else []
+    tables.require(rows, [target, *lengths, *columns.clusters, *columns.slices], where=Path(truth).name)
     task = "classification" if isinstance(predicted.ensemble, Categorical) else "regression"
     if columns.task not in (None, task):
         raise TableError(f"{where}: expected predictions of a {columns.task}, found those of a {task}. Drop --task.")
@@ -336,6 +357,7 @@ def against(
         identity=_identity(kept_ids, column, rows, target),
     )
     system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
+    system = replace(system, length=_length(rows, columns, where=Path(truth).name))
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
     return ScoredTable(
         kept_ids, records, system, task, manifest, gaps, numbered=column is None,
@@ -464,6 +486,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         "clusters": lambda: cluster_codes(frame, columns.clusters),
         "slices": lambda: own_slicing(frame, columns.slices, labels=columns.clusters),
         "calibration": lambda: _calibration(frame, columns, where=where),
+        "length": lambda: _length(frame, columns, where=where),
     }
     parts = every(readers, TableError)
     system, task = parts["system"]
@@ -473,6 +496,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     if not columns.follows:  # the records are those of the first file, of which alone the table is kept
         rows, target = np.arange(frame.height), columns.target or ""
         source = Source(frame, parts["ids"], rows, columns.features(frame), target, columns.id, grouping)
+    system = replace(system, length=parts["length"])
     if columns.answer and not columns.error:
         system = replace(system, answers=exact.array(frame[columns.answer]))
     records = Records(
@@ -604,6 +628,17 @@ def _finite(frame: pl.DataFrame, names: Sequence[str], *, where: str, losses: bo
         )
     ]
     if problems:
+        raise TableError(*problems)
+    return found
+
+
+def _length(frame: pl.DataFrame, columns: Columns, *, where: str) -> Vector | None:
+    """The lengths of records [N], or None."""
+    if columns.length is None:
+        return None
+    found = tables.number_columns(frame, [columns.length], where=where)[columns.length]
+    what = f"{where}: column {columns.length!r}"
+    if problems := check.value_problems(what, found, nonnegative=True, rows=True):
         raise TableError(*problems)
     return found
 

@@ -59,6 +59,7 @@ class Given:
     cluster: o.Cluster = None
     slices: o.Slice = None
     calibration: o.Calibration = None
+    length: o.Length = None
     drop: o.Drop = None
     truth: Truth = None
     threshold: o.Threshold = None
@@ -84,7 +85,7 @@ class Given:
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
             listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
-            calibration=self.calibration, drop=listed(self.drop),
+            calibration=self.calibration, drop=listed(self.drop), length=self.length,
         )  # fmt: skip
 
     @property
@@ -194,7 +195,8 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
            "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
            "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
            "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
-           "--unit": given.unit, "--calibration": given.calibration, "--drop": given.drop}  # fmt: skip
+           "--unit": given.unit, "--calibration": given.calibration, "--drop": given.drop,
+           "--length": given.length}  # fmt: skip
     problems = []
     if foreign := [word for word, value in own.items() if value]:
         problems.append(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")

@@ -194,6 +194,9 @@ Calibration = Annotated[
         help="Records that calibrate conformal intervals, not scored: a 0/1 column, 'part == \"dev\"', or a file.",
     ),
 ]
+Length = Annotated[
+    str | None, named("--length", help="Column of lengths, such as tokens: is the uncertainty more than these?")
+]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
 
