@@ -230,7 +230,8 @@ def test_text_with_a_lone_carriage_return_stays_in_its_row(tmp_path: Path) -> No
         (b'a,b\n1,5" pipe\n2,6" pipe\n3,4\n', "line 3: expected quotes around whole fields"),
         (b'a,b\n1,2\n3,x"y,z"w\n', "line 3: expected 2 fields as in the header, found 3"),
         (b"a,b\n1,2\nx,caf\xe9\n", "line 3: expected UTF-8 text, found byte 0xe9 at offset 13"),
-        ("a,b\n1,2\n".encode("utf-16"), "found UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16"), "found UTF-16. Save it as UTF-8."),
+        ("a,b\n1,2\n".encode("utf-32"), "found UTF-32. Save it as UTF-8."),
         (b"a,b\r1,2\r", "found CR alone"),
         (bytes(range(256)) * 10, "binary data"),
         (b"PK\x03\x04rest of a workbook", "ZIP archive or workbook"),
@@ -454,7 +455,8 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
     ("data", "said"),
     [
         ('{"a": 1}\n{"a": NaN}\n', "line 2: expected a JSON object, found: NaN, which is not JSON"),
-        ('{"a": 1}\n[1, 2]\n', "line 2: expected a JSON object, found list"),
+        ('{"a": 1}\n[1, 2]\n', "line 2: expected a JSON object, found a list. Write each record as"),
+        ("null\n", "line 1: expected a JSON object, found null. Write each record as"),
         ('{"a": 1}\n{"a":\n', "line 2: expected a JSON object"),
         ("no json at all\n", "line 1"),
         ('{"a": 1}\n{"a": 1e400}\n', "line 2: expected a JSON object, found: 1e400, which is larger than any float"),
@@ -481,6 +483,37 @@ def test_an_npz_whose_header_promises_more_than_it_holds_is_refused(tmp_path: Pa
 )
 def test_bad_json_lines_are_named_by_line(tmp_path: Path, data: str, said: str) -> None:
     assert said in problems(written(tmp_path, data, "t.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-16", "expected UTF-8 text, found UTF-16"),
+        ("utf-16-be", "expected UTF-8 text, found UTF-16"),
+        ("utf-32", "expected UTF-8 text, found UTF-32"),
+        ("latin-1", "line 1: expected UTF-8 text, found byte 0xe9 at offset 7"),
+    ],
+)
+def test_json_lines_in_another_encoding_are_refused_in_one_line(tmp_path: Path, encoding: str, said: str) -> None:
+    path = written(tmp_path, ('{"a": "é"}\n' * 9).encode(encoding), "t.jsonl")
+    assert problems(path) == f"{path}: {said}. Save it as UTF-8."
+
+
+def test_half_a_character_in_an_npz_is_refused_with_its_array(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", a=np.array(["b", "\ud800"]))
+    assert "array 'a': expected text in Unicode, found half of a character" in problems(tmp_path / "t.npz")
+
+
+def test_types_of_healthy_parquet_that_polars_cannot_read_are_named(tmp_path: Path) -> None:
+    columns = {
+        "empty": pa.array([[]], pa.list_(pa.float64(), 0)),
+        "time": pa.array([0], pa.timestamp("us", "Mars/Olympus")),
+    }
+    for name, found in {"empty": "zero width FixedSizeList", "time": "time zone: 'Mars/Olympus'"}.items():
+        pa.parquet.write_table(pa.table({"a": [1], name: columns[name]}), tmp_path / "t.parquet")
+        told = problems(tmp_path / "t.parquet")
+        assert found in told
+        assert told.endswith("Write it without this column, or with another type.")
 
 
 def test_json_keeps_its_own_types(tmp_path: Path) -> None:

@@ -141,8 +141,7 @@ def _answers(frame: pl.DataFrame, settings: Settings, *, where: str) -> Vector:
 def _labels(frame: pl.DataFrame, column: str, names: tuple[str, ...] | list[str], *, where: str) -> pl.Series:
     """The column as labels [N], null where it is empty."""
     labels = targets.labels(frame, column, where=where)
-    advice = "Name a column that holds the classes of the target, or empty these values."
-    if problems := targets.absent(labels, names, where=where, advice=advice):
+    if problems := targets.absent(labels, names, where=where, advice=targets.OTHER_COLUMN):
         raise TableError(*problems)
     return labels
 

@@ -18,7 +18,8 @@ FEWEST_TRAIN = 10  # with fewer, neither a spread nor a class frequency means an
 FEWEST_DEV = 1
 LARGEST_LABEL = 2.0**63  # whole numbers below it are written without a point
 MOST_LABELS = 5  # named in messages
-ADVICE = "It never occurs in train: list all in `classes` to give it probability 0, or drop these records."
+ADVICE = "None of them occurs in train: list all in `classes` to give them probability 0, or drop these records."
+OTHER_COLUMN = "Name a column that holds the classes of the target, or empty these values."
 
 
 def numbers(train: pl.DataFrame, dev: pl.DataFrame, *, target: str) -> tuple[Vector, Vector]:
@@ -46,8 +47,12 @@ def numbers(train: pl.DataFrame, dev: pl.DataFrame, *, target: str) -> tuple[Vec
     with np.errstate(over="ignore"):
         spread = np.std(values[0])
     if not 0 < spread < np.inf:
-        found = f"{values[0][0]:g} everywhere" if not spread else f"a standard deviation of {spread:g}"
-        raise TableError(f"train, {target}: expected a target that varies within range, found {found}. Choose another.")
+        low, high = values[0].min(), values[0].max()
+        advice = "Choose another." if low == high else f"Rescale it to a {'larger' if spread else 'smaller'} unit."
+        found = (
+            f"{low:g} everywhere" if low == high else f"a standard deviation of {spread:g}, from {low:g} to {high:g}"
+        )
+        raise TableError(f"train, {target}: expected a target that varies within range, found {found}. {advice}")
     return values[0], values[1]
 
 
@@ -111,7 +116,7 @@ def classes(
         found = f"only {in_train[0]!r}" if in_train else "none"
         problems.append(f"train, {target}: expected two or more classes, found {found}. Change the partition.")
     names = in_train if known is None else tuple(known)
-    advice = ADVICE if known is None else "Add it to `classes`, or drop these records."
+    advice = ADVICE if known is None else "Add them to `classes`, or drop these records."
     for part, column in parts.items():
         problems += absent(column, names, where=part, advice=advice)
     if problems:
@@ -123,21 +128,16 @@ def classes(
     return train_codes, dev_codes, names
 
 
-def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str = ADVICE) -> list[str]:
-    """A problem for every label in `column` that is not among the classes `names`, with its count; a few of many.
-
-    For any partition that is to be scored.
-    """
+def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str) -> list[str]:
+    """The problem of labels in `column` that are not among the classes `names`, if any: a few of them, with counts."""
     present = column.drop_nulls()
     counts = present.filter(~present.is_in(list(names))).value_counts(name="count").sort(column.name)
-    wanted = f"{where}, {column.name}: expected a class among {', '.join(names)}"
-    found = [
-        f"{wanted}, found {name!r} in {count:,} record{'s' * (count != 1)}. {advice}"
-        for name, count in counts.head(MOST_LABELS).rows()
-    ]
+    if counts.is_empty():
+        return []
+    found = [f"{name!r} in {count:,} record{'s' * (count != 1)}" for name, count in counts.head(MOST_LABELS).rows()]
     if (more := counts.height - MOST_LABELS) > 0:
-        found.append(f"{wanted}, found {more:,} more labels.")
-    return found
+        found.append(f"{more:,} more labels")
+    return [f"{where}, {column.name}: expected a class among {', '.join(names)}, found {' and '.join(found)}. {advice}"]
 
 
 def _too_few(train: pl.DataFrame, dev: pl.DataFrame) -> list[str]:

@@ -15,7 +15,7 @@ import polars as pl
 from shiftbench.errors import SettingsError, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
-from shiftbench.methods.targets import absent, classes_of, labels
+from shiftbench.methods.targets import OTHER_COLUMN, absent, classes_of, labels
 from shiftbench.partition import PARTITIONS, Manifest, Rules, keys, windows
 from shiftbench.pipeline import existing_partition
 from shiftbench.pipeline.existing_partition import Given
@@ -117,7 +117,8 @@ def prepare(settings: Settings, opened: Opened) -> Data:
         settings = replace(settings, classes=classes_of(kept[settings.target]))
     if task == "classification":
         forecasts = [labels(kept, name, where=where) for name in settings.baselines]
-        if problems := [each for column in forecasts for each in absent(column, settings.classes, where=where)]:
+        odd = (absent(column, settings.classes, where=where, advice=OTHER_COLUMN) for column in forecasts)
+        if problems := [each for found in odd for each in found]:
             raise TableError(*problems)
     return Data(kept, ids.filter(known), settings, len(known), tuple(notes), rules, made and made.filter(known))
 

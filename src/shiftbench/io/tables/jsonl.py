@@ -15,6 +15,7 @@ import polars as pl
 
 from shiftbench.errors import TableError, first_line
 from shiftbench.io.tables import columns, dtypes, problem
+from shiftbench.io.tables.layout import bad_text
 from shiftbench.io.tables.source import source
 
 KEY = r'"(?:[^"\\]|\\.)*"\s*:'
@@ -24,7 +25,9 @@ DEEPEST = 32  # levels of nesting; the time that polars needs to infer types gro
 LONGEST_INTEGER = 38  # digits that polars supports
 TYPES = {
     bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object",
+    type(None): "null",
 }  # fmt: skip
+OBJECT = 'Write each record as {"column": value, …}.'
 CONVERT = "Convert the line ends."
 BLOCK = 1 << 24  # bytes processed at once
 _STEPS = np.zeros(256, dtype=np.int8)
@@ -96,6 +99,10 @@ def _blocks(data: bytes) -> Iterator[bytes]:
 
 def _bad_lines(file: Path, data: bytes) -> list[str]:
     problems = []
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return [bad_text(file, data, error)]
     for number, line in enumerate(data.split(b"\n"), start=1):
         if len(line.splitlines()) > 1:
             problems.append(f"{file}: line {number}: expected lines that end in LF or CRLF, found CR alone. {CONVERT}")
@@ -111,7 +118,7 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
             problems.append(f"{file}: line {number}: expected a JSON object, found: {said}{place}. {_advice(error)}")
         else:
             if not isinstance(value, dict):
-                problems.append(f"{file}: line {number}: expected a JSON object, found {type(value).__name__}.")
+                problems.append(f"{file}: line {number}: expected a JSON object, found {TYPES[type(value)]}. {OBJECT}")
     return problem.few(problems)
 
 

@@ -70,8 +70,6 @@ def bad_text(file: Path, data: bytes, error: UnicodeDecodeError) -> str:
 def _head(file: Path, raw: Bytes) -> str:
     """The first complete lines as text; binary files and other encodings are detected here."""
     head = raw[:HEAD_BYTES]
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise TableError(f"{file}: expected UTF-8 text, found UTF-16. Save it as UTF-8.")
     if b"\0" in head:
         raise TableError(f"{file}: expected text, found binary data (a zero byte at {head.index(0):,}). Is it a CSV?")
     try:

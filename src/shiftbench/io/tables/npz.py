@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.errors import TableError
+from shiftbench.io.files import is_unicode
 from shiftbench.io.tables import columns, dtypes, source
 
 
@@ -40,6 +41,13 @@ def read_npz(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         chosen = {name: info for name, info in members.items() if names is None or name in names}
         _check(file, {name: _header(archive, info) for name, info in chosen.items()}, chosen)
         arrays = {name: _array(archive, info) for name, info in chosen.items()}
+    if odd := [name for name, array in arrays.items() if array.dtype.kind == "U" and not all(map(is_unicode, array))]:
+        raise TableError(
+            *(
+                f"{file}: array {name!r}: expected text in Unicode, found half of a character. Correct it."
+                for name in odd
+            )
+        )
     return dtypes.with_times(pl.DataFrame(arrays))
 
 

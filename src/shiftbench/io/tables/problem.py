@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import lzma
+import re
 import struct
 import tokenize
 import zipfile
@@ -24,6 +25,8 @@ UNREADABLE = (
     OSError, EOFError, ValueError, RuntimeError, OverflowError, MemoryError, csv.Error, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, SyntaxError, tokenize.TokenError, TypeError, KeyError, struct.error, *POLARS,
 )  # fmt: skip
+# Healthy types that polars refuses with a panic.
+UNSUPPORTED = re.compile(r"zero width FixedSizeListArray|unable to parse time zone: '[^']*'")
 
 
 @contextmanager
@@ -41,6 +44,11 @@ def reading(file: Path, kind: str) -> Iterator[None]:
     except FileNotFoundError:
         raise TableError(f"{file}: expected a {kind} file, found nothing there. Check the path.") from None
     except UNREADABLE as error:
+        if isinstance(error, POLARS) and (refused := UNSUPPORTED.search(str(error))):
+            raise TableError(
+                f"{file}: expected columns of types that polars can read, found: {refused[0]}. Write it without this "
+                "column, or with another type."
+            ) from None
         raise TableError(
             f"{file}: expected a readable {kind} file, found: {first_line(error)}. "
             "It may be cut off or damaged: write or fetch it again."

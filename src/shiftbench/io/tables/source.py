@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import mmap
 import os
 from pathlib import Path
@@ -31,17 +32,26 @@ def source(file: Path) -> tuple[str | bytes, Bytes]:
     """The input for polars (a literal path, or the unpacked bytes) and a view of the same bytes.
 
     Raises:
-        TableError: if the unpacked file is empty, or larger than the free memory allows.
+        TableError: if the unpacked file is empty, in UTF-16 or UTF-32, or larger than the free memory allows.
     """
     with file.open("rb") as opened:
         raw = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     packing = next((name for magic, name in PACKED.items() if raw[: len(magic)] == magic), None)
     if packing is None:
+        _require_utf8(file, raw)
         return literal(file), raw
     data = _gunzip(file) if packing == "gzip" else _unzstd(file, raw)
     if not data:
         raise TableError(f"{file}: expected a table, found 0 bytes once unpacked. Was its writing cut off?")
+    _require_utf8(file, data)
     return data, data
+
+
+def _require_utf8(file: Path, raw: Bytes) -> None:
+    head = raw[:4]
+    found = json.detect_encoding(head)  # by a mark, or by where the zero bytes are
+    if found.startswith(("utf-16", "utf-32")) and head.replace(b"\0", b"").decode("latin-1").isprintable():
+        raise TableError(f"{file}: expected UTF-8 text, found {found[:6].upper()}. Save it as UTF-8.")
 
 
 def unpacked_limit() -> int:
