@@ -16,6 +16,7 @@ REGRESSIONS = [
     ("arrow, damaged", 479),  # a date out of range: a panic of polars
     ("counts", 35),  # ten billion rows
     ("fit of mean", 354),  # a record without its variance
+    ("fit of mean", 610),  # a record without its settings, of which the cost is told
     ("fit of mlp", 393),  # weights that are text
     ("fit of mlp", 453),  # weights that are a number
     ("jsonl, other columns", 507),  # a column called "*"

@@ -146,9 +146,10 @@ def _spent(model: Path, stage: str) -> tuple[Used | None, Used | None, int]:
 
 
 def _parts(model: Path) -> list[str]:
-    """The folders of the methods that a method is made of."""
-    of = fitted_folder.read(model)["settings"].get("of") or []
-    return [of] if isinstance(of, str) else list(of)
+    """The folders of the methods that a method is made of; none of a record that names none in its settings."""
+    settings = fitted_folder.read(model).get("settings")
+    of = settings.get("of") if isinstance(settings, dict) else None
+    return [each for each in (of if isinstance(of, list) else [of]) if isinstance(each, str)]
 
 
 def _sum(used: list[Used]) -> Used | None:
