@@ -224,7 +224,7 @@ class _Decoder:
 
     def outputs(self, member: int | None = None) -> Outputs:
         """The outputs of the ensemble, or of one member alone."""
-        name = self.fitted.planned.name + ("" if member is None else f" member {member}")
+        name = self.fitted.planned.name + ("" if member is None else f"-member-{member}")
         ids = self.records.truth.ids
         place = Place.of(
             self.folder, name, member=member, fit=fitted_folder.read(self.fitted.folder),
