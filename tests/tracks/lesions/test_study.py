@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -227,3 +228,16 @@ def test_without_patients_of_dev_in_thresholds_are_tuned_on_train_and_the_report
     (made,) = chosen.run(held, chosen.tasks, ALONE, folder=tmp_path / "run", cores=1, progress=None)
     assert study.ALIKE in made.report.warnings
     assert made.report.splits == ("eval",)
+
+
+def test_patients_without_scans_that_a_run_needs_are_refused_before_it_begins(prepared, monkeypatch):
+    chosen, whole = track("lesions"), Volumes.open(prepared)
+    lacking = {0: "gt", len(whole) - 1: "flair"}
+    patients = [
+        replace(each, files={kind: path for kind, path in each.files.items() if kind != lacking.get(row)})
+        for row, each in enumerate(whole.patients)
+    ]
+    monkeypatch.setattr(Volumes, "open", lambda _: replace(whole, patients=tuple(patients)))
+    with pytest.raises(TableError, match=r"found no lesion mask\. Add it") as refused:
+        study.LesionStudy.open(chosen.open_prepared(prepared), chosen.tasks, ALONE)
+    assert [problem.split(" ")[0] for problem in refused.value.problems] == [whole.ids[0], whole.ids[-1]]

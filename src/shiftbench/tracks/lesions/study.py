@@ -20,6 +20,7 @@ from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
 from shiftbench.io import files
+from shiftbench.io.tables import problem
 from shiftbench.methods import fitted_folder
 from shiftbench.partition.settings import SPLITS
 from shiftbench.pipeline import study
@@ -35,6 +36,7 @@ from shiftbench.tracks.lesions import cross_site, intensity, manifest, populatio
 from shiftbench.tracks.lesions.assessing import report_options
 from shiftbench.tracks.lesions.cross_site import Predicted
 from shiftbench.tracks.lesions.partition import LEAVE_OUT, TRAIN_ON
+from shiftbench.tracks.lesions.patient import CALLED
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
 from shiftbench.tracks.lesions.scoring import Case, PatientScores, Reader
@@ -164,6 +166,7 @@ class LesionStudy(Study[Segmented, Patients]):
                 f"{prepared.folder}: expected patients of train to learn from, found none. To score predictions that "
                 "you have, use `shiftbench assess`."
             )
+        _require_scans(volumes)
         evaluated = [
             Patients((split,), volumes.select([k for k, part in enumerate(volumes.parts) if part in names]))
             for split, names in SPLITS.items()
@@ -259,6 +262,23 @@ class LesionStudy(Study[Segmented, Patients]):
         """The report with the notes on the data."""
         notes = [ALIKE] if self.parts[0] is self.parts[1] else []
         return replace(report, warnings=(*self.prepared.notes, *notes, *report.warnings))
+
+
+def _require_scans(volumes: Volumes) -> None:
+    """Refuse patients of a part without an image to segment, or without the lesions to score it by.
+
+    Raises:
+        TableError: naming the first of them.
+    """
+    lacking = [
+        f"{patient.id} ({patient.part}): expected a FLAIR and a lesion mask, found no {CALLED[kind]}. Add it, or take "
+        "the patient out and prepare the data again; predictions alone are scored by `shiftbench assess`."
+        for patient in volumes.patients
+        for kind in ("flair", "gt")
+        if patient.part and kind not in patient.files
+    ]
+    if lacking:
+        raise TableError(*problem.few(lacking))
 
 
 def entries(options: RunOptions) -> list[Planned]:
