@@ -371,3 +371,8 @@ def test_labels_that_cannot_be_compared_are_not_missing() -> None:
         __hash__ = object.__hash__
 
     assert check.missing(np.array([Odd(), None, np.nan], dtype=object)).tolist() == [False, True, True]
+
+
+def test_labels_of_several_parts_are_told_apart() -> None:
+    pairs = pd.MultiIndex.from_tuples([(0.1, 2), (0.1, 3), (0.1, 2)])
+    assert check.codes("clusters", pairs).tolist() == [0, 1, 0]

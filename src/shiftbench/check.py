@@ -372,6 +372,8 @@ def codes(name: str, values: Any, *, length: int | None = None) -> npt.NDArray[n
             array = array.astype(str)
         except UnicodeError as error:
             raise ArrayError(f"{name}: expected labels that are text, found bytes: {error}. Decode them.") from None
+        except ValueError:  # tuples, as of a pandas.MultiIndex
+            array = np.array([str(label) for label in array])
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
