@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 
 import pytest
@@ -44,6 +45,8 @@ def test_no_message_steers_a_terminal():
 def test_any_value_can_be_quoted():
     assert errors.quoted("a\nb") == "'a\\nb'"
     assert len(errors.quoted("x" * 1000)) == 40
+    assert errors.quoted(datetime.datetime(2021, 6, 30, 12, tzinfo=datetime.UTC)) == "2021-06-30T12:00:00+00:00"
+    assert errors.quoted(datetime.time(12)) == "12:00:00"
     assert errors.quoted(10**5000) == "int of thousands of digits or levels"
     deep: list = []
     for _ in range(100_000):

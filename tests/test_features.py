@@ -62,7 +62,7 @@ def test_columns_that_tell_something_are_features_and_the_others_have_a_reason(f
         "nan": "empty",
         "same": "constant",
         "note": "text with another value in each row, like an id",
-        "list": "of type List(Int64)",
+        "list": "of type List",
     }
 
 

@@ -340,8 +340,9 @@ def test_a_server_that_promises_more_than_it_has_is_named_and_nothing_becomes_a_
 
 def test_a_server_that_promises_less_than_it_sends_gives_a_tar_cut_off(archive, server, tmp_path):
     server.answers = [simply(200, BODY, ETag='"one"', Content_Length=50_000)]
-    with pytest.raises(FetchError, match=r"found one that is cut off or damaged at 50,000 bytes"):
+    with pytest.raises(FetchError, match=r"found one that is cut off or damaged at 50,000 bytes") as caught:
         fetch(archive, tmp_path)
+    assert "data.tar.part" not in str(caught.value)  # it has another name now
     assert not (tmp_path / "data.tar").exists()
     assert (tmp_path / "data.tar.rejected").read_bytes() == BODY[:50_000]
 
@@ -638,6 +639,16 @@ def test_an_unsafe_member_is_refused_and_nothing_is_unpacked(bad, said, tmp_path
         unpack(packed, tmp_path / "all")
     assert said in str(caught.value)
     assert names(tmp_path) == {"a.tar"}
+
+
+def test_an_encrypted_zip_is_refused_with_the_remedy(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("a.txt", "text")
+    data = (tmp_path / "a.zip").read_bytes()
+    place = data.index(b"PK\x01\x02") + 8  # the flags in the list of files
+    (tmp_path / "a.zip").write_bytes(data[:place] + b"\x01" + data[place + 1 :])
+    with pytest.raises(FetchError, match=r"without a password, found 'a\.txt' encrypted\. Unpack it yourself"):
+        unpack(tmp_path / "a.zip", tmp_path / "a")
 
 
 def test_an_unsafe_zip_is_refused(tmp_path):

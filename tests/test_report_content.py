@@ -111,6 +111,10 @@ def test_damaged_rows_are_refused(rows):
         ({"threshold": "high"}, "Report.threshold is 'high'"),
         ({"task": ["cnll"]}, "Report.task is"),
         ({"warnings": [3]}, "Report.warnings is '3'"),
+        ({"warnings": 1.5}, "warnings is 1.5"),
+        ({"scores": 1.5}, "scores is 1.5"),
+        ({"scores": [1.5]}, "Score is 1.5"),
+        ({"counts": [{"why": 1}]}, "missing or unknown in Count: "),
     ],
 )
 def test_fields_of_another_kind_are_refused(change, told):
@@ -183,16 +187,18 @@ def test_another_format_is_refused(value, found):
         Report.from_json(value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"null"], ids=["empty", "truncated", "binary", "null"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"a,b"], ids=["empty", "truncated", "binary", "CSV"])
 def test_a_file_that_is_no_report_is_refused(tmp_path, content):
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(TableError, match=r"report\.json: expected a report"):
+    with pytest.raises(TableError, match=r"report\.json: expected a report as JSON, found another file .* Name the"):
         Report.load(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(TableError, match=r"gone.json: expected a report as JSON, found: .*No such file"):
+    with pytest.raises(
+        TableError, match=r"gone.json: expected a report as JSON, found: No such file or directory. Name"
+    ):
         Report.load(tmp_path / "gone.json")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ MARKED_ALIKE = "marked as shifted, so there is nothing to compare"
 
 def quoted(value: object, most: int = 40) -> str:
     """The beginning of a value's repr, for messages. Python refuses to write whole numbers of over 4,300 digits."""
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
     try:
         text = repr(value[: 4 * most] if isinstance(value, (str, bytes)) else value)
     except (ValueError, RecursionError):

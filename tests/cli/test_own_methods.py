@@ -78,6 +78,7 @@ def test_a_method_of_ones_own_is_fitted_alone_and_found_again_to_predict(
         ("own.line:NOTHING", r"expected a shiftbench\.methods\.contract\.Method at own\.line:NOTHING, found nothing"),
         ("own.line:Settings", "at own.line:Settings, found type"),
         (".line", "expected a module that can be imported"),
+        ("../x", "expected a module that can be imported, as package.module:NAME"),
     ],
 )
 def test_a_module_without_a_method_is_refused(

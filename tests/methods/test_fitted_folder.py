@@ -88,3 +88,9 @@ def test_inputs_of_a_killed_training_are_no_part_of_a_result(tmp_path: Path) -> 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_in_place_of_a_fitted_folder_is_refused_like_a_folder_without_a_fit(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(SettingsError, match=r"t\.csv: expected the folder of a fitted method, found no settings\.json"):
+        fitted_folder.read(tmp_path / "t.csv")

@@ -134,7 +134,7 @@ def test_an_unknown_setting_names_its_nearest() -> None:
         ({"time": "d", "gap": -1}, "gap: expected a number"),
         ({"eval_first": 1}, "eval_first: expected true or false"),
         ({"group": "g"}, "together with its in_domain or shifted values"),
-        ({"shifted": ["a"]}, "together with its in_domain or shifted values"),
+        ({"shifted": ["a"]}, "together with its in_domain or shifted values, found shifted alone. Give both"),
         ({"group": "g", "shifted": {"a": 1}}, "shifted: expected values"),
         ({"group": "g", "shifted": ["a"], "shifted_dev": ["b"]}, "expected shifted, or shifted_dev and shifted_eval"),
         ({"ranges": {"dev": {"wind": [1, 2]}}}, r"Did you mean 'dev_"),

@@ -120,7 +120,8 @@ def _run() -> NoReturn:
         raise
     except OSError as error:  # a full disk, a read-only place, a path through a file
         where = error.filename or "output"
-        complain(ShiftbenchError(f"{where}: expected to read and write there, found: {error.strerror or error}."))
+        found = files.without_room(error) or f"{error.strerror or error}."
+        complain(ShiftbenchError(f"{where}: expected to read and write there, found: {found}"))
         raise SystemExit(2) from None
     except MemoryError as error:
         complain(ShiftbenchError(f"expected enough memory, found too little ({error}). Use fewer or smaller data."))

@@ -25,6 +25,11 @@ KINDS = {  # neither files nor folders: reading them may block, or never end
 }  # fmt: skip
 BLOCK, PROBED = 2**20, 2**24  # bytes written at once, and in total, to test whether a disk is full
 MOST_TOLD = 10**24  # bytes up to which a message is exact
+ROOM = "Make room, or write elsewhere."
+REMEDIES = {
+    errno.ENOSPC: ROOM, errno.EDQUOT: ROOM,
+    errno.EFBIG: "Raise the limit of the size of files (ulimit -f), or write elsewhere.",
+}  # fmt: skip
 
 
 @contextmanager
@@ -119,6 +124,13 @@ def _naming(error: OSError, path: Path) -> OSError:
     if code is None and (found := re.search(r" \(os error (\d+)\)$", text)):
         code, text = int(found[1]), text[: found.start()]
     return OSError(errno.EIO if code is None else code, text, str(path))
+
+
+def without_room(error: BaseException) -> str:
+    """What a full disk or a limit of sizes made an error of any library, and what to do; empty for other errors."""
+    found = re.search(r"\b(?:Errno|[Ee]rror) (\d+)\b", str(error))
+    number = int(found[1]) if found else 0
+    return f"{os.strerror(number)}. {REMEDIES[number]}" if number in REMEDIES else ""
 
 
 def require_room(path: Path, size: int, *, what: str) -> None:

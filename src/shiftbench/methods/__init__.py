@@ -82,6 +82,8 @@ def _elsewhere(name: str) -> Method:
     """A method that is not registered, identified by its location."""
     module, _, attribute = name.partition(":")
     attribute = attribute or "METHOD"
+    if not all(map(str.isidentifier, module.split("."))):
+        raise SettingsError(f"method {name!r}: expected a module that can be imported, as package.module:NAME.")
     try:
         found: Any = getattr(importlib.import_module(module), attribute, None)
     except Exception as error:  # importing other packages may raise anything

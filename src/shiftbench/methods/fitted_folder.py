@@ -100,7 +100,7 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
     path = Path(folder) / RECORD
     try:
         value = json.loads(files.read_text(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise SettingsError(
             f"{folder}: expected the folder of a fitted method, found no {RECORD}. Fit first."
         ) from None

@@ -139,7 +139,7 @@ def usable(frame: pl.DataFrame, why: Mapping[str, str], *, keep: Collection[str]
         reason = "" if column.name in keep else why.get(column.name) or _useless(column)
         kind = _kind(column.dtype)
         if reason or not kind:
-            left_out[column.name] = reason or f"of type {column.dtype}"
+            left_out[column.name] = reason or f"of type {column.dtype.base_type()}"
             continue
         kinds[kind].append(column.name)
         if kind == "dates" and _has_time(column):
@@ -193,7 +193,7 @@ def _useless(column: pl.Series) -> str:
     if values.null_count() == len(values):
         return "empty"
     if not _kind(column.dtype):
-        return f"of type {column.dtype}"
+        return f"of type {column.dtype.base_type()}"
     different = values.n_unique()
     if different == 1:
         return "constant"

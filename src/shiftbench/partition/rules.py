@@ -150,8 +150,10 @@ def _disagreements(rules: Rules) -> list[str]:
         problems.append(f"windows: expected dev_out and eval_out, found only {found}. Add the other.")
     listed = [name for name in ("in_domain", "shifted", "shifted_dev", "shifted_eval") if getattr(rules, name)]
     if bool(rules.group) != bool(listed):
-        found = f"group {rules.group!r} and {', '.join(listed) or 'no values'}"
-        problems.append(f"expected a group column together with its in_domain or shifted values, found {found}.")
+        found = f"group {rules.group!r} alone" if rules.group else f"{', '.join(listed)} alone"
+        problems.append(
+            f"expected a group column together with its in_domain or shifted values, found {found}. Give both, or none."
+        )
     if rules.shifted and (rules.shifted_dev or rules.shifted_eval):
         problems.append("expected shifted, or shifted_dev and shifted_eval, found both. Drop one.")
     if rules.exact and (others := [name for name in ("sizes", "by") if getattr(rules, name)]):

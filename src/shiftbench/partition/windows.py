@@ -35,7 +35,7 @@ def physical(times: pl.Series) -> Times:
     """
     if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_integer() or times.dtype.is_float()):
         row, value = _first_foreign(times)
-        found = f"{value!r} in row {row}" if tables.is_label(times.dtype) else str(times.dtype)
+        found = f"{value!r} in row {row}" if tables.is_label(times.dtype) else str(times.dtype.base_type())
         raise PartitionError(
             f"time column {times.name!r}: expected dates, times or numbers, found {found}. "
             "Write dates as 2021-01-31, all of them."

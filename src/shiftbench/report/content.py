@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from shiftbench import argument
-from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
+from shiftbench.errors import MissingExtraError, TableError, UnknownNameError, quoted
 from shiftbench.io import files
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import (
@@ -168,8 +168,9 @@ class Report:
             plain = {key: entry for key, entry in value.items() if key in known}
             for name, kind in _ROWS.items():
                 entries = value.get(name, []) if name in _LATER else value[name]
-                plain[name] = tuple(_row(kind, entry) for entry in entries)
-            plain["warnings"] = tuple(value["warnings"])
+                plain[name] = tuple(_row(kind, entry) for entry in _listed(name, entries))
+            plain["warnings"] = tuple(_listed("warnings", value["warnings"]))
+            _require_fields(cls, plain)
             _require_kinds(cls, plain)
             report = cls(**plain)
         except (KeyError, TypeError, ValueError) as error:
@@ -203,10 +204,15 @@ class Report:
             return dataclasses.replace(cls.from_json(value), costs=_costs(file))
         except TableError as error:
             raise TableError(*(f"{path}: {problem}" for problem in error.problems)) from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise TableError(f"{path}: expected a report as JSON, found: {error}.") from None
+        except OSError as error:
+            raise TableError(f"{path}: expected a report as JSON, found: {error.strerror}. {NAME_IT}") from None
+        except (ValueError, RecursionError):
+            raise TableError(
+                f"{path}: expected a report as JSON, found another file or a damaged one. {NAME_IT}"
+            ) from None
 
 
+NAME_IT = "Name the report.json in a folder that `assess` or `run` wrote, or write it again."
 _ROWS: dict[str, type[Any]] = {
     "systems": System, "counts": Count, "scores": Score, "comparisons": Comparison, "ranks": Rank,
     "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable, "shifts": FeatureShift,
@@ -257,7 +263,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
+def _listed(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{name} is {quoted(value)}")
+    return value
+
+
+def _require_fields(kind: type[Any], values: dict[str, Any]) -> None:
+    """Check that the values are those of all fields without a default, and of no other."""
+    fields = dataclasses.fields(kind)
+    needed = {each.name for each in fields if each.default is each.default_factory is dataclasses.MISSING}
+    if odd := sorted((needed - values.keys()) | (values.keys() - {each.name for each in fields})):
+        raise TypeError(f"missing or unknown in {kind.__name__}: {', '.join(odd)}")
+
+
+def _row(kind: type[Any], entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        raise TypeError(f"{kind.__name__} is {quoted(entry)}")
     values = dict(entry)
     for place in dataclasses.fields(kind):
         if str(place.type).startswith("float"):
@@ -267,9 +289,10 @@ def _row(kind: type[Any], entry: dict[str, Any]) -> Any:
             if number is not None or place.type == "float":
                 values[place.name] = _float(number)
         elif place.type == "tuple[Text, ...]":
-            values[place.name] = tuple(_row(Text, item) for item in values.get(place.name, ()))
+            values[place.name] = tuple(_row(Text, item) for item in _listed(place.name, values.get(place.name, [])))
         elif str(place.type).startswith("tuple") and place.name in values:
-            values[place.name] = tuple(_float(item) for item in values[place.name])
+            values[place.name] = tuple(_float(item) for item in _listed(place.name, values[place.name]))
+    _require_fields(kind, values)
     _require_kinds(kind, values)
     return kind(**values)
 

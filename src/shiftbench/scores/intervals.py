@@ -83,7 +83,7 @@ class Settings:
         if not isinstance(self.level, Real) or not 0.0 < self.level < 1.0:
             problems.append(f"level: expected a share between 0 and 1 such as 0.95, found {self.level!r}.")
         if not isinstance(self.kind, str) or self.kind not in KINDS:
-            problems.append(f"kind: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
+            problems.append(f"kind of intervals: expected one of {', '.join(KINDS)}, found {self.kind!r}.")
         if problems:
             raise SettingsError(*problems)
 

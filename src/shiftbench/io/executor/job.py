@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError, UnknownNameError
-from shiftbench.io import metering
+from shiftbench.io import files, metering
 
 JOB = "job.json"  # a job for the tasks of a Slurm array
 REPLY = "reply-{}.json"  # the reply for one of its items
@@ -106,7 +106,8 @@ class Job:
         except ShiftbenchError as error:
             return Reply(number, error.problems or (str(error),))
         except Exception as error:
-            return Reply(number, (f"{type(error).__name__}: {error}",), "failure")
+            found = files.without_room(error) or f"{type(error).__name__}: {error}"
+            return Reply(number, (found,), "failure")
         return Reply(number, used=(metering.cpu_seconds() - before, metering.highest()))
 
 

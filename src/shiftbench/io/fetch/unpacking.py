@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from shiftbench.errors import FetchError, ShiftbenchError, UnknownNameError
+from shiftbench.io import files
 from shiftbench.io.fetch import container
 from shiftbench.progress import Progress, silent
 
@@ -82,6 +83,11 @@ def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
                     yield [_of_tar(tar, info) for info in found if not info.isdir()]
             case "zip":
                 with zipfile.ZipFile(archive) as packed:
+                    if locked := next((info for info in packed.infolist() if info.flag_bits & 1), None):
+                        raise FetchError(
+                            f"{archive}: expected an archive without a password, found {locked.filename!r} encrypted. "
+                            "Unpack it yourself, and give the folder."
+                        )
                     listed = container.few(archive, packed.infolist(), progress=progress)
                     yield [_of_zip(packed, info) for info in listed if not info.is_dir()]
             case _:
@@ -90,8 +96,10 @@ def _opened(archive: Path, progress: Progress) -> Iterator[list[Member]]:
         raise
     except container.DAMAGED as error:
         raise container.cut_off(archive, error) from None
-    except (OSError, RuntimeError) as error:  # an encrypted zip, an unknown method, a full disk
-        raise FetchError(f"{archive}: expected to unpack it, found: {error}. Nothing was unpacked.") from None
+    except (OSError, RuntimeError) as error:  # an unknown method, a full disk
+        raise FetchError(
+            f"{archive}: expected to unpack it, found: {files.without_room(error) or f'{error}.'} Nothing was unpacked."
+        ) from None
 
 
 def _of_tar(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Member:

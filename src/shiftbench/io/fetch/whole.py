@@ -130,7 +130,7 @@ def _brought(archive: Archive, path: Path, patience: Patience, progress: Progres
         part.rename(rejected)
         forget(part)
         kept = f"The download is kept as {rejected} for inspection; delete it when you are done."
-        raise FetchError(*error.problems, kept) from None
+        raise FetchError(*(problem.replace(str(part), str(rejected)) for problem in error.problems), kept) from None
     if os.path.lexists(path):  # created since the download began
         raise FetchError(
             f"{path}: expected nothing there, found a file that another program created during the download. Move it "
