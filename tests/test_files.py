@@ -120,3 +120,10 @@ def test_sha256_of_a_folder_tells_names_and_contents_apart(tmp_path):
     assert len(found) == 4
     (tmp_path / "empty").mkdir()
     assert files.sha256(tmp_path / "empty") == hashlib.sha256(b"").hexdigest()
+
+
+def test_a_full_disk_is_told_in_the_same_words_whichever_library_met_it():
+    text = "(Error 28: No space left on device) util/system/file.cpp:1080: failed to write"
+    assert files.without_room(RuntimeError(text)) == "No space left on device. Make room, or write elsewhere."
+    assert files.without_room(OSError(27, "File too large")).startswith("File too large. Raise the limit")
+    assert files.without_room(OSError(13, "Permission denied")) == ""

@@ -173,6 +173,12 @@ def test_a_folder_without_manifest_is_refused(tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a")
+    with pytest.raises(PartitionError, match=r"t\.csv: expected the folder of a partition, found a file\. Make one"):
+        read_manifest(tmp_path / "t.csv")
+
+
 def test_an_interrupted_write_leaves_no_manifest(
     tmp_path: Path, parts: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:

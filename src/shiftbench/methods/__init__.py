@@ -83,7 +83,9 @@ def _elsewhere(name: str) -> Method:
     module, _, attribute = name.partition(":")
     attribute = attribute or "METHOD"
     if not all(map(str.isidentifier, module.split("."))):
-        raise SettingsError(f"method {name!r}: expected a module that can be imported, as package.module:NAME.")
+        raise SettingsError(
+            f"method {name!r}: expected a module that can be imported, as package.module:NAME, found none."
+        )
     try:
         found: Any = getattr(importlib.import_module(module), attribute, None)
     except Exception as error:  # importing other packages may raise anything

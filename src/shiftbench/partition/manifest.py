@@ -203,6 +203,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
         value = json.loads(files.read_text(path))
     except FileNotFoundError:
         raise PartitionError(f"{path}: expected a manifest, found no such file. Write the partition again.") from None
+    except NotADirectoryError:
+        raise PartitionError(
+            f"{folder}: expected the folder of a partition, found a file. Make one with `shiftbench partition`."
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise PartitionError(f"{path}: expected a manifest as JSON, found: {error}. Write it again.") from None
     return Manifest.from_json(value, where=str(path))
