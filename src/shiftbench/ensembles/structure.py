@@ -45,6 +45,14 @@ def lesion_overlaps(labels: Any, member_masks: Any, connectivity: int = 6) -> Ar
     return np.stack([best_overlaps(array, number, components.components(mask, connectivity)[0]) for mask in masks])
 
 
+def disagreement(overlaps: Array) -> Vector:
+    """1 - the mean over members of overlaps [M, N], the same to the last bit in whatever order the members are.
+
+    Otherwise equal uncertainties would not be ties in a ranking.
+    """
+    return np.asarray(1 - np.sort(overlaps, axis=0).mean(axis=0), dtype=np.float64)
+
+
 def patient_overlaps(mask: Any, member_masks: Any) -> Vector:
     """The IoU of the whole segmentation with that of each member [M]; 1 where both are empty (0/0 in published code).
 

@@ -11,6 +11,7 @@ from shiftbench import argument, check
 from shiftbench.check import Vector
 from shiftbench.ensembles import LOG_EPSILON, Array, Categorical, Lesions, Masks, Patients, ragged
 from shiftbench.ensembles.ensemble import BLOCK_VALUES
+from shiftbench.ensembles.structure import disagreement
 from shiftbench.errors import ArrayError
 from shiftbench.measures import Measure, categorical
 
@@ -67,7 +68,7 @@ def _sums(ensemble: Masks | Lesions, values: Vector) -> Vector:
 
 def _disagreement(overlaps: Array | None) -> Vector:
     assert overlaps is not None, "the measure needs them, so that it does not fit an ensemble without them"
-    return np.asarray(1 - overlaps.mean(axis=0))
+    return disagreement(overlaps)
 
 
 def _mean_of(name: str) -> Callable[[Lesions], Vector]:

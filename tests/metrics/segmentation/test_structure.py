@@ -11,6 +11,7 @@ from scipy.stats import hypergeom
 
 from shiftbench.components import components, keep_large_components, large_components
 from shiftbench.ensembles import Masks
+from shiftbench.ensembles.structure import disagreement
 from shiftbench.errors import ArrayError
 from shiftbench.measures import uncertainty
 from shiftbench.measures.masks import VOXEL_MEASURES, voxel_map
@@ -279,3 +280,17 @@ def test_other_values_of_0_over_0_and_negative_counts_are_refused():
         == structure.patient_overlaps.__module__
         == "shiftbench.ensembles.structure"
     )
+
+
+def test_lesions_with_the_same_voxels_in_another_order_are_ties():
+    rng = np.random.default_rng(0)
+    values = rng.random(50)
+    labels = np.repeat([1, 2], 50).reshape(4, 5, 5)
+    both = np.concatenate([values, rng.permutation(values)]).reshape(4, 5, 5)
+    for found in (structure.lesion_means(labels, both), structure.lesion_log_sums(labels, both)):
+        assert found[0] == found[1]
+
+
+def test_structural_uncertainty_does_not_depend_on_the_order_of_members():
+    overlaps = np.array([[1 / 3, 1.0], [1.0, 1.0], [1.0, 1 / 3]])
+    assert len(set(disagreement(overlaps).tolist())) == 1

@@ -166,6 +166,7 @@ def test_a_table_pairs_any_files_by_patient_and_not_by_order(phantoms: Path, tmp
         ("patient,flair\na,x.nii.gz\na,x.nii.gz\n", "'a': expected each patient once, found 2"),
         ("patient,flair\n../a,x.nii.gz\n", "can be in a file name"),
         ("patient,flair,gt\na,,\n", "row 1: expected a FLAIR or a lesion mask"),
+        ("patient,flair,age\na,x.nii.gz,inf\n", "row 1: expected a number in column .age., found inf"),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path: Path, text: str, told: str) -> None:

@@ -222,6 +222,21 @@ def test_a_damaged_archive_and_one_without_its_mask_are_refused(tmp_path):
     nifti.write(tmp_path / "ljubljana-7.nii.gz", blob(), AFFINE)
     with pytest.raises(PredictionsError, match=r"expected probabilities of nnU-Net, found"):
         one(tmp_path)
+    np.savez_compressed(tmp_path / "ljubljana-7.npz", probabilities=np.random.default_rng(0).random((2, 7, 5, 6)))
+    whole = bytearray((tmp_path / "ljubljana-7.npz").read_bytes())
+    whole[200:260] = bytes(60)  # inside the compressed array
+    (tmp_path / "ljubljana-7.npz").write_bytes(whole)
+    with pytest.raises(PredictionsError, match=r"expected probabilities of nnU-Net, found"):
+        one(tmp_path)
+
+
+def test_a_map_that_is_negative_in_lesions_is_refused_with_its_file(tmp_path):
+    nifti.write(tmp_path / "ljubljana-7_seg.nii.gz", blob(), AFFINE)
+    nifti.write(tmp_path / "ljubljana-7_entropy_of_expected.nii.gz", np.full(blob().shape, -2.5, np.float32), AFFINE)
+    with pytest.raises(
+        PredictionsError, match=r"7_entropy_of_expected\.nii\.gz: expected uncertainties >= 0 in lesions.* found -2\.5"
+    ):
+        one(tmp_path)
 
 
 def test_nothing_there_and_missing_patients_are_told(tmp_path):

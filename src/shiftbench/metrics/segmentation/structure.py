@@ -93,7 +93,9 @@ def _inside(labels: Any, values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any
         )
     if problems:
         raise ArrayError(*problems)
-    return names[inside], array[inside]
+    owners, values_inside = names[inside], array[inside]
+    order = np.lexsort((values_inside, owners))  # so that lesions of the same values have the same sum, and are ties
+    return owners[order], values_inside[order]
 
 
 def lppv_retention(true: Any, uncertainty: Any, *, undefined: float = 0.0) -> Vector:

@@ -9,6 +9,7 @@ each patient: `patient`, `site`, `part`, `flair`, `gt`, `brain`, `t1` (paths fro
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import Counter, defaultdict
@@ -197,6 +198,7 @@ def _of_table(frame: pl.DataFrame, path: Path) -> list[Patient]:
         for row, line in enumerate(lines, 1)
         if line[str(id_column)] in (None, "")
     ]
+    problems += _infinite(lines, path)
     if problems:
         raise TableError(*problem.few(problems))
     return [_of_line(line, str(id_column), path.parent) for line in lines]
@@ -210,6 +212,15 @@ def _of_line(line: Mapping[str, Any], id_column: str, folder: Path) -> Patient:
         {kind: folder / str(line[kind]) for kind in KINDS if line.get(kind)},
         _columns(line),
     )
+
+
+def _infinite(lines: Iterable[Mapping[str, Any]], path: Path) -> list[str]:
+    return [
+        f"{path}: row {row}: expected a number in column {name!r}, found {value}. Correct it, or leave it empty."
+        for row, line in enumerate(lines, 1)
+        for name, value in _columns(line).items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
 
 
 def _columns(line: Mapping[str, Any]) -> dict[str, object]:
@@ -226,6 +237,7 @@ def _joined(patients: list[Patient], held: pl.DataFrame, path: Path) -> list[Pat
     problems = [f"{path}: expected each patient once, found one twice."] if len(lines) < held.height else []
     problems += [f"{path}: expected a patient of the folders, found {name!r}." for name in lines if name not in known]
     problems += [f"{path}: expected a row of {name!r}, found none." for name in sorted(known - lines.keys())]
+    problems += _infinite(held.iter_rows(named=True), path)
     if problems:
         raise TableError(*problem.few(problems))
     return [

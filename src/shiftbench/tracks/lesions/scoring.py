@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shiftbench.assessment.scored import Drawn, Records, Scored, Singles
 from shiftbench.check import Flags, Vector
 from shiftbench.components import components
-from shiftbench.ensembles.structure import lesion_overlaps, patient_overlaps
+from shiftbench.ensembles.structure import disagreement, lesion_overlaps, patient_overlaps
 from shiftbench.errors import ShiftbenchError
 from shiftbench.metrics import segmentation
 from shiftbench.metrics.segmentation import correlation, retention, scores, structure
@@ -272,7 +272,7 @@ def lesion_uncertainty(prediction: Prediction) -> dict[str, Vector]:
     labels, _ = components(prediction.mask, RULE.connectivity)
     found: dict[str, Vector] = {}
     if prediction.members is not None and len(prediction.members) > 1:
-        found["lesion_structural"] = 1.0 - lesion_overlaps(labels, prediction.members, RULE.connectivity).mean(axis=0)
+        found["lesion_structural"] = disagreement(lesion_overlaps(labels, prediction.members, RULE.connectivity))
     for name, values in prediction.maps.items():
         found[f"lesion_mean_{name}"] = structure.lesion_means(labels, values)
         if name != "negated_confidence":  # it has no logarithm

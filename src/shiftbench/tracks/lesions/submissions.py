@@ -20,6 +20,8 @@ import numpy as np
 
 from shiftbench.components import SMALL_MM3, without_small
 from shiftbench.errors import PredictionsError, ShiftbenchError, first_line
+from shiftbench.io.tables import problem
+from shiftbench.metrics.segmentation.structure import ROUNDING
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.patient import PREDICTION, Patient
 from shiftbench.tracks.lesions.prediction import (
@@ -279,6 +281,14 @@ class _Reading:
         if self.files.mask is None and (self.files.answer is None or _is_probability(self.files.answer)):
             large = f"in components larger than {SMALL_MM3:g} mm³"
             self.notes[f"masks made of probabilities: at least {THRESHOLD:g}, {large}"] = None
+        self.problems += [
+            f"{self.files.maps[name]}: expected uncertainties >= 0 in lesions, higher is less certain, found "
+            f"{array[found.mask].min():g}. Add a constant, or name the map negated_confidence if it is one."
+            for name, array in maps.items()
+            if array is not None and name != "negated_confidence" and array[found.mask].min(initial=0) < -ROUNDING
+        ]
+        if self.problems:
+            raise PredictionsError(*self.problems)
         held = {**found.maps, **{name: array for name, array in maps.items() if array is not None}}
         return Prediction(found.mask, found.probability, held, found.members, found.each), [*self.notes]
 
@@ -366,16 +376,17 @@ def _softmax(file: Path) -> Any:
                 raise ValueError(f"arrays {', '.join(archive.namelist()[:MOST_NAMED]) or 'of no name'}")
             info = archive.getinfo(f"{names[0]}.npy")
             with archive.open(info) as member:
-                np.lib.format.read_magic(member)
+                if (version := np.lib.format.read_magic(member)) != (1, 0):
+                    raise ValueError(f"NumPy's format {version[0]}.{version[1]}, not 1.0")
                 shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-                if len(shape) != 4 or shape[0] != 2 or dtype.kind != "f":
+                if 0 in shape or len(shape) != 4 or shape[0] != 2 or dtype.kind != "f":
                     raise ValueError(f"shape {shape} of {dtype}, not [2, Z, Y, X] of background and lesion")
                 size = math.prod(shape)
                 if size > 2 * nifti.MOST_VOXELS or size * dtype.itemsize > info.file_size:
                     raise ValueError(f"the shape {shape}, for which it is too small or which is too large")
             with archive.open(info) as member:
                 array = np.lib.format.read_array(member, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except problem.UNREADABLE as error:
         raise PredictionsError(f"{file}: expected probabilities of nnU-Net, found: {first_line(error)}.") from None
     if not np.isfinite(array).all() or array.min() < -nifti.ROUNDING or array.max() > 1 + nifti.ROUNDING:
         raise PredictionsError(f"{file}: expected probabilities from 0 to 1, found others. Are these logits?")

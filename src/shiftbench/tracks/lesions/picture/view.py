@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shiftbench.check import Flags
 from shiftbench.components import components
-from shiftbench.ensembles.structure import lesion_overlaps
+from shiftbench.ensembles.structure import disagreement, lesion_overlaps
 from shiftbench.tracks.lesions.prediction import Prediction
 
 MARGIN_MM = 6.0
@@ -131,7 +131,7 @@ def numbered(view: View) -> tuple[npt.NDArray[np.int32], list[float]]:
     members = view.prediction.members
     if members is None or len(members) < 2 or not labels.any():
         return labels, []
-    return labels, [1.0 - float(each) for each in lesion_overlaps(labels, members, 6).mean(axis=0)]
+    return labels, disagreement(lesion_overlaps(labels, members, 6)).tolist()
 
 
 def centres(labels: npt.NDArray[np.integer[Any]]) -> list[Point]:
