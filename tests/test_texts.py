@@ -124,3 +124,13 @@ def test_an_unknown_utility_is_named():
         expected_agreement(Texts(["a"]), "bleu")
     with pytest.raises(ArrayError, match="ensemble: expected Texts"):
         expected_agreement("a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["text_disagreement_gleu", "text_disagreement_chrf", "text_risk_gleu", "text_entropy"])
+def test_records_whose_texts_agree_alike_are_ties(name: str):
+    # Five or six equal samples, and three of one text and two of another in any order.
+    agreeing = Texts(["a b c"] * 11, counts=[5, 6])
+    assert uncertainty(agreeing, name).tolist() == [0, 0]
+    orders = [order for order in itertools.permutations("aaabb") if order[0] == "a"]
+    texts = [{"a": "one two three four", "b": "one two three five"}[each] for order in orders for each in order]
+    assert len(set(uncertainty(Texts(texts, counts=[5] * len(orders)), name).tolist())) == 1

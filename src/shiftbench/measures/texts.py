@@ -21,6 +21,8 @@ from shiftbench.ensembles.ensemble import Index
 from shiftbench.measures import Measure
 from shiftbench.metrics.translation import chrf, chrf_statistics, sentence_gleu
 
+DIGITS = 12  # of a measure after the point; further ones are noise of sums
+
 
 def _gleu(texts: list[str], others: list[str]) -> Array:
     """GLEU [2, K] of texts by others, and of others by texts, which is the same."""
@@ -122,21 +124,26 @@ def expected_agreement(ensemble: Texts, utility: str = "gleu") -> Array:
     return whole
 
 
+def _settled(values: Array) -> Vector:
+    """Values [N] without the noise of their sums, which would rank records whose texts agree alike."""
+    return np.round(np.maximum(values, 0.0), DIGITS)
+
+
 def _disagreement(ensemble: Texts, utility: str) -> Vector:
     found = _Distinct.of(ensemble)
-    return np.maximum(1 - found.sums(found.shares * _agreement(found, utility)), 0)
+    return _settled(1 - found.sums(found.shares * _agreement(found, utility)))
 
 
 def _risk(ensemble: Texts, utility: str) -> Vector:
     found = _Distinct.of(ensemble)
     best = np.maximum.reduceat(_agreement(found, utility), found.starts)
-    return np.asarray(np.maximum(1 - best, 0))
+    return _settled(1 - best)
 
 
 def _entropy(ensemble: Texts) -> Vector:
     found = _Distinct.of(ensemble)
     logs = np.log(found.shares, out=np.zeros_like(found.shares), where=found.shares > 0)
-    return np.maximum(found.sums(-found.shares * logs), 0.0)
+    return _settled(found.sums(-found.shares * logs))
 
 
 def _by(function: Callable[[Texts, str], Vector], utility: str) -> dict[type[Texts], Callable[[Texts], Vector]]:

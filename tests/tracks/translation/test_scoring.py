@@ -180,3 +180,14 @@ def test_samples_weigh_the_same_in_every_measure():
     found = Judged(sampled).uncertainty
     assert found["beam_score"] == pytest.approx(-np.log([0.8, 0.8, 0.15]).mean())
     assert found["score_variance"] == pytest.approx(logs.var(axis=0).mean())
+
+
+def test_a_perfect_beam_has_no_error_however_its_weights_are_rounded():
+    confidences = np.concatenate([np.full(count, 1 / count) for count in range(1, 8)])
+    counts = np.arange(1, 8)
+    found = Outputs(
+        [str(row) for row in range(7)], counts, ["a b c d e"] * counts.sum(), references=[("a b c d e",)] * 7,
+        confidences=confidences,
+    )  # fmt: skip
+    for task in (scoring.GLEU_ERROR, scoring.CHRF_ERROR):
+        assert scoring.ERRORS[task](Judged(found)).tolist() == [0.0] * 7

@@ -18,7 +18,7 @@ from shiftbench.check import Vector
 from shiftbench.ensembles import Hypotheses, Texts, ragged
 from shiftbench.ensembles.ensemble import Index
 from shiftbench.errors import MissingExtraError
-from shiftbench.measures.texts import expected_agreement
+from shiftbench.measures.texts import DIGITS, expected_agreement
 from shiftbench.metrics import translation
 from shiftbench.metrics.translation import chrf_statistics, sentence_gleu
 from shiftbench.scores.resampling import SetTerms, Terms
@@ -215,8 +215,8 @@ def signatures(references: Sequence[Sequence[str]]) -> dict[str, str]:
 # --- systems ----------------------------------------------------------------------------------------------------------
 
 ERRORS: dict[str, Callable[[Judged], Vector]] = {
-    GLEU_ERROR: lambda judged: 100.0 - judged.expected(judged.gleu),
-    CHRF_ERROR: lambda judged: 100.0 - judged.expected(translation.chrf(judged.of_chrf)),
+    GLEU_ERROR: lambda judged: judged.expected(100.0 - judged.gleu),
+    CHRF_ERROR: lambda judged: judged.expected(100.0 - translation.chrf(judged.of_chrf)),
     EXACT: lambda judged: 1.0 - judged.exact,
     GIVEN: lambda judged: judged.error[0],
 }
@@ -284,7 +284,7 @@ def telling(values: Vector) -> bool:
 def among(systems: Sequence[Judged]) -> list[Vector]:
     """How far the answer of each system is from those of all, itself included, 0 to 1 [N] each: 1 minus their GLEU."""
     texts = Texts(np.array([[each.found.texts[place] for place in each.best] for each in systems], dtype=object))
-    return [1.0 - row for row in expected_agreement(texts)]
+    return [np.round(1.0 - row, DIGITS) for row in expected_agreement(texts)]
 
 
 def _of_hypotheses(ensemble: Hypotheses) -> dict[str, Vector]:
