@@ -263,3 +263,20 @@ def test_a_bare_number_belongs_to_the_site_and_part_of_the_folders_above(tmp_pat
     assert {patient: files.mask.parent.name for patient, files in found.items()} == {
         "best-eval_in-25": "eval_in", "best-train-25": "best", "ljubljana-25": "x",
     }  # fmt: skip
+
+
+def test_a_fold_that_lacks_its_softmax_is_refused(tmp_path):
+    softmax = np.stack([1.0 - blob(), blob().astype(float)]).transpose(0, 3, 2, 1)
+    for fold in ("fold_0", "fold_1"):
+        (tmp_path / fold).mkdir()
+        nifti.write(tmp_path / fold / "ljubljana-7.nii.gz", blob(), AFFINE)
+    np.savez(tmp_path / "fold_0" / "ljubljana-7.npz", probabilities=softmax)
+    with pytest.raises(PredictionsError, match=r"fold_1.*7\.nii\.gz: expected the softmax of nnU-Net beside this mask"):
+        one(tmp_path)
+
+
+def test_ids_that_differ_by_case_alone_have_their_own_files(tmp_path):
+    for name in ("A7", "a7"):
+        nifti.write(tmp_path / f"{name}_seg.nii.gz", blob(), AFFINE)
+    found = submission("mine", tmp_path, ["A7", "a7"])
+    assert sorted(found.patients) == ["A7", "a7"]

@@ -203,6 +203,8 @@ def _named(file: Path, root: Path) -> tuple[str, str, int | None]:
 
 def _patient(key: str, file: Path, root: Path, ids: Sequence[str]) -> str | None:
     """The id that a name stands for; None if it stands for none, or for several."""
+    if key in ids:  # ids may differ by case alone
+        return key
     plain = key.lower()
     known = {each.lower(): each for each in ids}
     if plain in known:
@@ -311,7 +313,15 @@ class _Reading:
     def _members(self) -> Any:
         if self.files.together is not None:
             return self._volume(nifti.members(self.files.together), self.files.together)
-        each = [self._one(self.files.members[member]) for member in sorted(self.files.members)]
+        held = [self.files.members[member] for member in sorted(self.files.members)]
+        masks = [file for file in held if file.suffix != NPZ]
+        if 0 < len(masks) < len(held):
+            self.problems += [
+                f"{file}: expected the softmax of nnU-Net beside this mask, as in its other folds, found none. Export "
+                "it, or leave this fold out of all patients."
+                for file in masks
+            ]
+        each = [self._one(file) for file in held]
         return np.stack(each) if each and not any(one is None for one in each) else None
 
     def _one(self, file: Path) -> Any:

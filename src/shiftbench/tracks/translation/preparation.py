@@ -137,7 +137,7 @@ def _require_same(folder: Path, said: Any, begun: Begun) -> None:
     if different := [words.get(key, key) for key, value in own.items() if other.get(key) != value]:
         raise TableError(
             f"{folder}: expected a new folder, or one begun with the same {' and '.join(different)}, found one begun "
-            "with others. Choose a new folder, remove this one, or use the settings it was begun with."
+            "with others. Choose a new folder, begin it anew with --overwrite, or use the settings it was begun with."
         )
 
 
