@@ -703,7 +703,7 @@ def test_all_that_is_wrong_with_settings_is_said_at_once():
     with pytest.raises(SettingsError, match="replicates: expected 1 to 1,000,000, found 0") as caught:
         Settings(replicates=0, level=95, kind="gaussian", cores=0, seed=-1)
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
-        "replicates", "cores", "seed", "level", "kind",
+        "replicates", "cores", "seed", "level", "kind of intervals",
     ]  # fmt: skip
     values: dict[str, Any] = {"replicates": 5.5, "level": "wide", "cores": True, "seed": None}
     with pytest.raises(SettingsError, match=r"replicates: expected 1 to 1,000,000, found 5\.5") as caught:

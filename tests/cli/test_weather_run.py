@@ -92,7 +92,7 @@ def test_a_method_that_one_task_lacks_is_refused_before_the_other_is_fitted(
     shiftbench: Shiftbench, table: Path, tmp_path: Path
 ) -> None:
     said = shiftbench("run", "weather", "--data", table, "--out", "run", "--method", "column")
-    assert (said.code, "Unknown method of this preset 'column'" in said.err) == (2, True), said.err
+    assert (said.code, "Unknown method of this preset for classification 'column'" in said.err) == (2, True), said.err
     assert list(tmp_path.iterdir()) == []
 
 

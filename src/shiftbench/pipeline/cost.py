@@ -15,7 +15,7 @@ from typing import Any
 
 from shiftbench.io import files, metering
 from shiftbench.io.metering import Used
-from shiftbench.io.output import PART
+from shiftbench.io.output import PART, folder_of
 from shiftbench.methods import fitted_folder
 from shiftbench.scores.score import Cost
 
@@ -134,7 +134,7 @@ def _spent(model: Path, stage: str) -> tuple[Used | None, Used | None, int]:
     """What was spent on a fit and on a prediction with it, and the number of records predicted."""
     stages = _stages(path_of(model), model)
     own, predicted = stages.get(FIT), stages.get(stage)
-    parts = [_spent(model.parent / name, stage) for name in _parts(model)]
+    parts = [_spent(folder_of(model) / name, stage) for name in _parts(model)]
     fits = [_used(own)] if own else []
     fits += [fit for fit, _, _ in parts if fit is not None]
     if predicted:

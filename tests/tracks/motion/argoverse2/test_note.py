@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_read_is_named(source: Path, tmp_path: Path) -> No
     _import(source, tmp_path / "out")
     (source / "log" / "annotations.feather").unlink()
     (source / "log" / "annotations.feather").mkdir()
-    with pytest.raises(ShiftbenchError, match=r"annotations.feather: expected a file that can be read, found"):
+    with pytest.raises(ShiftbenchError, match=r"annotations.feather: expected a file, found a folder"):
         _import(source, tmp_path / "out")
 
 
