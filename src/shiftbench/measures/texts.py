@@ -126,7 +126,7 @@ def expected_agreement(ensemble: Texts, utility: str = "gleu") -> Array:
 
 def _settled(values: Array) -> Vector:
     """Values [N] without the noise of their sums, which would rank records whose texts agree alike."""
-    return np.round(np.maximum(values, 0.0), DIGITS)
+    return np.asarray(np.round(np.maximum(values, 0.0), DIGITS), dtype=np.float64)
 
 
 def _disagreement(ensemble: Texts, utility: str) -> Vector:
