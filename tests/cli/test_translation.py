@@ -79,3 +79,80 @@ def test_show_writes_a_page_of_sentences(shiftbench: Shiftbench) -> None:
     assert said.code == 0, said.err
     assert "page:        shown/ours.html" in said.out
     assert Path("shown/ours.html").read_text("utf-8").count("<li>") == 3
+
+
+def raw(path: str, *, heading: str = "no\tru\ten\tgold\thuman\tlogs\tmodel unc\torigin\n") -> None:
+    """A table as another project wrote it: none of its columns has a name that is known."""
+    rng, rows = np.random.default_rng(0), []
+    for number in range(40):
+        logs = " ".join(f"{value:.3f}" for value in -rng.random(4))
+        cells = (f"n{number}", "а б", "a b c d", "a b c d" if number % 3 else "a b x y", f"{rng.random() * 100:.1f}")
+        rows.append("\t".join((*cells, logs, f"{rng.random():.3f}", "talk" if number > 24 else "news")))
+    Path(path).write_text(heading + "\n".join(rows) + "\n", "utf-8")
+
+
+NAMED = (
+    "--id", "no", "--answer", "en", "--target", "gold", "--uncertainty", "model unc", "--shifted", "origin == 'talk'",
+    "--column", "source=ru", "--column", "quality=human", "--column", "token_log_probabilities=logs",
+)  # fmt: skip
+
+
+def test_columns_of_a_table_are_named_on_the_command_line(shiftbench: Shiftbench) -> None:
+    raw("raw.tsv")
+    said = shiftbench("assess", "raw.tsv", *QUICK, *NAMED, "--task", "given", "--out", "r")
+    assert said.code == 0, said.err
+    report = json.loads(Path("r/given/report.json").read_text("utf-8"))
+    assert {score["measure"] for score in report["scores"]} >= {"model unc", "score_pe"}
+    assert {score["subset"] for score in report["scores"]} >= {"in", "shifted"}
+    assert "25 in-domain, 15 shifted" in said.out
+
+
+def test_columns_that_are_not_known_are_listed_with_the_options_that_name_them(shiftbench: Shiftbench) -> None:
+    raw("raw.tsv")
+    said = shiftbench("assess", "raw.tsv", *QUICK, "--out", "r")
+    assert said.code == 2
+    assert "found none of them, and with other names 'no', 'ru', 'en', 'gold'" in said.err
+    assert "--answer NAME, --target NAME, --column source=NAME" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--answer", "em"), "hypothesis: expected a column 'em', found 'no', 'ru', 'en'"),
+        (("--column", "sauce=ru"), "Did you mean 'source'?"),
+        (("--column", "source"), "--column: expected KEY=NAME, found 'source'"),
+        (("--answer", "en", "--target", "gold", "--shifted", "origin == 3"), "expected a column, or a condition over"),
+        (("--slice", "origin"), "translation does not support --slice"),
+        (("--column", "source=ru", "--column", "source=en"), "names: expected a text, or several of reference or"),
+    ],
+)
+def test_names_that_are_wrong_are_refused(shiftbench: Shiftbench, words: tuple[str, ...], says: str) -> None:
+    raw("raw.tsv")
+    said = shiftbench("assess", "raw.tsv", *QUICK, *words, "--out", "r")
+    assert said.code == 2
+    assert says in said.err
+    assert not Path("r").exists()
+
+
+def test_references_of_another_table_may_have_names_of_their_own(shiftbench: Shiftbench) -> None:
+    raw("raw.tsv")
+    header, *rows = (line.split("\t") for line in Path("raw.tsv").read_text("utf-8").splitlines())
+    Path("ours.tsv").write_text("".join(f"{row[0]}\t{row[2]}\t{row[6]}\n" for row in [header, *rows]), "utf-8")
+    Path("gold.tsv").write_text("".join(f"{row[0]}\t{row[1]}\t{row[3]}\n" for row in [header, *rows]), "utf-8")
+    named = ("--id", "no", "--answer", "en", "--target", "gold", "--column", "source=ru")
+    beside = ("--data", "gold.tsv", "--task", "egleu", "--out", "r")
+    said = shiftbench("assess", "ours.tsv", *QUICK, *named, *beside)
+    assert said.code == 0, said.err
+    said = shiftbench("assess", "ours.tsv", *QUICK, *named, "--error", "loss", *beside, "--overwrite")
+    assert said.code == 2
+    assert "error: expected 'loss' in one of ours.tsv, gold.tsv, found it in none" in said.err
+
+
+def test_columns_are_named_for_a_track_alone(shiftbench: Shiftbench) -> None:
+    raw("raw.tsv")
+    said = shiftbench("assess", "raw.tsv", "--column", "source=ru", "--out", "r")
+    assert said.code == 2
+    assert "--column: expected --track beside it" in said.err
+    said = shiftbench("assess", "raw.tsv", "--track", "weather", "--data", "raw.tsv", "--column", "a=b", "--out", "r")
+    assert said.code == 2
+    assert "weather does not support --column" in said.err

@@ -222,6 +222,7 @@ def test_predictions_that_hold_dev_in_have_conformal_scores_without_weights(tmp_
         ("prepare", lambda source, folder: None, r"prepare: expected its function to take 'progress'"),
         ("run", lambda prepared, tasks, options: [], r"run: expected its function to take 'folder'"),
         ("spreads", ("prepare",), r"prepare: expected its function to take 'executor'"),
+        ("columns", {"id": "--id"}, r"score_files: expected its function to take 'names'"),
         ("spreads", (), r"gpus: expected 'run' in spreads, since GPUs are reserved for its jobs"),
     ],
 )

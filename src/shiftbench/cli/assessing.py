@@ -71,6 +71,7 @@ class Given:
     title: o.Title = None
     track: OfTrack = None
     data: TrackData = None
+    column: o.Column = None
     task: o.Task = None
     out: o.Out = None
     cores: o.Cores = 0
@@ -87,6 +88,14 @@ class Given:
             listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
             calibration=self.calibration, drop=listed(self.drop), length=self.length,
         )  # fmt: skip
+
+    @property
+    def of_columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns of a file that options name, by option, for a track which may have them."""
+        single = {"--id": self.id_column, "--error": self.error, "--target": self.target, "--answer": self.answer,
+                  "--shifted": self.shifted}  # fmt: skip
+        several = {"--uncertainty": listed(self.uncertainty), "--cluster": listed(self.cluster, "+,")}
+        return {word: () if value is None else (value,) for word, value in single.items()} | several
 
     @property
     def forms(self) -> dict[str, tuple[str, ...]]:
@@ -157,12 +166,13 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
                 "named": lambda: dict(zip(_names(files, names), files, strict=True)),
                 "data": lambda: _require_data(files, given),
                 "options": lambda: _track_options(given),
+                "names": lambda: _track_columns(given),
             },
             SettingsError,
         )
     (chosen, tasks), options = found["track"], found["options"]
     changes = {"title": given.title, "threshold": given.threshold}
-    settings = (names, given.track, [entry.name for entry in tasks], options, changes)
+    settings = (names, given.track, [entry.name for entry in tasks], options, changes, found["names"])
     with (
         writing(
             folder, _command(files), overwrite=given.overwrite, inputs=inputs, settings=settings, tell=note
@@ -171,7 +181,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
     ):
         results = assessing.assess(
             chosen, found["named"], found["data"], tasks, options, cores=cores_or_all(given.cores), progress=progress,
-            **{name: value for name, value in changes.items() if value is not None},
+            names=found["names"], **{name: value for name, value in changes.items() if value is not None},
         )  # fmt: skip
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
@@ -191,14 +201,13 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
 
     assert given.track is not None
     chosen = track_of(given.track)
-    own = {"--id": given.id_column, "--error": given.error, "--target": given.target, "--answer": given.answer,
-           "--uncertainty": given.uncertainty, "--shifted": given.shifted, "--cluster": given.cluster,
-           "--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
+    own = {"--slice": given.slices, "--quantile": given.quantile, "--member": given.member,
            "--mean": given.mean, "--std": given.std, "--probability": given.probability, "--truth": given.truth,
            "--unit": given.unit, "--calibration": given.calibration, "--drop": given.drop,
-           "--length": given.length}  # fmt: skip
+           "--length": given.length, "--column": given.column, **given.of_columns}  # fmt: skip
+    known = {*chosen.columns.values(), *["--column"] * bool(chosen.columns)}
     problems = []
-    if foreign := [word for word, value in own.items() if value]:
+    if foreign := [word for word, value in own.items() if value and word not in known]:
         problems.append(f"{given.track} does not support {', '.join(foreign)}: the track sets them. Drop them.")
     tasks = [entry for entry in chosen.tasks if given.task in (None, entry.name)]
     if not tasks:
@@ -206,6 +215,26 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
     if problems:
         raise SettingsError(*problems)
     return chosen, tasks
+
+
+def _track_columns(given: Given) -> dict[str, tuple[str, ...]]:
+    """What the files call columns of the track, by its own keys.
+
+    Raises:
+        SettingsError, UnknownNameError: for what is not KEY=NAME, and for keys that the track does not have.
+    """
+    from shiftbench.tracks import track as track_of
+
+    known = track_of(str(given.track)).columns
+    found = {key: own for key, word in known.items() if word and (own := given.of_columns[word])}
+    for text in given.column or () if known else ():
+        key, sign, name = text.partition("=")
+        if not (sign and name):
+            raise SettingsError(f"--column: expected KEY=NAME, found {text!r}.")
+        if key not in known:
+            raise UnknownNameError("column of the track", key, known)
+        found[key] = tuple(dict.fromkeys((*found.get(key, ()), name)))
+    return found
 
 
 def _track_options(given: Given) -> RunOptions:
@@ -229,10 +258,13 @@ def _require_data(files: Sequence[Path], given: Given) -> Path:
 
 
 def _require_no_data(given: Given) -> None:
+    problems = []
     if given.data is not None:
-        raise SettingsError(
-            "--data: expected --track beside it. Name the track, or use --truth for a table of targets."
-        )
+        problems.append("--data: expected --track beside it. Name the track, or use --truth for a table of targets.")
+    if given.column:
+        problems.append("--column: expected --track beside it. Name the track, or the columns by --target, --answer …")
+    if problems:
+        raise SettingsError(*problems)
 
 
 def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:

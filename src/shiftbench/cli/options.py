@@ -197,6 +197,10 @@ Calibration = Annotated[
 Length = Annotated[
     str | None, named("--length", help="Column of lengths, such as tokens: is the uncertainty more than these?")
 ]
+Column = Annotated[
+    Many,
+    typer.Option("--column", metavar="KEY=NAME", help="With --track: what FILE calls a column of the track (repeat)."),
+]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
 

@@ -23,6 +23,7 @@ def assess(
     options: RunOptions,
     *,
     cores: int,
+    names: Mapping[str, Sequence[str]] | None = None,
     progress: Progress | None = None,
     **changes: Any,
 ) -> list[Result]:
@@ -34,14 +35,17 @@ def assess(
         truth: the ground truth: a prepared folder, or another form that the track accepts.
         tasks: the tasks that may be reported.
         options: seed and assessment; other options have no effect.
-        cores: for the bootstrap. progress: called with its progress.
+        cores: for the bootstrap.
+        names: what the files call columns, by `Track.columns`.
+        progress: called with its progress.
         changes: to the report's `shiftbench.Options`, such as its title or its threshold.
 
     Raises:
         ShiftbenchError: listing the problems of all files.
     """
     say, results = progress or silent, []
-    for scored in track.score_files(predictions, truth, tasks, progress=progress):
+    own: dict[str, Any] = {"names": names} if names else {}
+    for scored in track.score_files(predictions, truth, tasks, progress=progress, **own):
         usual, task = scored.options, scored.task
         how = options.assessment(Assessment(rule=usual.rule))
         changed = {

@@ -158,7 +158,10 @@ class ScoredFiles:
 
 
 class ScoreFiles(Protocol):
-    """Scores predictions files from the files alone: no model, no drawing, in bounded memory."""
+    """Scores predictions files from the files alone: no model, no drawing, in bounded memory.
+
+    Takes `names`, too, if the track declares `columns`.
+    """
 
     def __call__(
         self, predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
@@ -232,6 +235,8 @@ class Track:
     default one first. imports: data of other benchmarks. show: draws one file. pictures: (scores of files) records
     worth looking at, and notes on those that cannot be drawn. paper: tables and figures, with runs beside print.
     truth_inside: whether a predictions file can hold its own ground truth, so that none need be named.
+    columns: what predictions files may call otherwise, such as `reference` → the option of `assess` that names it
+    (`--target`), or "" for `--column reference=NAME` alone; `score_files` then takes `names`, key → names in the files.
 
     Raises:
         SettingsError: naming each part that is missing or invalid.
@@ -256,6 +261,7 @@ class Track:
     pictures: Callable[[ScoredFiles], tuple[Sequence[Picture], Sequence[str]]] | None = None
     paper: Paper | None = None
     truth_inside: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):
@@ -310,6 +316,8 @@ def _problems(track: Track) -> Iterator[str]:
     taken = {command: [*COMMON.get(command, ())] for command in acts}
     for command, options in track.options.items():
         taken[command] = [*taken.get(command, ()), *(each.name for each in options)]
+    if track.columns:
+        taken["score_files"] = [*taken["score_files"], "names"]
     for command in set(track.spreads) - {"run"}:
         taken[command] = [*taken.get(command, ()), "executor", "workers", *["overwrite"] * (command == "prepare")]
     if track.gpus and "run" not in track.spreads:

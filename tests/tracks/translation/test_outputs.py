@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -161,16 +162,23 @@ def test_a_missing_line_end_loses_no_character(path):
     ("line", "found"),
     [
         ('{"id": 1, "text": "a"', "line 1: expected a JSON object, found: Expecting ',' delimiter"),
-        ("[1]", "line 1: expected a JSON object, found list."),
+        ("[1]", "line 1: expected a JSON object, found a list."),
         ("[" * 100_000, "line 1: expected a JSON object, found: "),
         ('{"id": 1, "id": 2}', "line 1: expected a JSON object, found: the key 'id' more than once."),
         ('{"id": 1, "text": "\\ud800"}', "line 1: expected text, found half a surrogate pair"),
-        ('{"id": true, "text": "a"}', "line 1: id: expected a text or a whole number, found True."),
-        ('{"id": 1, "text": 3}', "line 1 (id '1'): text: expected a text, found int."),
+        ('{"id": true, "text": "a"}', "line 1: id: expected a text or a whole number, found true."),
+        ('{"id": 1, "text": 3}', "line 1 (id '1'): text: expected a text, found a number."),
         ('{"id": 1, "hypotheses": []}', "line 1 (id '1'): hypotheses: expected a list of texts, found []."),
         ('{"id": 1, "hypotheses": "a"}', "line 1 (id '1'): hypotheses: expected a list of texts, found 'a'."),
-        ('{"id": 1, "source": null}', "line 1 (id '1'): source: expected a text, found NoneType."),
-        ('{"id": 1, "reference": []}', "line 1 (id '1'): reference: expected a text, found list."),
+        ('{"id": 1, "source": null}', "line 1 (id '1'): source: expected a text, found null."),
+        ('{"id": 1, "text": null}', "line 1 (id '1'): text: expected a text, found null."),
+        ('{"id": 1, "samples": [null]}', "line 1 (id '1'): text: expected a text, found null."),
+        ('{"id": 1, "hypotheses": null}', "line 1 (id '1'): hypotheses: expected a list of texts, found null."),
+        ('{"id": 1, "quality": null}', "line 1 (id '1'): quality: expected a finite number, found null."),
+        ('{"id": 1, "text": "", "tokens": [null]}', "line 1 (id '1'): tokens: expected a list of texts, found [null]."),
+        ("null", "line 1: expected a JSON object, found null."),
+        (f'{{"error": {"1" * 5000}}}', "line 1: expected a JSON object, found: a whole number of 5,000 digits."),
+        ('{"id": 1, "reference": []}', "line 1 (id '1'): reference: expected a text, found a list."),
         ('{"id": 1, "quality": 101}', "line 1 (id '1'): quality: expected 0 to 100, found 101. Give scores on another"),
         ('{"id": 1, "error": NaN}', "line 1 (id '1'): error: expected a finite number, found nan."),
         ('{"id": 1, "error": "3"}', "line 1 (id '1'): error: expected a finite number, found '3'."),
@@ -192,14 +200,14 @@ def test_a_bad_line_is_named(path, line, found):
         ({"token_log_probabilities": [-1.0, 2.0]}, "expected finite numbers of at most 0, found 2. Give natural"),
         ({"token_log_probabilities": [0.5, 0.25]}, "expected finite numbers of at most 0, found 0.5. They look like"),
         ({"token_log_probabilities": [float("-inf")]}, "expected finite numbers of at most 0, found -inf."),
-        ({"token_log_probabilities": ["-1"]}, "expected a list of numbers, or one for each member, found ['-1']."),
-        ({"token_log_probabilities": [[-1], [-1, -2]]}, "expected as many numbers of each member, found [1, 2]."),
+        ({"token_log_probabilities": ["-1"]}, 'expected a list of numbers, or one for each member, found ["-1"].'),
+        ({"token_log_probabilities": [[-1], [-1, -2]]}, "expected as many numbers of each member, found 1 to 2."),
         ({"token_log_probabilities": [[-1], -1]}, "expected a list of numbers, or one for each member, found [[-1],"),
         ({"log_probability": 0.5}, "expected finite numbers of at most 0, found 0.5. They look like probabilities"),
         ({"score": 3}, "expected finite numbers of at most 0, found 3. Give natural logarithms."),
         ({"length": 0}, "expected a whole number of tokens, at least 1, found 0."),
         ({"length": 1.5}, "expected a whole number of tokens, at least 1, found 1.5."),
-        ({"tokens": ["a", 3]}, "expected a list of texts, found ['a', 3]."),
+        ({"tokens": ["a", 3]}, 'expected a list of texts, found ["a", 3].'),
         ({"confidence": 0.5}, "that sum to 1 over the texts of a record, found a sum of 0.5. Divide by it"),
         ({"confidence": -1}, "expected values of at least 0 that sum to 1 over the texts of a record, found -1."),
     ],
@@ -495,7 +503,7 @@ def test_a_table_has_a_column_for_each_system(tmp_path):
         assert each.sources == ["a", '"b']
         assert each.columns == {"document": ["d1", "d1"], "slang": [True, False]}
     assert outputs.read(path, system="two").texts == ["", "q"]
-    with pytest.raises(TableError, match=r"expected one system, found 2: one, two\. Name one"):
+    with pytest.raises(TableError, match=r"expected one system, found 2: 'one', 'two'\. Name one"):
         outputs.read(path)
     with pytest.raises(LookupError, match=r"Unknown system 'tow'\. Did you mean 'two'"):
         outputs.read(path, system="tow")
@@ -527,3 +535,33 @@ def test_rows_of_other_widths_and_cells_that_are_no_numbers_are_named(tmp_path):
     path.write_text("source\tsource\n")
     with pytest.raises(TableError, match="expected a header that names each column once, found 'source' twice"):
         outputs.read(path)
+
+
+def test_no_message_grows_with_what_a_file_holds(tmp_path):
+    long = "lang " * 2_000
+    texts = {
+        "system.tsv": "source\t" + "\t".join(f"hyp_{'s' * 30}{at}" for at in range(200)) + "\n" + "a\t" * 200 + "a\n",
+        "twice.tsv": "\t".join(f"{name}{at}" for at in range(200) for name in ("column_", "column_")) + "\n",
+        "cut.txt": f"S-0\t{long}\nH-0\t{long}\n",
+        "long.txt": f"S-0\t{long}\nH-0\t-0.1\t{long * 30}\nP-0\t{'x ' * 2_000}\n",
+        "members.jsonl": json.dumps({"text": "a", "token_log_probabilities": [[-1.0] * n for n in range(1, 400)]}),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        with pytest.raises(TableError, match="expected") as caught:
+            outputs.read(tmp_path / name)
+        assert max(map(len, caught.value.problems)) - len(str(tmp_path)) < 1_000, name
+
+
+def test_a_broken_line_of_fairseq_is_told_once(tmp_path):
+    path = tmp_path / "generate.txt"
+    path.write_text("S-0\ta\nH-0\t-0.1\tb\nS-1\ta\nH-1\tcut\n", "utf-8")
+    with pytest.raises(TableError, match="H-: expected a number, a tab and a text") as caught:
+        outputs.read(path)
+    assert "found []" not in str(caught.value)
+
+
+def test_ids_of_thousands_of_digits_are_written_as_texts(full, tmp_path):
+    found = replace(full, ids=["9" * 5_000, *full.ids[1:]], references=[("a",)] * len(full))
+    written = published.write_references(tmp_path / "refs.jsonl", found)
+    assert json.loads(written.read_text("utf-8").splitlines()[0])["id"] == "9" * 5_000

@@ -112,7 +112,9 @@ def test_measures_that_say_the_same_are_shown_once_and_constant_ones_not_at_all(
         [str(k) for k in range(N)], np.ones(N, np.int64), ["a"] * N, lengths=lengths,
         log_probabilities=-rng.gamma(1.0, size=(1, lengths.sum())),
     )  # fmt: skip
-    assert list(Judged(one).uncertainty) == ["beam_score"]  # equal to every score of one model and one hypothesis
+    assert list(Judged(one).uncertainty) == [
+        "score_pe"
+    ]  # not the mean of a beam; equal to every score of one model and one hypothesis
     alike = Outputs(["1", "2"], np.array([2, 2]), ["a", "a", "b", "b"], references=[("a",), ("b",)])
     assert list(Judged(alike).uncertainty) == [""]
 
@@ -128,6 +130,8 @@ def test_scores_alone_give_the_mean_of_the_beam():
         ["1", "2"], np.array([2, 1]), ["a", "b", "c"], references=[("a",), ("c",)], scores=np.array([-1.0, -3.0, -0.5])
     )
     assert Judged(found).uncertainty["beam_score"].tolist() == [2.0, 0.5]
+    single = found.select(np.array([1]))
+    assert list(Judged(single).uncertainty) == ["score_pe"]
 
 
 def test_samples_beside_answers_say_how_far_they_agree(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,24 @@ from shiftbench.progress import Progress, silent
 from shiftbench.report.picture import Picture
 from shiftbench.scores.score import System
 from shiftbench.track import ScoredFiles, Task
-from shiftbench.tracks.translation import evaluation, outputs, schema, scoring
-from shiftbench.tracks.translation.evaluation import Evaluation
+from shiftbench.tracks.translation import evaluation, outputs, remarks, schema, scoring
+from shiftbench.tracks.translation.evaluation import SHIFT, Evaluation
+from shiftbench.tracks.translation.lines import Names
 from shiftbench.tracks.translation.outputs import Outputs
+from shiftbench.tracks.translation.outputs.reader import listed
 from shiftbench.tracks.translation.paper.figures import together
 from shiftbench.tracks.translation.scoring import Judged
 
 MOST_NAMED = 3
+COLUMNS = {
+    "id": "--id", "source": "", "reference": "--target", "text": "--answer", "uncertainty": "--uncertainty",
+    "error": "--error", "quality": "", "correct": "", "shifted": "--shifted", "document": "--cluster", "part": "",
+    "score": "", "log_probability": "", "token_log_probabilities": "", "tokens": "", "hypotheses": "", "samples": "",
+    **dict.fromkeys(schema.ANOMALIES, ""),
+}  # fmt: skip
+"""What a file of stored outputs may call otherwise, and the option of `assess` that names it, if there is one."""
+OF_TRUTH = {"id", "source", "reference", "shifted", "document", "part", *schema.ANOMALIES}
+OPERATOR = re.compile(r"[=<>(\"']")  # in a condition, and hardly in the name of a column
 CAPTION = (
     "Rows and columns are the anomalies that sentences are marked with. On the diagonal stands how many have one; "
     "elsewhere how many of those with the row’s anomaly have the column’s, too."
@@ -40,8 +52,9 @@ NEEDS = {
 
 
 def score_files(
-    predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *, progress: Progress | None = None
-) -> list[ScoredFiles]:
+    predictions: Mapping[str, Path], truth: Path, tasks: Sequence[Task], *,
+    names: Mapping[str, Sequence[str]] | None = None, progress: Progress | None = None,
+) -> list[ScoredFiles]:  # fmt: skip
     """The scores of stored outputs, for each task that all files have what is needed for.
 
     Args:
@@ -49,6 +62,8 @@ def score_files(
         truth: a prepared folder, or a file of sentences with references, such as the first file itself. Its references
             replace those of the files.
         tasks: whose errors they are.
+        names: what the files call columns or keys, by `COLUMNS`; each is in one of the files at least. Of `shifted` it
+            may be a condition over columns, such as 'origin == "wikiquote"'.
         progress: called with the lines read, and the systems scored.
 
     Raises:
@@ -56,21 +71,57 @@ def score_files(
         ShiftbenchError: for a truth that is invalid.
     """
     say = progress or silent
-    read, paths = _read(predictions, say)
+    condition, named = _condition(names or {}, several=len({*predictions.values(), truth}) > 1)
+    read, paths = _read(predictions, named, say)
     inside = next((name for name, path in paths.items() if path == truth), None)
-    held = Evaluation.open(truth) if inside is None else Evaluation(INSIDE, read[inside])
+    held = Evaluation.open(truth, names=_of_truth(named)) if inside is None else Evaluation(INSIDE, read[inside])
+    _require_met(named, [*predictions.values(), truth])
+    if condition:
+        held = held.marked(condition)
     lined = _lined_up(read, paths, held)
     judged = {
         split: (rows, _judged({name: _with_truth(each, held, rows) for name, each in own.items()}))
         for split, (rows, own) in lined.items()
     }
-    about = _tasks(judged, tasks)
+    about = _tasks(judged, tasks, paths)
     recipe = _recipe(paths, truth, held, judged)
-    notes = (*held.notes, *_left_out(held, judged))
+    notes = (*held.notes, *_left_out(held, judged), *_remarks(held, judged))
     return [_scored(task, held, judged, recipe, notes) for task in about]
 
 
-def _read(predictions: Mapping[str, Path], progress: Progress) -> tuple[dict[str, Outputs], dict[str, Path]]:
+def _condition(names: Mapping[str, Sequence[str]], *, several: bool) -> tuple[str, Names]:
+    """The condition of what is shifted ("" if it is a column, or not named), and all other names."""
+    own = "".join(names.get(SHIFT, ()))
+    condition = own if OPERATOR.search(own) else ""
+    rest = {key: each for key, each in names.items() if not (condition and key == SHIFT)}
+    return condition, replace(Names.checked(rest), met=set() if several else None)
+
+
+def _of_truth(named: Names) -> Names:
+    """The names of what a file of sentences with references may hold."""
+    return Names({key: own for key, own in named.of.items() if key in OF_TRUTH}, named.met)
+
+
+def _require_met(named: Names, files: Sequence[Path]) -> None:
+    """Refuse names that no file has.
+
+    Raises:
+        PredictionsError: naming them.
+    """
+    absent = {key: own for key, own in named.of.items() if named.met is not None and key not in named.met}
+    places = ", ".join(dict.fromkeys(str(file) for file in files))
+    if absent:
+        raise PredictionsError(
+            *(
+                f"{key}: expected {', '.join(map(quoted, own))} in one of {places}, found it in none. Correct the name."
+                for key, own in absent.items()
+            )
+        )
+
+
+def _read(
+    predictions: Mapping[str, Path], named: Names, progress: Progress
+) -> tuple[dict[str, Outputs], dict[str, Path]]:
     """The outputs of each system, and its file; a table may have a column for each of several systems.
 
     Raises:
@@ -79,7 +130,7 @@ def _read(predictions: Mapping[str, Path], progress: Progress) -> tuple[dict[str
     read, paths, problems = dict[str, Outputs](), dict[str, Path](), list[str]()
     for name, path in predictions.items():
         try:
-            systems = outputs.read_systems(path, progress=progress)
+            systems = outputs.read_systems(path, names=named, progress=progress)
         except ShiftbenchError as error:
             problems += error.problems
             continue
@@ -191,7 +242,9 @@ def _with_truth(found: Outputs, held: Evaluation, rows: Index) -> Outputs:
     )
 
 
-def _tasks(judged: Mapping[str, tuple[Index, Mapping[str, Judged]]], tasks: Sequence[Task]) -> list[Task]:
+def _tasks(
+    judged: Mapping[str, tuple[Index, Mapping[str, Judged]]], tasks: Sequence[Task], paths: Mapping[str, Path]
+) -> list[Task]:
     """The tasks that every file has what is needed for.
 
     Raises:
@@ -201,17 +254,47 @@ def _tasks(judged: Mapping[str, tuple[Index, Mapping[str, Judged]]], tasks: Sequ
     about = [task for task in tasks if all(task.name in own for own in every)]
     if not about:
         wanted = " or ".join(dict.fromkeys(NEEDS[task.name] for task in tasks))
+        systems = {name: each for _, own in judged.values() for name, each in own.items()}
         raise PredictionsError(
             f"expected files of which each has {wanted}, found none of these in all of them. Add them, or name the "
-            "sentences with their references by --data."
+            "sentences with their references by --data.",
+            *(_unread(paths[name], each.found) for name, each in systems.items() if each.found.columns),
         )
     return about
+
+
+def _unread(path: Path, found: Outputs) -> str:
+    """What a file has that may be what is missing, under another name."""
+    own = {
+        "text": bool(found.texts), "reference": found.references is not None, "source": found.sources is not None,
+        "error": found.error is not None, "quality": found.quality is not None, "correct": found.correct is not None,
+    }  # fmt: skip
+    unknown = [name for name in found.columns if name not in OF_TRUTH]
+    words = ", ".join(f"{COLUMNS[key] or f'--column {key}'}{' ' if COLUMNS[key] else '='}NAME" for key in own)
+    return (
+        f"{path}: expected columns (or keys) called {', '.join(own)}, found "
+        f"{', '.join(key for key, there in own.items() if there) or 'none of them'}, and with other names "
+        f"{listed(unknown)}. If they are among these, tell which by {words}."
+    )
 
 
 def _left_out(held: Evaluation, judged: Mapping[str, Any]) -> Iterator[str]:
     for split, rows in held.splits().items():
         if split not in judged:
             yield f"{split}: not scored, since there is no answer to any of its {len(rows):,} sentences"
+
+
+def _remarks(held: Evaluation, judged: Mapping[str, tuple[Index, Mapping[str, Judged]]]) -> Iterator[str]:
+    """What is to be known of the references before scores are read."""
+    for _, systems in judged.values():
+        yield from remarks.on_tokens({name: each.found for name, each in systems.items() if each.has_references})
+    yield from on_references(held, [rows for rows, _ in judged.values()])
+
+
+def on_references(held: Evaluation, rows: Sequence[Index]) -> Iterator[str]:
+    """A sentence if in-domain and shifted ones of these rows have different numbers of references."""
+    chosen = held.sentences.select(np.concatenate(rows))
+    yield from remarks.on_references(chosen.references, evaluation.shifted(chosen, held.origin))
 
 
 def _recipe(

@@ -54,4 +54,5 @@ TRACK = Track(
     pictures=assessing.pictures,
     paper=PAPER,
     truth_inside=True,
+    columns=assessing.COLUMNS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from shiftbench.assessment.scored import Labels, Records
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
 from shiftbench.ensembles.ensemble import Index
-from shiftbench.errors import TableError, quoted
+from shiftbench.errors import ShiftbenchError, TableError, quoted
+from shiftbench.partition import expression
 from shiftbench.partition.hashing import keyed_hash
 from shiftbench.partition.settings import SPLITS
 from shiftbench.track import MANIFEST
-from shiftbench.tracks.translation import manifest, outputs, texts
+from shiftbench.tracks.translation import lines, manifest, outputs, texts
 from shiftbench.tracks.translation.outputs import Outputs
 from shiftbench.tracks.translation.schema import ANOMALIES, SHIFTED
 
@@ -40,8 +41,8 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def open(cls, path: Path) -> Evaluation:
-        """The evaluated sentences of a prepared folder, or those of a file of references.
+    def open(cls, path: Path, *, names: lines.Names | None = None) -> Evaluation:
+        """The evaluated sentences of a prepared folder, or those of a file of references, whose columns `names` tell.
 
         Raises:
             ShiftbenchError: if it is neither, or damaged.
@@ -55,7 +56,22 @@ class Evaluation:
                 )
             found = [_with_part(outputs.read(path / file), part) for part, file in files.items()]
             return cls(str(prepared["origin"]), joined(found))
-        return cls(path.name, texts.read(path))
+        return cls(path.name, texts.read(path, names=names))
+
+    def marked(self, condition: str) -> Evaluation:
+        """The same sentences, those of them shifted for which a condition over columns holds.
+
+        Raises:
+            TableError: if there are no such columns, or it is no condition.
+        """
+        columns = self.sentences.columns
+        frame = pl.DataFrame({name: _cells(values) for name, values in columns.items()})
+        try:
+            found = frame.select(expression.condition(condition, frame.schema)).to_series().to_list()
+        except ShiftbenchError as error:
+            wanted = f"{self.origin}: {SHIFT}: expected a column, or a condition over columns"
+            raise TableError(*(f"{wanted}: {each}" for each in error.problems)) from None
+        return replace(self, sentences=replace(self.sentences, columns={**columns, SHIFT: found}))
 
     def has(self, part: str) -> bool:
         """Whether there are sentences of a part."""

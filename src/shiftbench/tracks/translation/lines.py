@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,11 @@ from shiftbench.io import files
 from shiftbench.io.tables import problem
 from shiftbench.progress import Progress, silent
 
+SEVERAL = ("reference", "uncertainty")  # keys that several columns may hold together
 LONGEST = 1 << 26  # bytes of a line
 LONGEST_TEXT = 250_000  # characters of a sentence or an answer
 GZIP = b"\x1f\x8b"
+MOST_SHOWN = 40  # characters of a value in a message
 TOLD = 5_000  # lines between two progress reports
 
 
@@ -59,17 +63,48 @@ class Problems:
             raise TableError(*self.listed())
 
 
-def names_of(names: Any) -> dict[str, str]:
-    """Names that are expected → names in a file, checked.
+@dataclass(frozen=True)
+class Names:
+    """What a file calls keys or columns: key that is expected → names in the file, only `SEVERAL` have more than one.
 
-    Raises:
-        SettingsError: if they are no mapping of texts.
+    met: where names may be missing since another file has them: the keys that were found; None where all must be there.
     """
-    if names is None:
-        return {}
-    if not isinstance(names, Mapping) or not all(isinstance(each, str) for pair in names.items() for each in pair):
-        raise SettingsError(f"names: expected a mapping of texts to texts, found {quoted(names)}.")
-    return dict(names)
+
+    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    met: set[str] | None = None
+
+    @classmethod
+    def checked(cls, names: Any) -> Names:
+        """A mapping of keys to names, or to sequences of names.
+
+        Raises:
+            SettingsError: if it is no such mapping, or has several names for what there is one of.
+        """
+        if isinstance(names, Names):
+            return names
+        if not isinstance(names, Mapping | None):
+            raise SettingsError(f"names: expected a mapping of texts to texts, found {quoted(names)}.")
+        found = {key: (own,) if isinstance(own, str) else own for key, own in (names or {}).items()}
+        for key, own in found.items():
+            texts = isinstance(own, tuple | list) and all(isinstance(each, str) for each in (key, *own)) and own
+            if not texts or (len(own) > 1 and key not in SEVERAL):
+                wanted = f"a text, or several of {' or '.join(SEVERAL)}"
+                raise SettingsError(f"names: expected {wanted}, found {quoted(own)} of {quoted(key)}.")
+        return cls({"hypothesis" if key == "text" else key: tuple(own) for key, own in found.items()})
+
+    def __iter__(self) -> Iterator[str]:
+        """All names in the file."""
+        return (name for own in self.of.values() for name in own)
+
+    def among(self, header: Collection[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+        """The keys whose names are all in a header, noted as found; and the first missing name of the others."""
+        lacking = {key: next((name for name in own if name not in header), None) for key, own in self.of.items()}
+        missing = {key: name for key, name in lacking.items() if name is not None}
+        there = {key: own for key, own in self.of.items() if key not in missing}
+        if self.met is None:
+            return there, missing
+        self.met.update(there)
+        return there, {}
 
 
 def suffix(path: Path) -> str:
@@ -133,10 +168,30 @@ def text(problems: Problems, number: int, line: bytes) -> str:
         return line.decode(errors="replace")
 
 
+def kind(value: object) -> str:
+    """What a value is in JSON, for messages."""
+    if value is None or isinstance(value, bool):
+        return shown(value)
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (str, "a text"), ((int, float), "a number"), ((list, tuple), "a list"), (dict, "an object"),
+    )  # fmt: skip
+    return next((name for own, name in kinds if isinstance(value, own)), type(value).__name__)
+
+
+def shown(value: object) -> str:
+    """The beginning of a value as JSON writes it, for messages; texts and numbers as all messages quote them."""
+    if not isinstance(value, list | dict | bool | None):
+        return quoted(value)
+    try:
+        return json.dumps(value[:MOST_SHOWN] if isinstance(value, list) else value, ensure_ascii=False)[:MOST_SHOWN]
+    except (TypeError, ValueError, RecursionError):
+        return quoted(value)
+
+
 def text_fault(text: object) -> str:
     """What is wrong with a text, as the end of a sentence; "" if nothing is."""
     if not isinstance(text, str):
-        return f"a text, found {type(text).__name__}"
+        return f"a text, found {kind(text)}"
     if len(text) > LONGEST_TEXT:
         return f"at most {LONGEST_TEXT:,} characters, found {len(text):,}. Split it into sentences"
     return ""

@@ -257,9 +257,10 @@ def uncertainty(found: Outputs) -> dict[str, Vector]:
     made = dict[str, Vector]()
     if (ensemble := found.hypotheses()) is not None:
         made = _of_samples(found) if found.sampled else _of_hypotheses(ensemble)
+        made = {name: made[name] for name in dict.fromkeys((_headline(found), *made)) if _of_several(name, found)}
     elif (scores := found.mean_log_likelihoods()) is not None and not found.sampled:
         starts = ragged.offsets(found.counts)[:-1]
-        made = {"beam_score": np.add.reduceat(-scores, starts) / found.counts}
+        made = {_headline(found): np.add.reduceat(-scores, starts) / found.counts}
     several = found if found.samples is None else found.samples
     if several.texts and several.counts.max() > 1:
         texts = Texts(np.array(several.texts, dtype=object), several.counts, several.weights())
@@ -269,6 +270,15 @@ def uncertainty(found: Outputs) -> dict[str, Vector]:
         if name not in known and telling(values) and not any(_same(values, own) for own in known.values()):
             known[name] = values
     return known
+
+
+def _headline(found: Outputs) -> str:
+    """The published measure; of single texts, where it is the same, by the name of what it is the mean of."""
+    return "beam_score" if found.counts.max(initial=0) > 1 else "score_pe"
+
+
+def _of_several(name: str, found: Outputs) -> bool:
+    return name != "beam_score" or _headline(found) == name
 
 
 def _same(values: Vector, others: Vector) -> bool:

@@ -203,7 +203,8 @@ class TranslationStudy(Study[Translated, Sentences]):
 
     def finished(self, report: Report, _task: str) -> Report:
         """The report with the notes on the data."""
-        return replace(report, warnings=(*self.prepared.notes, *report.warnings))
+        told = assessing.on_references(self.evaluation_sets[0].held, [own.rows for own in self.evaluation_sets])
+        return replace(report, warnings=(*self.prepared.notes, *told, *report.warnings))
 
 
 def _predicting(records: Sentences) -> str:

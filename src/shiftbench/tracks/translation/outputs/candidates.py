@@ -79,7 +79,7 @@ class Texts:
 
     def _add_tokens(self, value: Any, scored: int, place: Place) -> None:
         if value is not None and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            self.problems.add(place, f"tokens: expected a list of texts, found {quoted(value)}.", kind="tokens")
+            self.problems.add(place, f"tokens: expected a list of texts, found {lines.shown(value)}.", kind="tokens")
             value = None
         found = value or []
         if found and scored == len(found) + 1:  # of the end, which is rarely written
@@ -98,9 +98,9 @@ class Texts:
         sizes = {len(each) for each in found}
         fault = ""
         if value is not None and (not found or not all(isinstance(each, list) for each in of_members)):
-            fault = f"a list of numbers, or one for each member, found {quoted(value)}"
+            fault = f"a list of numbers, or one for each member, found {lines.shown(value)}"
         elif len(sizes) > 1:
-            fault = f"as many numbers of each member, found {sorted(sizes)}"
+            fault = f"as many numbers of each member, found {min(sizes):,} to {max(sizes):,}"
         elif found and self.members and len(found) != len(self.members):
             fault = f"{len(self.members)} members as in the lines before, found {len(found)}"
         if fault:
@@ -219,5 +219,5 @@ def number(problems: lines.Problems, place: Place, key: str, value: Any) -> floa
                 return float(value)
         except OverflowError:
             pass
-    problems.add(place, f"{key}: expected a finite number, found {quoted(value)}.", kind=f"{key}: number")
+    problems.add(place, f"{key}: expected a finite number, found {lines.shown(value)}.", kind=f"{key}: number")
     return 0.0

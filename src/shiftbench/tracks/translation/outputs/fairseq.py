@@ -89,6 +89,8 @@ def as_number(text: str) -> Any:
 def _finished(record: dict[str, Any], base: float) -> dict[str, Any]:
     """A record whose logarithms are natural, with the mean over hypotheses of what SU- lines say."""
     texts = record.get("hypotheses", [])
+    if not texts:  # none, or a line that was refused
+        record.pop("hypotheses", None)
     measures = [text.pop("measures") for text in texts if "measures" in text]
     if base != 1:
         for text in texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
@@ -21,15 +21,17 @@ from shiftbench.tracks.translation.outputs.candidates import OF_TEXTS
 from shiftbench.tracks.translation.outputs.reader import RESERVED, Reader
 from shiftbench.tracks.translation.outputs.record import Outputs, require
 
+MOST_DIGITS = 1_000
+
 
 def read(
-    path: Path, *, names: Mapping[str, str] | None = None, complete: bool = False, progress: Progress = silent
+    path: Path, *, names: lines.Names | None = None, complete: bool = False, progress: Progress = silent
 ) -> Outputs:
     """The outputs in a file of JSON lines, plain or packed with gzip.
 
     Args:
         path: of the file.
-        names: key that is expected → key in the file, such as {"hypothesis": "answer"}.
+        names: what the file calls keys.
         complete: whether empty sources and references are refused.
         progress: called with "read", the lines so far, and 0.
 
@@ -47,7 +49,7 @@ def _parsed(problems: lines.Problems, number: int, line: bytes) -> dict[str, Any
     """The object in a line; a problem is noted if there is none."""
     where = f"line {number:,}"
     try:
-        value = json.loads(lines.text(problems, number, line), object_pairs_hook=_unique)
+        value = json.loads(lines.text(problems, number, line), object_pairs_hook=_unique, parse_int=_whole)
         if b"\\ud" in line.lower():
             json.dumps(value, ensure_ascii=False).encode()  # which half a surrogate pair cannot be
     except UnicodeEncodeError:
@@ -57,8 +59,15 @@ def _parsed(problems: lines.Problems, number: int, line: bytes) -> dict[str, Any
     else:
         if isinstance(value, dict):
             return value
-        problems.add(where, f"expected a JSON object, found {type(value).__name__}.", kind="JSON")
+        problems.add(where, f"expected a JSON object, found {lines.kind(value)}.", kind="JSON")
     return None
+
+
+def _whole(digits: str) -> int:
+    """A whole number; one of thousands of digits, which Python does not convert, is refused in the words of a user."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

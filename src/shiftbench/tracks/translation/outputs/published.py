@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ MEASURE_FILES = (
 )  # fmt: skip
 """The files of `MEASURES`, each with a number for each hypothesis."""
 MOST_HYPOTHESES = 10
+WHOLE = "0|[1-9][0-9]{0,999}"  # an id that is written as a number
 
 
 # --- folders of text files --------------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def write_references(path: Path, outputs: Outputs) -> Path:
 
 
 def _id(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else name
+    return int(name) if re.fullmatch(WHOLE, name) else name
 
 
 def _write(path: Path, records: Iterator[dict[str, Any]]) -> Path:

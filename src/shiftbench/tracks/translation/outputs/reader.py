@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,22 +23,20 @@ UNCERTAINTIES = ("uncertainty", "uncertainties")
 NUMBERS = ("error", "quality")
 OF_SINGLE = ("log_probability", "token_log_probabilities", "tokens")  # that may stand beside a single text
 RESERVED = {"id", "source", "samples", "correct", *NUMBERS, *SEVERAL, *SINGLE, *REFERENCES, *UNCERTAINTIES}
+MOST_NAMED = 15  # columns in a message
 FLAGS: Mapping[Any, bool] = {True: True, False: False, "0": False, "1": True, "false": False, "true": True}
 
 
 class Reader:
     """Takes records one by one, as objects with the keys of JSON lines, and notes what is wrong with them.
 
-    problems: of the file. names: key that is expected → key in the file. complete: whether sources and references
-    must not be empty, as in sets of sentences.
+    problems: of the file. names: what the file calls keys. complete: whether sources and references must not be empty,
+    as in sets of sentences.
     """
 
-    def __init__(
-        self, problems: lines.Problems, *, names: Mapping[str, str] | None = None, complete: bool = False
-    ) -> None:
+    def __init__(self, problems: lines.Problems, *, names: lines.Names | None = None, complete: bool = False) -> None:
         self.problems, self.complete = problems, complete
-        self._names = {there: here for here, there in (names or {}).items()}
-        self._unmet = set(self._names)
+        self._names, self._found = names or lines.Names(), set[str]()
         self._answers, self._samples = Texts(problems), Texts(problems)
         self._places: list[Place] = []
         self._ids: dict[str, int] = {}
@@ -47,10 +45,10 @@ class Reader:
 
     def record(self, line: int, value: dict[str, Any]) -> None:
         """Add the record of a line; `value` is used up."""
-        for there, here in self._names.items():
-            if there in value:
-                value[here] = value.pop(there)
-                self._unmet.discard(there)
+        for here, theirs in self._names.of.items():
+            if own := {there: value.pop(there) for there in theirs if there in value}:
+                self._found.update(own)
+                value[here] = _as_one(here, own)
         place = Place(line, self._id(line, value.pop("id", None)))
         self._places.append(place)
         self._answers.record(self._texts(value, place), place)
@@ -63,7 +61,7 @@ class Reader:
         if value is None:
             return ""
         if not isinstance(value, (str, int)) or isinstance(value, bool) or value == "":
-            what = f"id: expected a text or a whole number, found {quoted(value)}."
+            what = f"id: expected a text or a whole number, found {lines.shown(value)}."
             self.problems.add(Place(line, ""), what, kind="id")
             return "?"
         if (first := self._ids.setdefault(str(value), line)) != line:
@@ -84,7 +82,7 @@ class Reader:
     def _list(self, key: str, value: Any, place: Place) -> list[Any]:
         if isinstance(value, list) and value:
             return value
-        self.problems.add(place, f"{key}: expected a list of texts, found {quoted(value)}.", kind=key)
+        self.problems.add(place, f"{key}: expected a list of texts, found {lines.shown(value)}.", kind=key)
         return []
 
     def _measures(self, value: dict[str, Any], place: Place) -> dict[str, float]:
@@ -127,7 +125,7 @@ class Reader:
             return FLAGS[value.lower() if isinstance(value, str) else value]
         except (KeyError, TypeError):
             if value is not None and value != "":
-                what = f"{key}: expected true or false (or 1 or 0), found {quoted(value)}."
+                what = f"{key}: expected true or false (or 1 or 0), found {lines.shown(value)}."
                 self.problems.add(place, what, kind=f"flag {key}")
             return None
 
@@ -141,9 +139,12 @@ class Reader:
         """
         if not self._places and not self.problems:
             self.problems.add("", "expected at least one record, found none. Was its writing cut off?")
-        for name in sorted(self._unmet) if self._places else ():
-            wanted = f"expected {quoted(name)}, found {', '.join(map(repr, self._columns))}"
-            self.problems.add("", f"{self._names[name]}: {wanted} besides what is known. Correct the name.")
+        for key, name in self._names.among(self._found)[1].items() if self._places else ():
+            wanted = f"expected {quoted(name)}, found {listed([*self._columns])}"
+            self.problems.add("", f"{key}: {wanted} besides what is known. Correct the name.")
+        if "id" in self._names.of and self._names.met is not None and not any(place.id for place in self._places):
+            wanted = f"expected {quoted(self._names.of['id'][0])}, found no id in any record. Add them."
+            self.problems.add("", f"id: {wanted}")
         for name, column in (*self._columns.items(), *self._uncertainties.items()):
             column += [None] * (len(self._places) - len(column))
             for at in (at for at, each in enumerate(column) if isinstance(each, float) and not math.isfinite(each)):
@@ -196,6 +197,22 @@ class Reader:
         for at in absent[: problem.MOST_LISTED]:
             more = max(len(absent) - problem.MOST_LISTED, 0) if at == absent[0] else 0
             self.problems.add(self._places[at], what, more=more)
+
+
+def _as_one(key: str, found: dict[str, Any]) -> Any:
+    """The value of a key that a file calls otherwise: the list of all references, uncertainties by name."""
+    values = [*found.values()]
+    if key == "reference" and len(values) > 1:
+        return [each for own in values for each in (own if isinstance(own, list) else [own])]
+    if key == "uncertainty" and not isinstance(values[0], dict):
+        return found
+    return values[0]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns or keys for a message, "none" if there are none; of very many the first."""
+    shown = ", ".join(quoted(each) for each in names[:MOST_NAMED]) or "none"
+    return f"{shown} and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else shown
 
 
 def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:

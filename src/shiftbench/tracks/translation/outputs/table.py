@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from shiftbench.errors import TableError, nearest, quoted
 from shiftbench.io import tables
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.translation import lines
-from shiftbench.tracks.translation.outputs.reader import NUMBERS, SINGLE, UNCERTAINTIES, Reader
+from shiftbench.tracks.translation.outputs.reader import NUMBERS, SINGLE, UNCERTAINTIES, Reader, listed
 from shiftbench.tracks.translation.outputs.record import Outputs
 
 TABS = (".tsv", ".txt", ".tab")
@@ -28,27 +29,28 @@ SYNONYMS = {
     "document": ("document", "doc_id", "doc", "docid"),
 }
 NUMERIC = (*NUMBERS, *UNCERTAINTIES, "score", "log_probability")
+UNCERTAINTY = "uncertainty"
+MEASURE = f"{UNCERTAINTY} "  # begins the key of a named column
 PARALLEL = ["source", "reference"]
 
 Row = tuple[int, list[str | None]]
 
 
-def read_systems(
-    path: Path, *, names: Mapping[str, str] | None = None, progress: Progress = silent
-) -> dict[str, Outputs]:
+def read_systems(path: Path, *, names: lines.Names | None = None, progress: Progress = silent) -> dict[str, Outputs]:
     """The outputs in a table, by system: one for each column `hyp_NAME`, or one called "" for a column of texts.
 
     Args:
         path: a .tsv (tab-separated, nothing quoted), also .gz; or any table that the package reads.
-        names: column that is expected → column in the file, such as {"hypothesis": "en_mt", "quality": "da_mean"};
+        names: what the file calls columns, such as en_mt for the hypothesis and da_mean for the quality;
             token_log_probabilities and tokens are separated by spaces.
         progress: called with "read", the lines so far, and 0.
 
     Raises:
         TableError: naming every problem with its line and id; or columns that are missing.
     """
-    header, found = rows(path, names=[*(names or {}).values()], progress=progress)
-    columns = _columns(path, header, names or {})
+    names = names or lines.Names()
+    header, found = rows(path, names=[*names], progress=progress)
+    columns = _columns(path, header, names)
     systems = {match[1]: name for name in header if (match := SYSTEM.fullmatch(name)) and name not in columns.values()}
     if "hypothesis" in columns:
         systems = {"": columns["hypothesis"]}
@@ -61,14 +63,15 @@ def read_systems(
     return {system: reader.outputs() for system, reader in readers.items()}
 
 
-def read_sentences(path: Path, *, names: Mapping[str, str] | None = None, progress: Progress = silent) -> Outputs:
+def read_sentences(path: Path, *, names: lines.Names | None = None, progress: Progress = silent) -> Outputs:
     """The sentences in a table, without any system's; arguments and errors as those of `read_systems`."""
-    header, found = rows(path, names=[*(names or {}).values()], progress=progress)
-    columns = _columns(path, header, names or {})
+    names = names or lines.Names()
+    header, found = rows(path, names=[*names], progress=progress)
+    columns = _columns(path, header, names)
     if "source" not in columns:
         raise TableError(
-            f"{path}: expected a column of sources (source, src or src_…), found {', '.join(map(quoted, header))}. "
-            "Rename it, or name it."
+            f"{path}: expected a column of sources (source, src or src_…), found {listed(header)}. Rename it, or name "
+            "it."
         )
     reader = Reader(lines.Problems(path), complete=True)
     texts = {name for name in header if SYSTEM.fullmatch(name)}
@@ -87,8 +90,10 @@ def _record(
     references = [row[name] for key, name in columns.items() if key.startswith("reference") and row[name]]
     if any(key.startswith("reference") for key in columns):
         value["reference"] = references or [""]
+    if measures := {name: _cell(UNCERTAINTY, row[name]) for key, name in columns.items() if key.startswith(MEASURE)}:
+        value[UNCERTAINTY] = {name: each for name, each in measures.items() if each is not None}
     for key, name in columns.items():
-        if not key.startswith(("reference", "hypothesis")):
+        if not key.startswith(("reference", "hypothesis", MEASURE)):
             value[key] = _cell(key, row[name])
     if system is not None:
         value["hypothesis"] = row[system] or ""
@@ -109,26 +114,31 @@ def _cell(key: str, text: str | None) -> Any:
         return text
 
 
-def _columns(path: Path, header: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Which column holds what: the key of JSON lines → the name of the column; several references by number."""
-    missing = {key: name for key, name in names.items() if name not in header}
+def _columns(path: Path, header: Sequence[str], names: lines.Names) -> dict[str, str]:
+    """Which column holds what: the key of JSON lines → the name of the column; of references and of uncertainties that
+    are named, "reference NAME" → NAME each."""
+    there, missing = names.among(header)
     if missing:
-        known = ", ".join(map(quoted, header))
-        raise TableError(
-            *(
-                f"{path}: {key}: expected a column {quoted(name)}, found {known}. Did you mean "
-                f"{quoted(nearest(name, header) or header[0])}?"
-                for key, name in missing.items()
-            )
-        )
-    rest = [name for name in header if name not in names.values()]
+        raise TableError(*(_missing(path, key, name, header) for key, name in missing.items()))
+    rest = [name for name in header if name not in {name for own in there.values() for name in own}]
     found = {key: own for key, known_as in SYNONYMS.items() if (own := next(iter(_in(known_as, rest)), None))}
     if len(own_sources := [name for name in rest if name.startswith(("src_", "source_"))]) == 1:
         found.setdefault("source", own_sources[0])
-    if "reference" not in names:
+    if "reference" not in there:
         found |= {f"reference {name}": name for name in rest if REFERENCE.fullmatch(name)}
     found |= {key: key for key in (*NUMERIC, "token_log_probabilities", "tokens") if key in rest}
-    return found | dict(names)
+    if UNCERTAINTY in there:
+        found = {key: name for key, name in found.items() if key not in UNCERTAINTIES}
+    if names.met is not None and "id" in names.of and "id" not in {*found, *there}:
+        raise TableError(_missing(path, "id", names.of["id"][0], header))
+    several = {f"{key} {name}": name for key in lines.SEVERAL for name in there.pop(key, ())}
+    return found | {key: name for key, (name,) in there.items()} | several
+
+
+def _missing(path: Path, key: str, name: str, header: Sequence[str]) -> str:
+    near = nearest(name, header)
+    advice = f"Did you mean {quoted(near)}?" if near else "Correct the name."
+    return f"{path}: {key}: expected a column {quoted(name)}, found {listed(header)}. {advice}"
 
 
 def _in(names: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -153,8 +163,9 @@ def rows(path: Path, *, names: Sequence[str] = (), progress: Progress = silent) 
     header = [cell or "" for cell in first[1]]
     if len(header) == 2 and not any(_is_known(name) or name in names for name in header):
         return PARALLEL, _even(problems, itertools.chain([first], found), 2)
-    if doubled := sorted({quoted(name) for name in header if header.count(name) > 1}):
-        found_twice = f"found {', '.join(doubled)} twice. Is the first line its header?"
+    counts = collections.Counter(header)
+    if doubled := sorted(name for name, count in counts.items() if count > 1):
+        found_twice = f"found {listed(doubled)} twice. Is the first line its header?"
         raise TableError(f"{path}: expected a header that names each column once, {found_twice}")
     return header, _even(problems, found, len(header))
 
@@ -180,19 +191,21 @@ def _even(problems: lines.Problems, found: Iterator[Row], width: int) -> Iterato
 
 
 def pairs(
-    path: Path, *, names: Mapping[str, str] | None = None, progress: Progress = silent
+    path: Path, *, names: lines.Names | None = None, progress: Progress = silent
 ) -> Iterator[tuple[bytes, bytes]]:
     """The source and the first reference of each row of a .tsv, as they are; only one row is held.
 
     Raises:
         TableError: for a header without these columns, and after the last row, for rows of another number of cells.
     """
-    header, _ = rows(path, names=[*(names or {}).values()])
-    columns = _columns(path, header, names or {})
+    names = names or lines.Names()
+    header, _ = rows(path, names=[*names])
+    columns = _columns(path, header, names)
     reference = next((name for key, name in columns.items() if key.startswith("reference")), None)
     if "source" not in columns or reference is None:
-        known = ", ".join(map(quoted, header))
-        raise TableError(f"{path}: expected a column of sources and one of references, found {known}. Name them.")
+        raise TableError(
+            f"{path}: expected a column of sources and one of references, found {listed(header)}. Name them."
+        )
     ours, theirs = header.index(columns["source"]), header.index(reference)
     problems, width = lines.Problems(path), len(header)
     for number, line in lines.of(path, progress=progress):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from shiftbench import argument
 from shiftbench.errors import TableError, quoted
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.translation import lines
-from shiftbench.tracks.translation.outputs import Outputs, jsonl, table
+from shiftbench.tracks.translation.outputs import Named, Outputs, jsonl, table
 from shiftbench.tracks.translation.outputs.reader import Reader
 from shiftbench.tracks.translation.texts import sgml
 
@@ -20,7 +20,7 @@ SGML, JSON_LINES = (".sgm", ".sgml"), (".jsonl", ".json")
 TABLES = (".tsv", ".csv", *table.BINARY)
 
 
-def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Progress | None = None) -> Outputs:
+def read(source: Source, *, names: Named = None, progress: Progress | None = None) -> Outputs:
     """The sentences of a set, with their references, documents, flags and other columns, but no system's outputs.
 
     Args:
@@ -34,7 +34,7 @@ def read(source: Source, *, names: Mapping[str, str] | None = None, progress: Pr
             sentences of more than `lines.LONGEST_TEXT` characters, repeated ids.
     """
     argument.callback("progress", progress)
-    (path, other), names, say = _files(source), lines.names_of(names), progress or silent
+    (path, other), names, say = _files(source), lines.Names.checked(names), progress or silent
     kind = lines.suffix(path)
     if kind in SGML:
         return sgml.read(path, other)
@@ -74,9 +74,7 @@ def _read_lines(path: Path, other: Path | None, progress: Progress) -> Outputs:
     return reader.outputs()
 
 
-def stream(
-    source: Source, *, names: Mapping[str, str] | None = None, progress: Progress | None = None
-) -> Iterator[tuple[bytes, bytes]]:
+def stream(source: Source, *, names: Named = None, progress: Progress | None = None) -> Iterator[tuple[bytes, bytes]]:
     """Pairs of sentences of a set, one after the other, as bytes that may be invalid UTF-8; only one line is held.
 
     Arguments are those of `read`; sets in SGML and JSON lines are read first.
@@ -89,7 +87,7 @@ def stream(
     if other is not None and lines.suffix(path) not in SGML:
         yield from ((ours, theirs) for _, ours, theirs in _paired(path, other, say))
     elif other is None and lines.suffix(path) == ".tsv":
-        yield from table.pairs(path, names=lines.names_of(names), progress=say)
+        yield from table.pairs(path, names=lines.Names.checked(names), progress=say)
     else:
         found = read(source, names=names, progress=progress)
         references = found.references
