@@ -14,7 +14,7 @@ from shiftbench.tracks import names, track
 
 from .conftest import Shiftbench
 
-COMMANDS = ("run", "assess", "compare", "partition", "fit", "predict", "report", "tables", "example")
+COMMANDS = ("run", "assess", "compare", "partition", "fit", "predict", "report", "tables", "example", "serve")
 ABOUT_TRACKS = ("run", "example", "fetch", "prepare", "show")
 
 

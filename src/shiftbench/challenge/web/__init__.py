@@ -1,0 +1,1 @@
+"""The server of a challenge: accounts, uploads, pages and the API."""

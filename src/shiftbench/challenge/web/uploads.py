@@ -1,0 +1,91 @@
+"""Files that arrive in chunks: each chunk lies on the disk before it is counted, so that an upload can be resumed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from shiftbench.challenge.web.ledger import Ledger, Refused, Upload
+from shiftbench.io import files
+
+_LOCKS = tuple(threading.Lock() for _ in range(64))  # two requests for one upload wait for each other
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """The folders `uploads` (on their way) and `files` (complete, by content) of a server's state."""
+
+    state: Path
+    ledger: Ledger
+
+    def __post_init__(self) -> None:
+        for name in ("uploads", "files"):
+            (self.state / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def part(self, upload: Upload) -> Path:
+        """Where the bytes of an upload lie until it is complete."""
+        return self.state / "uploads" / f"{upload.id}.part"
+
+    def file(self, sha256: str) -> Path:
+        """Where the file of this content lies."""
+        return self.state / "files" / sha256[:2] / sha256
+
+    def append(self, key: str, offset: int, data: bytes) -> Upload:
+        """Write a chunk at its offset.
+
+        Raises:
+            Refused: if the offset is not the number of bytes received, or the file would be larger than declared.
+        """
+        with _LOCKS[hash(key) % len(_LOCKS)]:
+            upload = self.ledger.upload(key)
+            if upload.submission is not None or offset != upload.received:
+                raise Refused(f"expected Upload-Offset: {upload.received}, found {offset}. Go on from there.")
+            if offset + len(data) > upload.size:
+                raise Refused(f"expected {upload.size:,} bytes in all, found more. Begin another upload.", status=413)
+            _write(self.part(upload), offset, data)
+            if not self.ledger.received(key, offset, len(data)):
+                raise Refused("expected one sender, found two. Ask for the offset and go on from there.")
+        return self.ledger.upload(key)
+
+    def complete(self, key: str, sha256: str | None = None) -> int:
+        """Hash a whole file, move it to its place and queue it; a second call returns the same submission."""
+        with _LOCKS[hash(key) % len(_LOCKS)]:
+            upload = self.ledger.upload(key)
+            if upload.submission is not None:
+                return upload.submission
+            if upload.received != upload.size:
+                raise Refused(f"expected {upload.size:,} bytes, found {upload.received:,}. Send the rest.")
+            part = self.part(upload)
+            if part.exists():  # else it was moved before a crash
+                found = files.sha256(part)
+                self._require(found, sha256, upload)
+                self.file(found).parent.mkdir(mode=0o700, exist_ok=True)
+                self.part(upload).with_suffix(".sha256").write_text(found, encoding="ascii")
+                part.replace(self.file(found))
+            told = part.with_suffix(".sha256")
+            submission = self.ledger.complete(key, told.read_text(encoding="ascii"))
+            told.unlink()
+            return submission
+
+    def _require(self, found: str, sha256: str | None, upload: Upload) -> None:
+        if sha256 is not None and found != sha256.lower():
+            self.abandon(upload)
+            raise Refused(f"expected a file of SHA-256 {sha256}, found {found}. Send it again.", status=422)
+
+    def abandon(self, upload: Upload) -> None:
+        """Remove an upload that is not complete, with its bytes."""
+        self.ledger.abandon(upload.id)
+        self.part(upload).unlink(missing_ok=True)
+
+
+def _write(path: Path, offset: int, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        done = 0
+        while done < len(data):
+            done += os.pwrite(handle, data[done:], offset + done)
+        os.fsync(handle)
+    finally:
+        os.close(handle)

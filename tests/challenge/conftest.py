@@ -1,0 +1,92 @@
+"""A small challenge with one board, its server in process, and visitors of each role."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+from starlette.testclient import TestClient
+
+from shiftbench.challenge import definition
+from shiftbench.challenge.definition import Board, Challenge, Phase
+from shiftbench.challenge.web.application import application
+from shiftbench.challenge.web.security import Limits, Passwords
+from shiftbench.challenge.web.server import Server, opened
+
+START = 1_700_000_000_000_000  # microseconds; the fake clock's first moment
+SECRET = "sealed-label-7f3a"  # stands in every sealed file and may stand nowhere else
+PASSWORD = "correct horse battery"
+
+
+@dataclass
+class Clock:
+    now: int = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def challenge() -> Challenge:
+    phases = (
+        Phase("development", "dev", START - 10, START + 10**12, per_day=3, failures_per_hour=2),
+        Phase("later", "eval", START + 10**12),
+    )
+    return Challenge("wind", "Wind <b>& weather</b>", "Predict it.", (Board("table", "Table", "r_auc", phases),))
+
+
+@dataclass
+class Visitor:
+    """A browser: keeps cookies and fills the CSRF token into forms."""
+
+    server: Server
+    client: TestClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = TestClient(application(self.server), follow_redirects=False)
+
+    def csrf(self) -> str:
+        found = re.search(r'name="csrf" value="([0-9a-f]{64})"', self.client.get("/sign-in").text)
+        assert found
+        return found[1]
+
+    def post(self, path: str, **fields: str):
+        return self.client.post(path, data={"csrf": self.csrf(), **fields})
+
+    def joined(self, email: str, team: str = "") -> Visitor:
+        assert self.post("/sign-up", email=email, password=PASSWORD).status_code == 303
+        if team:
+            assert self.post("/teams", name=team).status_code == 303
+        return self
+
+    def token(self) -> dict[str, str]:
+        found = re.search(r"<code>([\w-]{43})</code>", self.post("/tokens", name="laptop").text)
+        assert found
+        return {"Authorization": f"Bearer {found[1]}"}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def server(tmp_path: Path, clock: Clock) -> Server:
+    folder = tmp_path / "wind"
+    for name, text in {
+        "public/table/inputs.csv": "id,x\n1,2\n",
+        "sealed/table/truth.csv": f"id,y\n1,{SECRET}\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text)
+    definition.write(folder / definition.FILE, challenge())
+    cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    limits = Limits(whole=2**20, largest=2**24, seconds=0.3, passwords=50, acts=10_000)
+    return opened(folder, tmp_path / "state", clock=clock, passwords=cheap, limits=limits)
+
+
+@pytest.fixture
+def visitor(server: Server) -> Visitor:
+    return Visitor(server)

@@ -1,0 +1,293 @@
+"""The server over HTTP, in process: accounts, forms, uploads, and what each role may see."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from shiftbench.challenge.web.application import application
+from shiftbench.challenge.web.ledger import Refused
+from shiftbench.challenge.web.pages import FORMS, PAGES
+from shiftbench.challenge.web.security import CHUNK, Rates
+from shiftbench.challenge.web.server import Server
+
+from .conftest import PASSWORD, SECRET, START, Clock, Visitor
+
+DATA = b"id,answer,uncertainty\n1,2,3\n"
+BEGIN = {"board": "table", "name": "answers.csv", "size": len(DATA)}
+
+
+def sent(visitor: Visitor, token: dict[str, str], data: bytes = DATA, **more: object) -> int:
+    """The number of a submission uploaded in one chunk."""
+    api = visitor.client
+    begun = api.post("/api/v1/uploads", json={**BEGIN, "size": len(data), **more}, headers=token)
+    assert begun.status_code == 201, begun.text
+    path = f"/api/v1/uploads/{begun.json()['id']}"
+    assert api.patch(path, content=data, headers={**token, "Upload-Offset": "0"}).status_code == 204
+    done = api.post(f"{path}/complete", json={"sha256": hashlib.sha256(data).hexdigest()}, headers=token)
+    assert done.status_code == 200, done.text
+    return int(done.json()["id"])
+
+
+@pytest.fixture
+def anna(visitor: Visitor) -> Visitor:
+    return visitor.joined("anna@example.org", "Anna's")
+
+
+@pytest.fixture
+def organiser(server: Server) -> Visitor:
+    link = server.ledger.issue("link", None, lasts=10**9)
+    made = Visitor(server)
+    assert made.post(f"/once/{link}", email="host@example.org", password=PASSWORD).status_code == 303
+    return made
+
+
+def test_every_answer_carries_the_headers(visitor: Visitor):
+    for path in ("/", "/nowhere", "/desk", "/api/v1/me", "/static/style.css"):
+        headers = visitor.client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_form_without_the_pages_token_changes_nothing(visitor: Visitor, server: Server):
+    fields = {"email": "eve@example.org", "password": PASSWORD}
+    visitor.client.get("/sign-up")
+    assert visitor.client.post("/sign-up", data=fields).status_code == 403
+    assert visitor.client.post("/sign-up", data={**fields, "csrf": "0" * 64}).status_code == 403
+    assert server.ledger.password("eve@example.org") is None
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.path)
+def test_every_form_needs_the_token(form, organiser: Visitor):
+    path = form.path.format(link="x", number="1", board="table")
+    assert organiser.client.post(path, data={"email": "a@b.c"}).status_code == 403
+
+
+def test_a_session_of_the_api_needs_the_token_too(anna: Visitor):
+    assert anna.client.post("/api/v1/uploads", json=BEGIN).status_code == 403
+    headers = {"X-CSRF-Token": anna.csrf()}
+    assert anna.client.post("/api/v1/uploads", json=BEGIN, headers=headers).status_code == 201
+
+
+def test_signing_in_changes_the_cookie_and_signing_out_ends_it(anna: Visitor):
+    before = anna.client.cookies["shiftbench"]
+    assert anna.post("/sign-out").status_code == 303
+    anna.client.cookies.clear()
+    anna.client.cookies.set("shiftbench", before, domain="testserver.local", path="/")
+    assert anna.client.get("/account").headers["location"].startswith("/sign-in")
+    assert anna.post("/sign-in", email="ANNA@example.org", password=PASSWORD).status_code == 303
+    assert anna.client.cookies["shiftbench"] != before
+    assert anna.client.get("/account").status_code == 200
+
+
+def test_a_wrong_password_and_an_unknown_address_answer_alike(anna: Visitor):
+    anna.post("/sign-out")
+    answers = [anna.post("/sign-in", email=f"{name}@example.org", password="x" * 12) for name in ("anna", "nobody")]
+    assert {answer.status_code for answer in answers} == {401}
+    assert answers[0].text == answers[1].text
+
+
+def test_the_admins_link_works_once(server: Server, organiser: Visitor):
+    assert server.ledger.has_admin()
+    assert organiser.client.get("/desk").status_code == 200
+    old = server.ledger.issue("link", None, lasts=10**9)
+    fields = {"email": "two@example.org", "password": PASSWORD}
+    assert Visitor(server).post(f"/once/{old}", **fields).status_code == 303
+    assert Visitor(server).post(f"/once/{old}", **{**fields, "email": "three@example.org"}).status_code == 404
+
+
+def test_cookies_are_secure_behind_https(server: Server):
+    client = TestClient(application(server), base_url="https://testserver")
+    cookie = client.get("/").headers["set-cookie"]
+    assert all(word in cookie for word in ("Secure", "HttpOnly", "SameSite=lax"))
+
+
+def test_an_upload_resumes_and_a_repeated_completion_is_the_same_submission(anna: Visitor, server: Server):
+    token, api = anna.token(), anna.client
+    path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]
+    assert api.patch(path, content=DATA[:9], headers={**token, "Upload-Offset": "0"}).headers["upload-offset"] == "9"
+    again = api.patch(path, content=DATA[:9], headers={**token, "Upload-Offset": "0"})
+    assert (again.status_code, api.head(path, headers=token).headers["upload-offset"]) == (409, "9")
+    assert api.post(f"{path}/complete", json={"sha256": "0" * 64}, headers=token).status_code == 409
+    assert api.patch(path, content=DATA[9:], headers={**token, "Upload-Offset": "9"}).status_code == 204
+    whole = {"sha256": hashlib.sha256(DATA).hexdigest()}
+    first, second = (api.post(f"{path}/complete", json=whole, headers=token).json() for _ in range(2))
+    assert (first, first["state"]) == (second, "uploaded")
+    assert server.uploads.file(whole["sha256"]).read_bytes() == DATA
+    assert [*(server.uploads.state / "uploads").iterdir()] == []
+
+
+def test_a_file_with_another_hash_is_dropped(anna: Visitor, server: Server):
+    token, api = anna.token(), anna.client
+    path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]
+    api.patch(path, content=DATA, headers={**token, "Upload-Offset": "0"})
+    assert api.post(f"{path}/complete", json={"sha256": "0" * 64}, headers=token).status_code == 422
+    assert api.head(path, headers=token).status_code == 404
+    assert server.ledger.submissions() == []
+
+
+def test_more_bytes_than_declared_are_refused(anna: Visitor):
+    token, api = anna.token(), anna.client
+    path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]
+    headers = {**token, "Upload-Offset": "0"}
+    assert api.patch(path, content=DATA + b"x", headers=headers).status_code == 413
+    assert api.patch(path, content=b"x" * (CHUNK + 1), headers=headers).status_code == 413
+    assert api.post("/api/v1/uploads", json={**BEGIN, "size": 10**10}, headers=token).status_code == 413
+    assert api.head(path, headers=token).headers["upload-offset"] == "0"
+
+
+def test_a_form_without_script_submits_a_whole_file(anna: Visitor, server: Server):
+    files = {"file": ("../../sealed/table/truth.csv", DATA)}
+    done = anna.client.post("/boards/table/submit", data={"csrf": anna.csrf()}, files=files)
+    assert done.headers["location"] == "/submissions/1"
+    assert server.ledger.submission(1).name == "truth.csv"
+    assert "uploaded" in anna.client.get("/submissions/1").text
+
+
+def test_a_flood_of_parts_and_a_body_too_large_are_refused(anna: Visitor):
+    flood = {f"field{n}": (None, "x") for n in range(30)}
+    assert anna.client.post("/boards/table/submit", files=flood).status_code == 400
+    large = {"file": ("a.csv", b"x" * (2**20 + 2**17))}
+    assert anna.client.post("/boards/table/submit", files=large).status_code == 413
+    assert anna.client.post("/sign-in", content=b"x" * 2**17).status_code == 413
+
+
+def test_a_body_of_unknown_length_is_counted_while_it_comes(anna: Visitor):
+    token, api = anna.token(), anna.client
+    path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]
+    endless = (b"x" * 2**20 for _ in range(9))
+    assert api.patch(path, content=endless, headers={**token, "Upload-Offset": "0"}).status_code == 413
+
+
+def test_the_first_byte_decides_on_the_phase_and_a_clock_that_jumps_back_reopens_none(anna: Visitor, clock: Clock):
+    token, api = anna.token(), anna.client
+    clock.now = START + 10**12 - 1
+    path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]
+    clock.now = START + 10**12
+    late = api.post("/api/v1/uploads", json={**BEGIN, "phase": "development"}, headers=token)
+    assert (late.status_code, "is closed now" in late.text) == (409, True)
+    clock.now = START
+    assert api.post("/api/v1/uploads", json={**BEGIN, "phase": "development"}, headers=token).status_code == 409
+    api.patch(path, content=DATA, headers={**token, "Upload-Offset": "0"})
+    whole = {"sha256": hashlib.sha256(DATA).hexdigest()}
+    assert api.post(f"{path}/complete", json=whole, headers=token).json()["phase"] == "development"
+
+
+def test_quota_is_charged_for_scores_and_not_for_our_own_faults(anna: Visitor, server: Server):
+    token, ledger = anna.token(), server.ledger
+    for fault in ("ours", "ours", "submission"):
+        claimed = sent(anna, token)
+        assert ledger.claim("w") == replace(ledger.submission(claimed), state="validating")
+        assert ledger.fail(claimed, "w", fault, ["why"])
+    numbers = [sent(anna, token, DATA + b"\n" * n) for n in range(3)]
+    refused = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token)
+    assert (refused.status_code, "at most 3 submissions a day" in refused.text) == (409, True)
+    ledger.claim("w")
+    ledger.fail(numbers[0], "w", "submission", ["why"])
+    refused = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token)
+    assert (refused.status_code, "at most 2 failures an hour" in refused.text) == (409, True)
+
+
+def test_a_worker_whose_lease_is_gone_can_finish_nothing(anna: Visitor, server: Server, clock: Clock):
+    number, ledger = sent(anna, anna.token()), server.ledger
+    assert ledger.claim("one") is not None
+    assert ledger.claim("two") is None
+    clock.now += 10**9
+    assert not ledger.finish(number, "one", 1.0)
+    assert ledger.claim("two") is not None
+    assert not ledger.finish(number, "one", 1.0)
+    assert ledger.finish(number, "two", 2.0)
+    assert not ledger.finish(number, "two", 3.0)
+    assert ledger.submission(number).score == 2.0
+
+
+def test_a_failed_submission_is_never_ranked(anna: Visitor, server: Server):
+    token, ledger = anna.token(), server.ledger
+    for score in (None, 3.0, 1.0):
+        number = sent(anna, token)
+        ledger.claim("w")
+        assert ledger.fail(number, "w", "submission", ["why"]) if score is None else ledger.finish(number, "w", score)
+    assert [(row.rank, row.score) for row in server.rows(*server.phase("table", "development"))] == [(1, 1.0)]
+    assert "<td>1</td><td>Anna&#39;s</td>" in anna.client.get("/boards/table").text
+
+
+def test_an_organiser_submits_for_a_team_and_it_is_logged(anna: Visitor, organiser: Visitor, server: Server):
+    number = sent(organiser, organiser.token(), for_team="Anna's")
+    assert server.ledger.submission(number).team_name == "Anna's"
+    assert [action for _, _, action, _ in server.ledger.audit()] == ["submitted for another team"]
+    refused = anna.client.post("/api/v1/uploads", json={**BEGIN, "for_team": "Anna's"}, headers=anna.token())
+    assert refused.status_code == 403
+
+
+def test_requeue_and_fail_are_buttons_of_the_organiser_alone(anna: Visitor, organiser: Visitor, server: Server):
+    number = sent(anna, anna.token())
+    assert anna.post(f"/desk/{number}/fail").status_code == 403
+    assert organiser.post(f"/desk/{number}/fail").status_code == 303
+    assert (server.ledger.submission(number).state, server.ledger.submission(number).fault) == ("failed", "ours")
+    assert organiser.post(f"/desk/{number}/requeue").status_code == 303
+    assert server.ledger.submission(number).state == "uploaded"
+
+
+def test_teams_see_neither_uploads_nor_submissions_of_others(anna: Visitor, server: Server):
+    number = sent(anna, anna.token())
+    other = Visitor(server).joined("ben@example.org", "Ben's")
+    token = other.token()
+    assert other.client.get(f"/api/v1/submissions/{number}", headers=token).status_code == 404
+    assert other.client.get(f"/submissions/{number}").status_code == 404
+    assert other.client.get("/api/v1/submissions", headers=token).json() == []
+    key = anna.client.post("/api/v1/uploads", json=BEGIN, headers=anna.token()).json()["id"]
+    assert other.client.head(f"/api/v1/uploads/{key}", headers=token).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["stranger", "participant", "organiser"])
+def test_no_page_and_no_field_of_the_api_tells_a_sealed_label(role, anna: Visitor, organiser: Visitor, server: Server):
+    sent(anna, anna.token())
+    who = {"stranger": Visitor(server), "participant": anna, "organiser": organiser}[role]
+    headers = {} if role == "stranger" else who.token()
+    values = {"board": "table", "phase": "development", "number": "1", "key": "x", "link": "x"}
+    paths = {page.path for page in PAGES} | {"/boards/{board}/files/{name}", "/static/{name}"}
+    paths |= {path for path, acts in application(server).openapi()["paths"].items() if "get" in acts}
+    names = (
+        "inputs.csv",
+        "truth.csv",
+        "../../sealed/table/truth.csv",
+        "..%2f..%2fsealed%2ftable%2ftruth.csv",
+        "challenge.toml",
+    )
+    asked = {path.format(**values, name=name) for path in paths for name in names} | {"/api/v1/openapi.json"}
+    answers = {path: who.client.get(path, headers=headers) for path in asked}
+    assert [path for path, answer in answers.items() if SECRET in answer.text] == []
+    assert [path for path, answer in answers.items() if answer.status_code >= 500] == []
+    assert answers["/boards/table/files/inputs.csv"].text == "id,x\n1,2\n"
+    assert "Wind &lt;b&gt;" in answers["/"].text
+
+
+def test_what_a_page_names_comes_from_this_server(organiser: Visitor):
+    for page in PAGES:
+        path = page.path.format(board="table", number="1", link="x")
+        assert "//" not in organiser.client.get(path).text.replace("<!doctype html>", "")
+
+
+def test_rates_fill_again():
+    now = [0.0]
+    rates = Rates(lambda: now[0])
+    for _ in range(3):
+        rates.take("act", "here", 3)
+    with pytest.raises(Refused, match="at most 3"):
+        rates.take("act", "here", 3)
+    rates.take("act", "there", 3)
+    now[0] = 20.0
+    rates.take("act", "here", 3)
+    with pytest.raises(Refused, match="at most 3"):
+        rates.take("act", "here", 3)
+
+
+def test_passwords_are_tried_a_few_times_a_minute(server: Server):
+    strict = replace(server, limits=replace(server.limits, passwords=2))
+    tried = Visitor(strict)
+    codes = [tried.post("/sign-in", email="a@example.org", password="x" * 12).status_code for _ in range(3)]
+    assert codes == [401, 401, 429]
