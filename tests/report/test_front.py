@@ -17,7 +17,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import CAREFUL
 from shiftbench.metrics.segmentation import correlation
-from shiftbench.report import front, plots
+from shiftbench.report import front, plots, score_figures
 from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
 from shiftbench.report.page import html
@@ -65,6 +65,44 @@ def test_a_first_screen_has_at_most_forty_lines_of_its_width(report: Report, wid
 
 def test_several_reports_share_one_screen():
     assert printed(regression(), regression()).count("\n") <= 40
+
+
+def test_three_reports_on_the_same_records_tell_their_counts_once_and_leave_room_for_paths(rng):
+    made = few_records(rng, (40, 40))
+    reports = [replace(made, title=f"error {k} of a system with quite a long name") for k in range(3)]
+    text = printed(*reports)
+    assert text.count("\n") <= 36
+    assert text.count("40 in-domain") == 1
+    assert text.count("finds\n") == 3  # each table
+    assert text.count("The uncertainty") == 1
+    assert all(f"error {k} of a system" in text for k in range(3))
+
+
+def test_an_arrow_of_a_heading_stays_with_its_word(rng):
+    lines = printed(replace(few_records(rng, (40, 40)), error_name="100 − eGLEU")).split("\n")
+    assert not any(re.search(r"^ +↓", line) for line in lines)
+
+
+def test_the_first_screen_names_the_uncertainty_or_says_that_there_is_none(rng):
+    known = model(rng, "m")
+    assert "The uncertainty (total variance) follows" in text_of(known)
+    bare = replace(known, system=replace(known.system, measure="", measures=()), uncertainty={"": np.zeros(N)})
+    assert "m gives no uncertainty, so whether it knows where it is wrong cannot be told." in text_of(bare)
+
+
+def test_of_two_models_it_is_said_whose_intervals_are_meant(rng):
+    text = text_of(model(rng, "one", said=0.5), model(rng, "other", scale=2.0, said=0.5))
+    assert "The intervals of one are too narrow" in text
+    assert ", and " in text.split(". ")[0]
+
+
+@pytest.mark.parametrize(("count", "lines"), [(1, 0), (2, 1)])
+def test_a_line_marks_the_leader_only_among_others(rng, count, lines):
+    systems = [model(rng, name) for name in ("one", "two")[:count]]
+    report = build([(Records(N, shifted=SHIFTED), systems)], FEW)
+    drawn = score_figures.summary(report, "all")
+    assert drawn is not None
+    assert len(drawn.panels[0].guides) == lines
 
 
 def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Report):

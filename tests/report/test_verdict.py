@@ -218,7 +218,7 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
     ],
 )
 def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, numbers, reading):
-    assert f"The uncertainty {reading}" in uncertain(metric, *numbers)
+    assert f"The uncertainty (entropy) {reading}" in uncertain(metric, *numbers)
 
 
 @pytest.mark.parametrize(

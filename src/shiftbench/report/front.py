@@ -7,6 +7,7 @@ hold, is anything simpler as good, what should one beware of. Terminal and page 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,7 @@ from shiftbench.report.view import (
     lead,
     level,
     main_split,
+    measure_title,
     metric_title,
     split_title,
     testable,
@@ -271,7 +273,20 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
     if area is not None:
         parts.append(_detection(case, area))
     if parts:
-        yield Finding(f"The uncertainty{_of(case, system)} {', and '.join(parts)}.", "joint")
+        yield Finding(f"The uncertainty{_of(case, system)}{_named(system.measure)} {', and '.join(parts)}.", "joint")
+    elif not system.measure and case.score(system.name, "full") is not None:
+        text = f"{named(system.name)} gives no uncertainty, so whether it knows where it is wrong cannot be told."
+        yield Finding(text, "systems")
+
+
+def _named(measure: str) -> str:
+    """Which uncertainty it is, in brackets; "" where its name says no more than that it is one."""
+    if measure in ("", "uncertainty"):
+        return ""
+    title = measure_title(measure)
+    told = title if title == clean(measure) else in_sentence(title)
+    inside = re.sub(r" \((.*)\)", r", \1", told)
+    return f" ({inside})"
 
 
 def _share(case: Case, ratio: Score) -> str:
@@ -335,13 +350,14 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
     scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
     if scores:
         better = _recalibrated(case, METRICS[name], system, scores)
-        yield Finding(_coverage(case, METRICS[name], scores) + better, "conformal" if better else "calibration")
+        yield Finding(_coverage(case, METRICS[name], system, scores) + better, "conformal" if better else "calibration")
         return
     found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
     if found:
         digits = case.digits("ece")
         told = listed([f"{digits.text(score.value)} %{_where(side)}" for side, score in found.items()])
-        yield Finding(f"Its confidence is off by {told} on average (ECE).", "calibration")
+        whose = f"The confidence{of}" if (of := _of(case, system)) else "Its confidence"
+        yield Finding(f"{whose} is off by {told} on average (ECE).", "calibration")
 
 
 def _coverage_of(names: set[str]) -> str:
@@ -350,20 +366,19 @@ def _coverage_of(names: set[str]) -> str:
     return min(found, key=lambda name: (abs(METRICS[name].nominal - COVERAGE), name), default="")
 
 
-def _coverage(case: Case, metric: Metric, scores: dict[str, Score]) -> str:
+def _coverage(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
+    whose = f"The intervals{of}" if (of := _of(case, system)) else "Its intervals"
     nominal, digits = metric.nominal, case.digits(metric.name)
     reads = {side: _reading(score, nominal) for side, score in scores.items()}
     told = ", ".join(f"{digits.text(score.value)} %{_where(side)}" for side, score in scores.items())
     off = {side: reading for side, reading in reads.items() if reading != "hold"}
     if not off:
-        return f"Its intervals hold: those of nominal {100 * nominal:.10g} % contain {told}."
+        return f"{whose} hold: those of nominal {100 * nominal:.10g} % contain {told}."
     words = [
         f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else _where(side)}"
         for side, reading in off.items()
     ]
-    return (
-        f"Its intervals are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {told}."
-    )
+    return f"{whose} are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {told}."
 
 
 def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
@@ -490,7 +505,7 @@ def _pair(case: Case) -> Iterator[Finding]:
             p = p_text(paired.p_adjusted)
             told = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], p {p}"
         won[outcome.winner].append(told)
-    says = [f"{named(name)} is better by {' and '.join(scores)}" for name, scores in won.items() if scores]
+    says = [f"{named(name)} is better by {', and '.join(scores)}" for name, scores in won.items() if scores]
     if alike:
         whom = "them" if says else f"{named(first)} and {named(second)}"
         says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")

@@ -28,7 +28,8 @@ Placed = dict[tuple[str, str], Score]  # (system, subset)
 
 
 def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawing | None:
-    """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader.
+    """The headline error of every system, in-domain and shifted, sorted by the latter; a line marks the leader
+    among others.
 
     only: the systems to draw; all of them by default.
     """
@@ -60,7 +61,7 @@ def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawin
         for entry, subset in zip(subset_entries(subsets, marker=True), subsets, strict=True)
     ]
     guides: tuple[tuple[float, str], ...] = ()
-    if front is not None and (mark := scores.get((front.name, subsets[-1]))) is not None:
+    if len(names) > 1 and front is not None and (mark := scores.get((front.name, subsets[-1]))) is not None:
         guides = ((mark.value * digits.factor, ""),)
         legend.append(Entry(f"{texts[front.name]}, {subsets[-1]}", Look(GREY, ":", width=1.2)))
     across = fitted(heading(metric, digits, report), 80)

@@ -30,6 +30,7 @@ MOST_MOVED = 5  # features
 MOST_TOGETHER = 3  # up to so many columns of a group drop their intervals rather than be split
 WIDEST_TEXT = 24
 MOST_TITLE = 2  # lines of a title
+MOST_WHOLE = 2  # reports on one screen; of more each is brief
 BETWEEN = 2  # spaces between columns
 
 
@@ -84,19 +85,39 @@ class _FirstScreen:
         self.reports, self.lines = reports, lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        room = self.lines // max(len(self.reports), 1)
+        width, many = min(options.max_width, WIDEST), len(self.reports)
         told = set[str]()  # cautions of several reports on the same records are often the same
-        for number, report in enumerate(self.reports):
+        found, titles = [], list[str]()
+        for report in self.reports:
+            found.append([each for each in front.findings(report) if not (each.careful and each.line in told)])
+            told.update(each.line for each in found[-1])
+            counts = front.records(report)
+            titles.append(clean(report.title) if counts in told else front.headline(report))
+            told.add(counts)
+        least = 3 if many == 1 else 2  # a model and a baseline
+        whole = [*zip(self.reports, titles, found, strict=True)]
+        brief = many > MOST_WHOLE
+        few = [_height(_fitted(*each, width, 0, least, brief)) if brief else 0 for each in whole]
+        left = self.lines - sum(few) - many + 1  # for the first ones that need more
+        for number, (each, height) in enumerate(zip(whole, few, strict=True)):
             if number:
                 yield Text()
-            found = [each for each in front.findings(report) if not (each.careful and each.line in told)]
-            told.update(each.line for each in found)
-            least = 3 if len(self.reports) == 1 else 2  # a model and a baseline
-            yield from _fitted(report, found, min(options.max_width, WIDEST), room - (number > 0), least)
+            room = height + left if brief else self.lines // many - (number > 0)
+            shown = _fitted(*each, width, room, least, brief)
+            left -= _height(shown) - height
+            yield from shown
 
 
-def _fitted(report: Report, found: list[Finding], width: int, room: int, least: int) -> list[RenderableType]:
-    title = wrapped(front.headline(report), width)
+def _height(shown: Sequence[Text]) -> int:
+    return sum(text.plain.count("\n") + 1 for text in shown)
+
+
+def _fitted(
+    report: Report, headline: str, found: list[Finding], width: int, room: int, least: int, brief: bool
+) -> list[Text]:
+    """The first screen of a report in so many lines, if possible; that of a brief one may leave it to the table to tell
+    of the uncertainty."""
+    title = wrapped(headline, width)
     if len(title) > MOST_TITLE:
         title = [*title[: MOST_TITLE - 1], _cut(title[MOST_TITLE - 1], width - 1) + "…"]
     rows = front.MOST_ROWS
@@ -113,11 +134,11 @@ def _fitted(report: Report, found: list[Finding], width: int, room: int, least: 
         grid = front.table(report, most=rows)
     if height() > room:
         worst = ""
-    for last in _least_needed(found):
+    for last in _least_needed(found, brief=brief):
         if height() > room and last in found:
             place = found.index(last)
             found, sentences = found[:place] + found[place + 1 :], sentences[:place] + sentences[place + 1 :]
-    shown: list[RenderableType] = [Text(line, style="bold") for line in title]
+    shown = [Text(line, style="bold") for line in title]
     for each, lines in zip(found, sentences, strict=True):
         shown.append(Text("\n".join(lines), style="yellow" if each.careful else ""))
     shown += [Text(), *_front_lines(grid, width)]
@@ -163,11 +184,13 @@ def _cut(text: str, width: int) -> str:
     return text[: max(sum(size <= width for size in sizes), 1)]
 
 
-def _least_needed(found: Sequence[Finding]) -> list[Finding]:
-    """Sentences in the order in which they may go: the change under shift, a comparison and a caution are left."""
+def _least_needed(found: Sequence[Finding], *, brief: bool) -> list[Finding]:
+    """Sentences in the order in which they may go: the change under shift, a comparison and a caution are left; of
+    brief ones the most needed alone."""
     answers = sorted((each for each in found if not each.careful), key=front.needed)
     cautions = [each for each in found if each.careful]
-    return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1]]
+    further = [*cautions[:1], *answers[1:2]] if brief else []
+    return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1], *further]
 
 
 def _front_lines(grid: Grid, width: int) -> list[Text]:
@@ -225,11 +248,15 @@ def _shortened(text: str, width: int) -> str:
 def _heading(grid: Grid, places: list[int]) -> tuple[str, str]:
     """The heading of a group of columns on two lines, of which the first may be empty."""
     text = grid.columns[places[0]].group or grid.columns[places[0]].title
+    text = re.sub(" ([↑↓])", "\xa0\\1", text)  # an arrow stays with its word
     least = len(places) * 7 + BETWEEN * (len(places) - 1)
     for width in range(least, len(text) + 1):
         if len(lines := textwrap.wrap(text, width, break_long_words=False)) <= 2:
-            return ("", *lines)[-2], lines[-1]
-    return "", text
+            break
+    else:
+        lines = [text]
+    above, below = (line.replace("\xa0", " ") for line in ("", *lines)[-2:])
+    return above, below
 
 
 def _spans(grid: Grid, places: list[int], head: tuple[str, str]) -> list[int]:
