@@ -14,7 +14,7 @@ from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
-from shiftbench.report import grid
+from shiftbench.report import grid, page
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.length import residual, rising
@@ -173,3 +173,19 @@ def test_a_measure_that_is_constant_has_no_residual(data):
     errors, uncertainty, length = data
     report = shiftbench.assess(errors, {"sum": uncertainty, "flat": 0 * errors}, length=length, options=FEW)
     assert report.systems[0].measures == ("sum", "flat", "sum_length_residual")
+
+
+def test_of_many_measures_the_table_has_the_headline_and_those_that_rank_lengths(data):
+    errors, uncertainty, length = data
+    rng = np.random.default_rng(1)
+    known = {f"m{k}": uncertainty * (k / 10) + 30 * rng.normal(size=N) for k in range(12)}
+    report = shiftbench.assess(errors, known, length=length, options=FEW)
+    tables = {each.kind: each for each in grid.grids(report)}
+    held = {name: abs(value(report, "length_correlation", name)) for name in known}
+    others = sorted(set(known) - {"m0"}, key=lambda name: -held[name])
+    shown, further = ([row.label for row in tables[kind].rows] for kind in ("length", "length_measures"))
+    wanted = [name for name in known if name in ("m0", *others[:2])]
+    assert shown == ["Its errors", *(f"{name}{end}" for name in wanted for end in ("", ", length residual"))]
+    assert further == [f"{name}{end}" for name in known if name not in wanted for end in ("", ", length residual")]
+    assert "depend most on length" in tables["length"].note
+    assert "<details>" in page.html(report).split("Length check, further measures")[0][-400:]

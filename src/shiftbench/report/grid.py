@@ -70,6 +70,7 @@ REGIONS = {  # tables of conformal regions beside a system's own intervals, with
 }
 BESIDE_LENGTH = ("r_auc", "rejection_ratio", "roc_auc")  # scores of measures that the length check shows, too
 OF_ERRORS = "error_length_correlation"
+MOST_OF_LENGTH, TELLING = 20, 3  # rows of a length check that is not parted; measures of each system if it is
 INFINITE = "∞"
 PARTS = {
     "level_in": "Error level, in-domain",
@@ -198,7 +199,7 @@ def grids(report: Report) -> list[Grid]:
             *_all_rows(report, split),
             _ranks(report, split),
             _measures(report, split),
-            _length(report, split),
+            *_length(report, split),
             _parts(report, split),
             _slices(report, split),
             _calibration_slices(report, split),
@@ -440,7 +441,7 @@ def calibrated_on(report: Report) -> str:
 
 
 def _calibration_notes(report: Report, split: str) -> Iterator[str]:
-    """What conformal regions rest on."""
+    """The calibration data of conformal regions."""
     here = [each for each in report.separations if each.split == split and finite(each.roc_auc + each.effective)]
     if here:
         told = ", ".join(
@@ -618,35 +619,67 @@ def _measures(report: Report, split: str) -> Grid:
         own = [measure for measure in measures if not measure.endswith((" order", RESIDUAL))]
         return own + [measure for measure in measures if measure.endswith(" order")] if len(own) > 1 else []
 
-    grid = _by_measure(report, split, lambda metric: _table_of(metric) == "joint", shown)
+    grid = _by_measure(report, split, lambda metric: _table_of(metric) == "joint", lambda measures, _: shown(measures))
     return replace(grid, kind="measures", title=f"Uncertainty measures ({split_title(split)})")
 
 
-def _length(report: Report, split: str) -> Grid:
-    """The errors and each measure of each system, with and without what the length of a record tells."""
+def _length(report: Report, split: str) -> Iterator[Grid]:
+    """The errors and each measure of each system, with and without what the length of a record tells.
+
+    Of many measures the table has the headline and those that rank lengths most; a second one has the others.
+    """
     errors = {s.system: s for s in report.scores if (s.split, s.subset, s.metric) == (split, "full", OF_ERRORS)}
-    grid = _by_measure(
-        report, split, lambda metric: bool(errors) and (_table_of(metric) == "length" or metric.name in BESIDE_LENGTH),
-        lambda measures: [
-            one
-            for each in measures
-            if not each.endswith((" order", RESIDUAL))
-            for one in (each, each + RESIDUAL)
-            if one in measures
-        ],
-    )  # fmt: skip
+    wanted = [name for name in METRICS if errors and (_table_of(METRICS[name]) == "length" or name in BESIDE_LENGTH)]
+    telling = _telling(report, split)
+
+    def of(kept: Callable[[str, str], bool]) -> Grid:
+        return _by_measure(
+            report, split, lambda metric: metric.name in wanted,
+            lambda measures, system: [
+                one
+                for each in measures
+                if not each.endswith((" order", RESIDUAL)) and kept(system, each)
+                for one in (each, each + RESIDUAL)
+                if one in measures
+            ],
+        )  # fmt: skip
+
+    whole = of(lambda *_: True)
+    parted = len(errors) + len(whole.rows) > MOST_OF_LENGTH
+    grid = of(lambda *place: place in telling) if parted else whole
     digits = metric_digits(report, METRICS[OF_ERRORS], split)
     nothing = (NONE,) * (len(grid.columns) - 1)
     rows = [Row("Its errors", (score_cell(digits, score), *nothing), clean(name)) for name, score in errors.items()]
     made = report.recipe.get("length")
     fit = clean(str(made.get("fit", ""))) if isinstance(made, dict) else ""
     note = f"Rank correlations. Length residual: the measure minus its {fit} fit on the length of in-domain records."
+    most = "Of the measures: the headline and those that depend most on length. " if parted else ""
     title = f"Length check ({split_title(split)})"
-    return replace(grid, kind="length", title=title, rows=(*rows, *grid.rows), note=f"{note} {grid.note}")
+    yield replace(grid, kind="length", title=title, rows=(*rows, *grid.rows), note=f"{note} {most}{grid.note}")
+    if parted:
+        title = f"Length check, further measures ({split_title(split)})"
+        rest = of(lambda *place: place not in telling)
+        yield replace(rest, kind="length_measures", title=title, note=f"{note} {rest.note}")
+
+
+def _telling(report: Report, split: str) -> set[tuple[str, str]]:
+    """Of each system the headline measure, and those whose correlation with length is furthest from 0."""
+    held = {
+        (s.system, s.measure): abs(s.value)
+        for s in report.scores
+        if (s.split, s.subset, s.metric) == (split, "full", "length_correlation")
+        and not s.measure.endswith((" order", RESIDUAL))
+    }
+    found = set()
+    for system in report.systems:
+        own = [key for key in held if key[0] == system.name and math.isfinite(held[key])]
+        headline = report.measure_of(system.name)
+        found |= {*sorted(own, key=lambda key: (key[1] != headline, -held[key]))[:TELLING]}
+    return found
 
 
 def _by_measure(
-    report: Report, split: str, wanted: Callable[[Metric], bool], shown: Callable[[Sequence[str]], Sequence[str]]
+    report: Report, split: str, wanted: Callable[[Metric], bool], shown: Callable[[Sequence[str], str], Sequence[str]]
 ) -> Grid:
     """A row for each measure that is shown of each system, a column for each metric that is wanted."""
     entries = [s for s in report.scores if s.split == split and s.measure and enough(report, s)]
@@ -657,7 +690,7 @@ def _by_measure(
     digits = {metric.name: metric_digits(report, metric, split) for metric in metrics}
     rows = []
     for system in report.systems:
-        for measure in shown([*dict.fromkeys(key[1] for key in by_place if key[0] == system.name)]):
+        for measure in shown([*dict.fromkeys(key[1] for key in by_place if key[0] == system.name)], system.name):
             scores = [by_place.get((system.name, measure, metric.name)) for metric in metrics]
             cells = [score_cell(digits[metric.name], score) for metric, score in zip(metrics, scores, strict=True)]
             rows.append(Row(_measure_name(measure), tuple(cells), clean(system.name)))

@@ -37,6 +37,7 @@ FOLDED = (
     "comparisons",
     "ranks",
     "measures",
+    "length_measures",
     "variants",
 )  # beginnings of the kinds of tables that are collapsed at first
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
