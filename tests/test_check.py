@@ -241,6 +241,15 @@ def test_rows_of_a_multi_index_are_lined_up_like_others():
     assert found["slices"]["z"].tolist() == [1, 2, 3]
 
 
+def test_labels_with_another_number_of_levels_are_another_index():
+    plain, pairs = pd.Series([1.0, 2.0]), pd.Series(1.0, pd.MultiIndex.from_tuples([("x", 1), ("x", 2)]))
+    for first, second in ((plain, pairs), (pairs, plain)):
+        with pytest.raises(ArrayError, match="uncertainty: expected the index of errors, found another: 2 of 2 labels"):
+            check.vectors(errors=first, uncertainty=second)
+    with pytest.raises(ArrayError, match="found: errors has 1, uncertainty has 2"):
+        check.vectors(errors=pairs[:1], uncertainty=plain)
+
+
 def test_the_same_labels_in_the_same_order_need_not_be_unique():
     twice = pd.Series([1.0, 2.0], index=[5, 5])
     assert [values.tolist() for values in check.vectors(errors=twice, uncertainty=twice)] == [[1.0, 2.0]] * 2

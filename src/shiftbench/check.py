@@ -101,7 +101,7 @@ def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
     unnamed = [name for name, values in named.items() if values is not None and name not in indices]
     problems = []
     for name, index in indices.items():
-        if len(index) > len(reference) and reference.isin(index).all():
+        if len(index) > len(reference) and _shared(reference, index).all():
             problems.append(
                 f"{name}: expected the {len(reference):,} records of {first}, found {len(index):,}, with these among "
                 "them. Select them by label (.loc)."
@@ -123,13 +123,18 @@ def _label_problem(index: Any, reference: Any, unnamed: list[str]) -> str:
 
     unnamed: the names of values without an index.
     """
-    absent = ~np.asarray(index.isin(reference))
+    absent = ~_shared(index, reference)
     if absent.any():
         label = index[absent].tolist()[0]
         return f"another: {np.count_nonzero(absent):,} of {len(index):,} labels are not in it, first {label!r}"
     if not (index.is_unique and reference.is_unique):
         return "the same labels in another order, some of them repeated"
     return f"the same labels in another order, which {unnamed[0]} does not have" if unnamed else ""
+
+
+def _shared(index: Any, other: Any) -> Flags:
+    """Which labels of an index [N] another has, too: none if one has more levels than the other."""
+    return np.asarray(index.isin(other) if index.nlevels == other.nlevels else np.zeros(len(index), dtype=bool))
 
 
 def _numeric(name: str, values: Any) -> npt.NDArray[Any]:
