@@ -350,7 +350,7 @@ def _mask(name: str, values: Any, *, volume: bool) -> tuple[Flags, list[str]]:
 
 
 def _odd_voxels(name: str, array: npt.NDArray[Any], odd: Flags) -> str:
-    """What else than 0 and 1 stands in an array, where, and what to do."""
+    """Values other than 0 and 1 in an array, their positions, and what to do."""
     value = array[odd][0]
     found = f"{value:g} ({_places(odd)})"
     if np.isnan(array).any():
@@ -437,7 +437,7 @@ def number(value: Any) -> float:
 
 
 def names(name: str, values: Any) -> tuple[Any, ...]:
-    """Names in a sequence as a tuple, each of which can be told from the others.
+    """Names in a sequence as a tuple of distinct ones.
 
     Raises:
         ArrayError: for no sequence, or names such as lists.

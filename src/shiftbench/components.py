@@ -62,7 +62,7 @@ def components(mask: Flags, connectivity: int = 6) -> tuple[Labels, int]:
 
 
 def rank(axes: int, connectivity: Any) -> int:
-    """How many axes lead to a neighbour at once, in a mask of so many axes; SettingsError for other connectivities."""
+    """The number of axes along which neighbours may differ in a mask; SettingsError for other connectivities."""
     known = NEIGHBOURS.get(axes)
     if known is None:
         raise SettingsError(f"mask: expected an image or a volume, of 2 or 3 axes, found {axes}.")

@@ -136,12 +136,12 @@ class _Known:
 
     @property
     def name(self) -> str:
-        """What reports call these records."""
+        """The name of these records in reports."""
         return "dev_in" if self.records.split == CALIBRATION else "records of their own"
 
     @property
     def among(self) -> str:
-        """Where they are, for a message on calibration records."""
+        """Their location, for a message on calibration records."""
         return " in dev_in" if self.records.split == CALIBRATION else ""
 
     @property
@@ -258,7 +258,7 @@ def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
 
 
 def _case(known: _Known, beside: _Beside, side: str, column: str, scores: Vector, taught: Flags, own: Flags) -> Case:
-    """What rules are told about the answered records of a side: `taught` and `own` flag answers in both splits."""
+    """The case that rules get for the answered records of a side: `taught` and `own` flag answers in both splits."""
     member, found = beside.sides[side], beside.ratios[side]
     here, groups = member & own, None
     if column:

@@ -61,7 +61,7 @@ def chosen(errors: Vector, uncertainty: Vector, ids: Source) -> dict[str, Index]
 
 
 def _first(among: Index, first: Vector, then: Vector, ids: Source) -> Index:
-    """Of these positions those with the highest `first`, of equal ones the highest `then`; what ties goes by id."""
+    """The positions with the highest `first`, then the highest `then`; remaining ties are broken by id."""
     if len(among) > MOST:
         edge = np.partition(first[among], -MOST)[-MOST]
         among = among[first[among] >= edge]

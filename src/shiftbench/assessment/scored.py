@@ -137,7 +137,7 @@ class Singles:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a picture shows of a system, and no score is made from.
+    """Values of a system that pictures show and no score uses.
 
     y: [N, P], of which a line shows the mean over records at x [P]; or [N], a point for each record at x [N].
     kind: of the curve. order: as of a curve; "" for what needs no uncertainty.

@@ -165,7 +165,7 @@ def _name(model: Any) -> str:
 
 
 def _told(model: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """What a model answers; whatever it raises becomes an error that names it, with the first one as its cause."""
+    """The output of a model; any exception becomes an error that names the model, with the original as its cause."""
     try:
         return function(*arguments, **named)
     except Exception as error:
@@ -288,7 +288,7 @@ def _spread(array: Array, classes: Sequence[Any], every: Sequence[Any]) -> Array
 
 
 def _is_labelled(value: Any) -> bool:
-    """Whether this is what a pipeline of Hugging Face says of a text: a label with its score, or several."""
+    """Whether this is the output of a Hugging Face pipeline for a text: one label with its score, or several."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     return isinstance(first, dict) and {"label", "score"} <= first.keys()
 
@@ -320,5 +320,5 @@ def _of_part(part: Any, records: Any, every: Sequence[Any]) -> Array | None:
 
 
 def _agree(members: Array, whole: Array) -> bool:
-    """Whether the mean of the members is what the whole predicts, up to rounding."""
+    """Whether the mean of the members equals the prediction of the whole model, up to rounding."""
     return members.shape == whole.shape and np.allclose(members, whole, rtol=1e-5, atol=1e-6 * np.abs(whole).max())

@@ -1,4 +1,4 @@
-"""What work takes: seconds, CPU seconds and memory, of this process, of its children, and of jobs elsewhere."""
+"""The cost of work: seconds, CPU seconds and memory, of this process, of its children, and of jobs elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 @dataclass(frozen=True)
 class Used:
-    """What a piece of work took.
+    """The cost of a piece of work.
 
     seconds: by the clock. cpu_seconds: over all threads, processes and jobs. peak_bytes: the most memory that this
     process and its children held at once, or one job elsewhere; added_bytes: how much more that is than this process
@@ -65,7 +65,7 @@ class Meter:
 
     @property
     def used(self) -> Used:
-        """What was used so far."""
+        """The resources used so far."""
         self.look()
         if highest() > self._highest:  # the system noted a new peak of this process, however short
             self._peak = max(self._peak, highest())

@@ -71,7 +71,7 @@ def _per_record(ensemble: Hypotheses | Posteriors, values: Array, log_probabilit
 
 
 class Scores(NamedTuple):
-    """Of each hypothesis [H]: log-probabilities as PE and EP, sums over tokens; of each member [M, H]: the same."""
+    """Log-probabilities of each hypothesis [H] as PE and EP, sums over tokens, and of each member [M, H]."""
 
     pe: Array
     ep: Array

@@ -119,7 +119,7 @@ def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
 
 
 def _part(job: Job, name: str) -> dict[str, Any]:
-    """What is noted of a part, having checked that it is whole and of the same target and task."""
+    """The record of a part, checked to be complete and of the same target and task."""
     folder = folder_of(job.folder) / name
     if folder.resolve() == final(job.folder):
         raise SettingsError(

@@ -32,7 +32,7 @@ DEEP = "deep"  # the ensemble of models that were trained apart
 
 @dataclass(frozen=True)
 class Job:
-    """What a method is to learn from, and how.
+    """The data and settings of a fit.
 
     Attributes:
         train, dev: records [N] to learn from, and records like those (dev_in), for early stopping and calibration.
@@ -56,7 +56,7 @@ class Job:
 
 
 class Prepared(NamedTuple):
-    """What a fit knows before anything is trained.
+    """A fit that is set up but not trained.
 
     record: plain JSON values that tell this fit from others and that predictions need, in `settings.json` beside
     `method`, `settings` and `target`. data: named arrays to train on, whose hash becomes part of the record.
@@ -209,7 +209,7 @@ class Method:
         return self.describe(data, self._fitted(folder))
 
     def answered(self, data: Data, *, folder: Folder) -> Flags | None:
-        """Which records of `data` [N] it has an answer for; None where it has one for all.
+        """Flags of the records of `data` [N] that the method can answer; None if it can answer all.
 
         `predict` fills the gaps so that every array is whole; these values count for nothing.
         """

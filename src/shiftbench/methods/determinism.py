@@ -1,4 +1,4 @@
-"""What makes a training end with the same weights every time: its order, its threads, and random states left alone."""
+"""Reproducible training: the same order, threads and random states give the same weights every time."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def kept_random(place: torch.device) -> Iterator[None]:
-    """Whatever is drawn in the block, the caller's random states of the CPU and of `place` are as before after it."""
+    """Restore the caller's random states of the CPU and of `place` after the block."""
     with torch.random.fork_rng([place] if place.type == "cuda" else []):
         yield

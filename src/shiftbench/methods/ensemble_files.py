@@ -1,4 +1,4 @@
-"""What a method has predicted as a file, so that it need not predict again: an ensemble of any kind, as in memory."""
+"""Predictions of a method as a file, so that it need not predict again: an ensemble of any kind, as in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLD = "told"  # the kind of ensemble, its plain values, and the key
 
 
 def kept(path: Path, key: str, make: Callable[[], Any]) -> Any:
-    """What is kept under this key, or else what `make` gives, kept from now on."""
+    """The ensemble stored under this key, or else the result of `make`, which is then stored."""
     with suppress(Exception):  # no file, another key, or whatever is wrong with it: the file only saves work
         return read(path, key)
     found = make()

@@ -78,7 +78,7 @@ def _require_known(folder: Path, paths: Sequence[Path]) -> None:
 
 
 def identity(folder: Path) -> str:
-    """What tells the fit in `folder` from others: the hash of its record."""
+    """The identity of the fit in `folder`: the hash of its record."""
     return files.sha256(folder / RECORD)
 
 
@@ -119,7 +119,7 @@ def read(folder: str | os.PathLike[str], *methods: str) -> dict[str, Any]:
 
 @contextmanager
 def using(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """What odd files of a fit make a method or its library raise in this block, as an error that names the folder.
+    """Turn what a method or its library raises over damaged files of a fit into an error that names the folder.
 
     Files can be odd though their hashes are right: changed by hand together with these, or of a changed library. What
     no content of a file can cause (a name or an attribute of a module that does not exist, a failed import) is a bug,

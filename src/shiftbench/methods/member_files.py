@@ -47,7 +47,7 @@ class MemberFiles:
 
     @property
     def fit(self) -> str:
-        """What tells this fit from others."""
+        """The identity of this fit."""
         return fitted_folder.identity(self.folder)
 
     def finish(self, member: int, further: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a method learns to predict: the target column of the train and dev partitions, checked."""
+"""Targets to learn: the target column of the train and dev partitions, checked."""
 
 from __future__ import annotations
 

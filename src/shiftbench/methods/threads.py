@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 def in_order(
     work: Callable[[Given], Result], given: Iterable[Given], *, threads: int, ahead: int
 ) -> Iterator[Iterator[Result]]:
-    """What `work` returns for each of the given, in order.
+    """The results of `work` for each item, in order.
 
     At most `ahead` more than the one that is waited for are started, since results take memory. When the block ends,
     for whatever reason, what has not started is cancelled.

@@ -71,7 +71,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Objective(Generic[Batch]):
-    """What a model is to minimise, and on which records.
+    """The loss of a model, and the records it is computed on.
 
     Attributes:
         records: N, how many there are to learn from.
@@ -266,7 +266,7 @@ class Run(ABC):
                 )
 
     def state(self) -> State:
-        """All that the rest of the training depends on, as tensors and plain values."""
+        """The state that the rest of the training depends on, as tensors and plain values."""
         random = {"cpu": torch.get_rng_state()}
         if self.place.type == "cuda":
             random["cuda"] = torch.cuda.get_rng_state(self.place)

@@ -100,7 +100,7 @@ def train_job(argument: str, number: int) -> None:
 
 @lru_cache(1)
 def _loaded(argument: str) -> Train:
-    """What a worker has read for one member, kept for the next one of the same job."""
+    """The data a worker read for one member, kept for the next one of the same job."""
     module, told, *_ = json.loads(argument)
     return trainer(module, told, 0)
 

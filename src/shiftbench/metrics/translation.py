@@ -273,7 +273,7 @@ def _block(hypotheses: Sequence[str], references: Sequence[str], units: Units, l
 
 
 def _shared(codes: Index, lengths: Index, count: int, longest: int) -> Index:
-    """How many n-grams of each size text i and text count + i have both, as often as both have them [count, longest].
+    """The number of n-grams of each size that text i and text count + i share, with multiplicity [count, longest].
 
     An n-gram of both begins with one of both that is a unit shorter, so that only these go on.
     """

@@ -131,7 +131,7 @@ def of_file(system: str, predictions: Path) -> Cost | None:
 
 
 def _spent(model: Path, stage: str) -> tuple[Used | None, Used | None, int]:
-    """What was spent on a fit and on a prediction with it, and the number of records predicted."""
+    """The cost of a fit and of a prediction with it, and the number of records predicted."""
     stages = _stages(path_of(model), model)
     own, predicted = stages.get(FIT), stages.get(stage)
     parts = [_spent(folder_of(model) / name, stage) for name in _parts(model)]
@@ -167,12 +167,12 @@ def _used(entry: Mapping[str, Any]) -> Used:
 
 
 def _identity(model: Path) -> str | None:
-    """What tells the fit in a folder from others; None if there is none."""
+    """The identity of the fit in a folder; None without one."""
     return fitted_folder.identity(model) if (model / fitted_folder.RECORD).exists() else None
 
 
 def _stages(path: Path, model: Path) -> dict[str, dict[str, Any]]:
-    """What was noted of the fit that is in `model` now; nothing if the file is missing, damaged or of another fit."""
+    """The noted costs of the fit now in `model`; empty if the file is missing, damaged or of another fit."""
     value = fitted_folder.read_note(path)
     stages, fit = value.get("stages"), _identity(model)
     if value.get("format") != FORMAT or fit is None or value.get("fit") != fit or not isinstance(stages, dict):

@@ -115,7 +115,7 @@ def loss(score: Score) -> Interval:
 
 
 def extreme(metric: Metric) -> str:
-    """What the best score of a metric is called."""
+    """The word for the best score of a metric."""
     return "Lowest" if metric.better == "min" else "Highest"
 
 

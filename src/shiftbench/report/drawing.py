@@ -45,7 +45,7 @@ class Axis:
         return (log_ticks if self.log else ticks)(self.low, self.high)
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at the low end, 1 at the high one; in the middle of an axis without length."""
+        """The position of a value: 0 at the low end, 1 at the high one; the middle of an axis without length."""
         return (self._scaled(value) - self._scaled(self.low)) / self._length if self._length else 0.5
 
     def _scaled(self, value: float) -> float:

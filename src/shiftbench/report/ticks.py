@@ -1,4 +1,4 @@
-"""Where the ticks of an axis stand, and what is written at them."""
+"""Positions and labels of the ticks of an axis."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Trend:
-    """What is usual at a length: linear between knots, and beyond the last ones as far as `slope` says.
+    """The expected value at a length: linear between knots, with slope `slope` beyond the last ones.
 
     lengths: [K], ascending. values: [K]. slope: beyond the knots; 0 for a constant.
     """
@@ -74,7 +74,7 @@ class Trend:
         return cls(np.array([middle]), np.array([mean]), float(away @ (uncertainty - mean)) / square if square else 0.0)
 
     def at(self, lengths: Vector) -> Vector:
-        """What is usual at these lengths [N]."""
+        """The expected values at these lengths [N]."""
         inside = np.clip(lengths, self.lengths[0], self.lengths[-1])
         return np.asarray(np.interp(inside, self.lengths, self.values) + self.slope * (lengths - inside))
 

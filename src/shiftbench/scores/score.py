@@ -202,7 +202,7 @@ class Notable:
 
 @dataclass(frozen=True)
 class Cost:
-    """What it took to fit a system and to let it predict; None where that was not measured.
+    """The cost of fitting a system and of its predictions; None where that was not measured.
 
     seconds: by the clock; cpu_seconds: over all threads, processes and jobs; bytes: the most memory held at once, and
     how much of it was added since the work began. predicted: records, over all splits and test sets.

@@ -57,7 +57,7 @@ class Child:
         return _open(self.process.stdout)
 
     def obituary(self) -> str:
-        """How it ended, and the last line that it printed as an error."""
+        """How the process ended, and its last line on stderr."""
         status = self.process.wait()
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         last = self.said().strip().rpartition("\n")[2]

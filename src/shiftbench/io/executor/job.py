@@ -68,7 +68,7 @@ class Executor:
 
     @property
     def spreads(self) -> bool:
-        """Whether more is gained by items than by threads of this process: with other machines, or several GPUs."""
+        """Whether items gain more from the executor than from threads here: with other machines, or several GPUs."""
         return self.elsewhere or (self.name == "processes" and self.gpus > 0)
 
 

@@ -148,7 +148,7 @@ def _replies(driver: Child, address: str | None) -> Generator[Reply, None, None]
 
 
 def _locked(driver: Child) -> list[str]:
-    """What to do about a cluster that wants a token, which Ray says in its log alone."""
+    """What to do about a cluster that requires a token, which Ray reports only in its log."""
     if "AuthToken" not in driver.said():
         return []
     return [

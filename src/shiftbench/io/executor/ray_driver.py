@@ -51,7 +51,7 @@ def drive(told: dict[str, Any] | None, tell: Tell) -> None:
 
 @cache
 def _address(asked: str | None) -> str | None:
-    """Where a cluster is that is there already; the same for all jobs of this process, which may itself make one."""
+    """The address of an existing cluster; the same for all jobs of this process, which may start one itself."""
     return None if asked == LOCAL else asked or _started_here(import_module("ray"))
 
 
@@ -90,7 +90,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
 
 
 def _problems(ray: Any, told: dict[str, Any], *, joined: bool) -> list[str]:
-    """What keeps the nodes of a cluster from doing the job."""
+    """Problems that keep the nodes of a cluster from running the job."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
     if told["gpus"] and all(node["Resources"].get("GPU", 0) < told["gpus"] for node in nodes):
         return [

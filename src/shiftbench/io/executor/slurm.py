@@ -116,7 +116,7 @@ def _submitted(job: Job, executor: Executor, folder: Path) -> Generator[Reply, N
 
 
 def _replies(job: Job, folder: Path, sbatch: subprocess.Popen[bytes]) -> Generator[Reply, None, None]:
-    """What tasks write, as they do; what is missing when the array has ended never comes."""
+    """Results of tasks as they are written; those missing when the array has ended are never yielded."""
     missing, until = set(range(job.items)), None
     while missing:
         ended = sbatch.poll()

@@ -1,4 +1,4 @@
-"""What the methods share whose members are trained together: settings, from tables to a folder of weights, and back.
+"""Shared by the methods whose members train together: settings, fitting from tables to a folder of weights, prediction.
 
 PyTorch is imported only when something is trained or predicted.
 """

@@ -39,7 +39,7 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What an ensemble says about N consecutive records of a data set.
+    """Predictions of an ensemble for N consecutive records of a data set.
 
     Attributes:
         rows: their positions [N].
@@ -65,7 +65,7 @@ class Decoded:
 
 
 class SequenceAnswers:
-    """What an ensemble says about N records: nothing is computed before it is asked for, and nothing is kept."""
+    """Predictions of an ensemble for N records: computed on demand, never kept."""
 
     def __init__(self, dataset: PairDataset | Sources, fitted: Fitted, ensemble: Ensemble) -> None:
         self.dataset, self.fitted, self.ensemble = dataset, fitted, ensemble
@@ -82,17 +82,17 @@ class SequenceAnswers:
         return len(self.ensemble.members)
 
     def of_member(self, member: int) -> SequenceAnswers:
-        """What a single member says, by a search of its own."""
+        """Predictions of a single member, by a search of its own."""
         alone = replace(self.ensemble, members=[self.ensemble.members[member]])
         return SequenceAnswers(self.dataset, self.fitted, alone)
 
     def __iter__(self) -> Iterator[Decoded]:
-        """What the ensemble says about each block of records in turn."""
+        """Predictions of the ensemble, block by block."""
         for start in range(0, self.records, WINDOW):
             yield self.block(np.arange(start, min(start + WINDOW, self.records)))
 
     def block(self, rows: Rows) -> Decoded:
-        """What the ensemble says about these records."""
+        """Predictions of the ensemble for these records."""
         whole = [np.asarray(self.ensemble.source(row)) for row in rows.tolist()]
         most = self.settings["longest"] - 1
         sources = [tokens[:most] for tokens in whole]

@@ -29,7 +29,7 @@ BLOCK_VALUES = 1 << 24  # numbers of posteriors [M, L, V] that are held at a tim
 
 
 class State(Protocol):
-    """What a member remembers of rows that grow by a token at a time; the rows of a sentence stand together."""
+    """The cache of a member for rows that grow by one token at a time; the rows of a sentence are consecutive."""
 
     def step(self, tokens: Tensor) -> Tensor:
         """Log-probabilities [R, V] of what follows when each row is extended by one of `tokens` [R]."""
@@ -56,7 +56,7 @@ class Member(Protocol):
 
     @property
     def place(self) -> torch.device:
-        """Where it computes."""
+        """The device it computes on."""
 
     def begin(self, sources: Sequence[Tokens], width: int) -> State:
         """The state of a search of `width` rows for each source, which is without eos."""
@@ -309,7 +309,7 @@ def forced(
     values: int = BLOCK_VALUES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Posteriors]:
-    """What each member says about given targets of each source: posteriors of consecutive records, block by block.
+    """Posteriors of each member for given targets of each source, block by block of consecutive records.
 
     Args:
         members, sources: as of `beam_search`.

@@ -45,7 +45,7 @@ def prepare(job: Job) -> Prepared:
 
 
 def about_vocabulary(vocabulary: Vocabulary) -> dict[str, Any]:
-    """What tells a vocabulary from others: its size, its special tokens, and the SHA-256 of all tokens."""
+    """The identity of a vocabulary: its size, its special tokens, and the SHA-256 of all tokens."""
     text = "\n".join(vocabulary.pieces(range(vocabulary.size)))
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return {**{name: int(getattr(vocabulary, name)) for name in SPECIAL}, "sha256": digest}
@@ -87,7 +87,7 @@ def train_missing(job: Job) -> None:
 
 
 def answer(dataset: PairDataset, fitted: Fitted) -> SequenceAnswers:
-    """What the ensemble says about each record: hypotheses and measures, block by block when they are asked for.
+    """Predictions of the ensemble for each record: hypotheses and measures, computed block by block on demand.
 
     Raises:
         SettingsError: if members are missing or damaged, or the data set has another vocabulary.
@@ -138,7 +138,7 @@ def model_hashes(folders: tuple[str, ...]) -> list[dict[str, str]]:
 
 
 def answer_by_marian(dataset: PairDataset | Sources, fitted: Fitted) -> SequenceAnswers:
-    """What the ensemble says about each record, whose sources it reads as text; see `answer`.
+    """Predictions of the ensemble for each record, whose sources are read as text; see `answer`.
 
     Raises:
         SettingsError: if models have changed since the fit, cannot be read, or have different vocabularies.

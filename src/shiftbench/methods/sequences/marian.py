@@ -58,7 +58,7 @@ class MarianMember:
 
     @property
     def place(self) -> torch.device:
-        """Where it computes."""
+        """The device it computes on."""
         place: torch.device = self.model.device
         return place
 
@@ -89,7 +89,7 @@ class MarianMember:
 
 
 class MarianSearch:
-    """What a model remembers of rows that grow by a token at a time; see `decoding.State`."""
+    """The cache of a model for rows that grow by one token at a time; see `decoding.State`."""
 
     def __init__(self, member: MarianMember, states: Tensor, seen: Tensor) -> None:
         self.member, self.states, self.seen = member, states, seen

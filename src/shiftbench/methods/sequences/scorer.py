@@ -28,7 +28,7 @@ def scored(
     cores: int = 1,
     batch_tokens: int = 2048,
 ) -> Hypotheses:
-    """What each model says about given targets of each source.
+    """Log-probabilities of each model for given targets of each source.
 
     Args:
         folders: of converted models, one for each member.

@@ -42,7 +42,7 @@ class Attention(nn.Module):
         return Keys(self._split(self.key(states)), self._split(self.value(states)), seen)
 
     def forward(self, states: Tensor, to: Keys) -> Tensor:
-        """What states [B, T, width] find in these keys."""
+        """Attention of states [B, T, width] over these keys."""
         found = functional.scaled_dot_product_attention(
             self._split(self.query(states)), to.keys, to.values, to.seen, self.dropout if self.training else 0.0
         )
@@ -109,7 +109,7 @@ class Transformer(nn.Module):
 
     @property
     def place(self) -> torch.device:
-        """Where it computes."""
+        """The device it computes on."""
         return self.target.weight.device
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,7 +129,7 @@ class Transformer(nn.Module):
         return states
 
     def seen(self, encoded: tuple[Tensor, Tensor]) -> list[Keys]:
-        """What each layer of the decoder sees of encoded sources."""
+        """The keys and values of encoded sources for each layer of the decoder."""
         return [layer.cross.keys(*encoded) for layer in self._decoding()]
 
     def forward(self, source: Tensor, before: Tensor) -> Tensor:
@@ -188,7 +188,7 @@ class Transformer(nn.Module):
 
 
 class Search:
-    """What a network remembers of rows that grow by a token at a time: the rows of a sentence stand together."""
+    """The cache of a network for rows that grow by one token at a time: the rows of a sentence are consecutive."""
 
     def __init__(self, net: Transformer, source: list[Keys], *, rows: int) -> None:
         self.net, self.source, self.rows = net, source, rows

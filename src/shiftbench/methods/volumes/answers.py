@@ -71,7 +71,7 @@ class Networks:
 
 
 class VolumeAnswers:
-    """What an ensemble predicts for N volumes: nothing is computed before it is asked for, and nothing is kept.
+    """Predictions of an ensemble for N volumes: computed on demand, never kept.
 
     Attributes:
         threshold: from which on the mean probability is foreground: tuned on dev_in unless the settings name it.
@@ -127,7 +127,7 @@ class VolumeAnswers:
                 self.fitted.progress(done, most, f"{self.ids[row]}: member {number + 1} of {self.members}")
 
     def sums(self, row: int) -> VolumeSums:
-        """What all members together say about a volume.
+        """The sums of all members' predictions for a volume.
 
         Raises:
             ArrayError, SettingsError: as `probabilities`.

@@ -75,7 +75,7 @@ def train(job: Job) -> None:
 
 
 def answer(dataset: VolumeDataset, fitted: Fitted) -> VolumeAnswers:
-    """What each member says about each volume, computed when it is asked for.
+    """Predictions of each member for each volume, computed on demand.
 
     "deep": the M networks are the members. "mc_dropout": as many draws of dropout of the first network, or of another
     by `of_network` (Gal and Ghahramani, ICML 2016). What is dropped follows from the seed and the image, so results do

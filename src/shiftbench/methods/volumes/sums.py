@@ -21,7 +21,7 @@ BLOCK = 1 << 18  # voxels that are worked on at a time: bounds memory
 
 
 class VolumeSums:
-    """What members say about the voxels of one volume, added one after another.
+    """Running sums of members' predictions for the voxels of one volume.
 
     Attributes:
         shape: of the volume.

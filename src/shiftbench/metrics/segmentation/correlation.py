@@ -23,7 +23,7 @@ def correlation_name(score: str, kind: str) -> str:
 
 
 def all_terms(volumes: Vector, scores: Mapping[str, Vector]) -> dict[str, SetTerms]:
-    """What N records add to each correlation by name.
+    """The terms of N records in each correlation, by name.
 
     Args:
         volumes: [N], of the lesions of each. scores: by name [N]; those without a correlation are left out.

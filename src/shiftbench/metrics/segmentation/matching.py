@@ -19,7 +19,7 @@ from shiftbench.metrics.segmentation.rule import CONNECTIVITIES, MATCHES, MISSES
 
 @dataclass(frozen=True, eq=False)
 class LesionCounts:
-    """What became of the lesions of one volume under one rule.
+    """Counts of the lesions of one volume under one rule.
 
     matches: [L], whether each predicted lesion is right; order: labels 1 … L of `components(answers)`.
     detected: [T], whether each true lesion is not missed; order: labels 1 … T of `components(targets)`.
@@ -85,7 +85,7 @@ def _share(part: int, whole: int, others: int) -> float:
 
 
 def lesion_counts(targets: Any, answers: Any, **rule: Any) -> LesionCounts:
-    """What became of the lesions of two masks [X, Y, Z]; `rule`: the fields of `LesionRule`.
+    """Counts of the lesions of two masks [X, Y, Z]; `rule`: the fields of `LesionRule`.
 
     Raises:
         ArrayError: naming every problem: masks that are no volumes, or of different shape; NaN; numbers but 0 and 1.
@@ -157,7 +157,7 @@ class Labelled(NamedTuple):
 
 
 def counts_of(labelled: Labelled, rule: LesionRule) -> LesionCounts:
-    """What became of labelled lesions under a rule, whose connectivity they were labelled by."""
+    """Counts of labelled lesions under a rule, with whose connectivity they were labelled."""
     pairs, (predicted, true) = labelled.pairs, labelled.numbers
     matches, detected = _MATCHED[rule.match](labelled, rule.iou)
     if rule.missed == "no_overlap":
@@ -197,7 +197,7 @@ def _one_to_one(labelled: Labelled, iou: float) -> tuple[Flags, Flags]:
 
 
 def _assigned(pairs: Pairs, rows: Index) -> list[int]:
-    """Of these pairs as many as share no lesion, with the largest sum of IoUs."""
+    """The pairs of a matching (no lesion twice) with the largest sum of IoUs."""
     (first, mine), (other, theirs) = (np.unique(labels[rows], return_inverse=True) for labels in pairs[:2])
     worth = np.zeros((len(first), len(other)))
     worth[mine, theirs] = min(worth.shape) + 1.0 + pairs.iou[rows]  # one more pair outweighs any sum of IoUs

@@ -77,7 +77,7 @@ class Slopes:
         return summed(self.unit, values, self.units)
 
     def mean(self, draw: Draw) -> Vector:
-        """Of the mean error."""
+        """The slope of the mean error."""
         return (self.unit_errors - draw.mean * self.unit_sizes) / draw.n
 
     def r_auc(self, draw: Draw) -> Vector:

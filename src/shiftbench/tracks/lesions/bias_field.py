@@ -34,7 +34,7 @@ def without_it(scans: Mapping[str, Scan], brain: Array) -> dict[str, Scan]:
 
 
 def problems(scans: Mapping[str, Scan], brain: Array, patient: str) -> Iterator[str]:
-    """The images of a patient of which no bias field can be told."""
+    """The images of a patient whose bias field cannot be estimated."""
     for kind in IMAGES:
         if kind not in scans:
             continue

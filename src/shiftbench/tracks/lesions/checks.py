@@ -1,4 +1,4 @@
-"""What is wrong with the files of one patient, and what should be told of them."""
+"""Problems with the files of one patient, and notes on them."""
 
 from __future__ import annotations
 

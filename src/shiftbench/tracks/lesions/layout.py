@@ -1,4 +1,4 @@
-"""Which file belongs to which patient: in the published folders, or by a table. Pairs by patient, never by sort order.
+"""The files of each patient, found in the published folders or by a table. Pairs by patient, never by sort order.
 
 Published: `<site>/<part>/{flair,gt,fg_mask}/<number>_FLAIR_isovox.nii.gz`, `<number>_gt_isovox.nii.gz` and
 `<number>_isovox_fg_mask.nii.gz`, optional `t1/<number>_T1_isovox.nii.gz`. Ids are `<site>-<number>`; of a site whose

@@ -81,7 +81,7 @@ def of_sites(patients: Sequence[Patient]) -> dict[str, dict[str, float]]:
 
 
 def of_prepared(folder: Path) -> dict[str, Any]:
-    """What a recipe tells of the patients of a prepared folder: their lesions by part, and `told`."""
+    """The entries of a recipe on the patients of a prepared folder: their lesions by part, and `told`."""
     entries, volumes = manifest.held_in(folder)["patients"], Volumes.open(folder)
     ml = [entry.get("lesions_ml") for entry in entries]
     held = [float(each) if isinstance(each, int | float) else math.nan for each in ml]

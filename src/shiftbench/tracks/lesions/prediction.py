@@ -59,7 +59,7 @@ class Prediction:
     def of_sums(
         cls, sums: VolumeSums, *, threshold: float, mask: Flags | None = None, spacing: Any = UNIT
     ) -> Prediction:
-        """What members said one after another; their masks are without small components, too."""
+        """A prediction from the running sums of members; small components are removed from their masks, too."""
         mean = sums.probability
         members = np.stack([without_small(one, spacing) for one in sums.masks]) if sums.members > 1 else None
         mask = without_small(mean >= threshold, spacing) if mask is None else mask

@@ -108,7 +108,7 @@ def _made(patient: Patient, folder: Path, *, resample: bool, bias_field: bool) -
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds.
+    """The contents of a prepared folder.
 
     Raises:
         TableError: if it is not one, or its manifest is damaged.

@@ -41,7 +41,7 @@ SHOWN = ("reverse_mutual_information", "entropy_of_expected")  # measures of vox
 
 @dataclass(frozen=True)
 class PatientScores:
-    """What one system has on one patient.
+    """Scores of one system on one patient.
 
     scores: metric → value. amounts: metric of a set → what the patient adds to its sums. uncertainty: measure → value;
     "" → 0 where there is none. members: the same of each member alone. curves: order → nDSC of the voxels of the brain

@@ -264,7 +264,7 @@ def _tasks(
 
 
 def _unread(path: Path, found: Outputs) -> str:
-    """What a file has that may be what is missing, under another name."""
+    """Entries of a file that may be the missing ones under another name."""
     own = {
         "text": bool(found.texts), "reference": found.references is not None, "source": found.sources is not None,
         "error": found.error is not None, "quality": found.quality is not None, "correct": found.correct is not None,
@@ -285,7 +285,7 @@ def _left_out(held: Evaluation, judged: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _remarks(held: Evaluation, judged: Mapping[str, tuple[Index, Mapping[str, Judged]]]) -> Iterator[str]:
-    """What is to be known of the references before scores are read."""
+    """Caveats on the references that readers of the scores should know."""
     for _, systems in judged.values():
         yield from remarks.on_tokens({name: each.found for name, each in systems.items() if each.has_references})
     yield from on_references(held, [rows for rows, _ in judged.values()])
@@ -311,7 +311,7 @@ def _recipe(
 
 
 def told(held: Evaluation, splits: Mapping[str, Index]) -> dict[str, Any]:
-    """What a recipe says of sentences: a hash, lengths, sacreBLEU's signatures, and anomalies that occur together."""
+    """A recipe's entries on sentences: a hash, lengths, sacreBLEU's signatures, and anomalies that occur together."""
     found: dict[str, Any] = {"data": {split: digest(held.sentences.select(rows)) for split, rows in splits.items()}}
     if (references := held.sentences.references) is not None:
         found["sacrebleu"] = scoring.signatures(references)

@@ -65,7 +65,7 @@ def entries(held: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _problems(held: Mapping[str, Any]) -> Iterator[str]:
-    """What is of another form than expected."""
+    """Entries of an unexpected form."""
     wrong = [name for name, kind in KINDS.items() if not isinstance(held.get(name), kind)]
     yield from (f"{name}: expected {KINDS[name].__name__}, found {quoted(held.get(name))}." for name in wrong)
     if wrong:

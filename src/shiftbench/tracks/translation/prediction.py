@@ -1,4 +1,4 @@
-"""What a fitted model writes for the sentences of a split: decoded block by block, and kept as stored outputs."""
+"""Translations of a fitted model for the sentences of a split: decoded block by block, and kept as stored outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIGITS = 6  # of log-probabilities that are kept
 
 
 class Block(Protocol):
-    """What a model says about consecutive sentences; see `methods.sequences.answers.Decoded`."""
+    """Predictions of a model for consecutive sentences; see `methods.sequences.answers.Decoded`."""
 
     texts: list[str]
     pieces: list[str]

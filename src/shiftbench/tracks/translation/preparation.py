@@ -102,7 +102,7 @@ def prepare(
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds.
+    """The contents of a prepared folder.
 
     Raises:
         TableError: if it is not one, or files are missing or of another size.

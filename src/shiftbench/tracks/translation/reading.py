@@ -51,7 +51,7 @@ def _record(found: Outputs, weights: Vector, row: int) -> Iterator[Text]:
 
 
 def _letters(text: str) -> str:
-    """What is left of a text when white space and marks, which tokenisers move, are left out."""
+    """A text without white space and punctuation, which tokenisers move."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text)))
 
 

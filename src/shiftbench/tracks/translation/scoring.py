@@ -90,7 +90,7 @@ class Judged:
 
     @cached_property
     def sets(self) -> dict[str, SetTerms]:
-        """What records add to BLEU and chrF: as they are, and if the first reference were the answer."""
+        """The statistics of records for BLEU and chrF: as they are, and with the first reference as the answer."""
         references = self.found.references
         assert references is not None
         firsts = [each[0] for each in references]
@@ -190,7 +190,7 @@ def _sacrebleu() -> Any:
 
 
 def bleu_statistics(texts: Sequence[str], references: Sequence[Sequence[str]]) -> Amounts:
-    """What N texts add to the sums of corpus BLEU [N, 10], as `shiftbench.metrics.texts.bleu` takes them.
+    """The statistics of N texts for corpus BLEU [N, 10], as `shiftbench.metrics.texts.bleu` takes them.
 
     Raises:
         MissingExtraError: without sacrebleu.

@@ -149,7 +149,7 @@ def _paired(paths: Sequence[Path], codes: tuple[str, str]) -> tuple[list[Source]
 
 
 def _others(path: Path, codes: tuple[str, str]) -> Iterator[Path]:
-    """What the other side of a source file may be called; nothing if this is none."""
+    """Possible names of the other side of a source file; empty for other files."""
     if path.name.endswith(f"{BACK}{codes[0]}"):
         yield path.with_name(path.name.removesuffix(f"{BACK}{codes[0]}"))
     words = re.split(r"([.-])", path.name)
@@ -174,7 +174,7 @@ def _of_columns(path: Path, columns: tuple[int, int], progress: Progress) -> Ite
 
 
 def _origin(path: Path) -> dict[str, str]:
-    """What an `origin.toml` holds; nothing if there is none."""
+    """The contents of an `origin.toml`; empty without one."""
     try:
         held = tomllib.loads(files.read_text(path)) if path.is_file() else {}
     except (OSError, ValueError) as error:

@@ -48,7 +48,7 @@ PLANES = (
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What is seen of one patient, cut to the brain, all in one grid [X, Y, Z].
+    """The volumes of one patient to show, cropped to the brain, all in one grid [X, Y, Z].
 
     image: None where there is no scan. truth: None where unknown. spacing: sides of a voxel in mm. uncertainty: a map
     with its name. labels: numbers of the predicted lesions from 1, the largest first; structural: the LSU of each, or

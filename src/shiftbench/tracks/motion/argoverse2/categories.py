@@ -1,4 +1,4 @@
-"""What Argoverse 2 calls things, and which of them are vehicles and pedestrians of a scene.
+"""The categories of Argoverse 2, and which of them are vehicles and pedestrians of a scene.
 
 All others (bicycles and cyclists, cones, animals, …) are left out and counted. A motorcycle of a sensor log is a
 vehicle; its rider has a box too, inside it, and is left out.

@@ -159,7 +159,7 @@ def check_velocities(frame: pl.DataFrame, problems: list[str]) -> None:
 
 
 def _ratios(frame: pl.DataFrame) -> list[float]:
-    """Of each track that moves: the way that its velocities tell, divided by the way that it travels."""
+    """For each moving track: the distance by its velocities over the distance by its positions."""
     rows = frame.sort("track_id", "timestep")
     if rows.height <= PIECE:
         return []
@@ -175,7 +175,7 @@ def _ratios(frame: pl.DataFrame) -> list[float]:
 
 
 def _between(values: Floats) -> Floats:
-    """How far [R - PIECE] rows of values [R, 2] are from those `PIECE` rows before."""
+    """Distances [R - PIECE] between rows of values [R, 2] and those `PIECE` rows before."""
     change = values[PIECE:] - values[:-PIECE]
     way: Floats = np.hypot(change[:, 0], change[:, 1])
     return way

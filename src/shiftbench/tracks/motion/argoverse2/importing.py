@@ -35,7 +35,7 @@ REMEDY = "Mend or remove the others and run this again, or leave them out (--ski
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has brought, now and earlier: numbers, what was left out by reason, and damaged recordings."""
+    """The results of an import, now and earlier: counts, what was left out by reason, and damaged recordings."""
 
     folder: Path
     recordings: int

@@ -1,6 +1,6 @@
 """One recording of an import: read, its scenes written, and a note of what came of it: a line of `imported.jsonl`.
 
-What is to be imported stands in a plan, so that other processes can do it.
+A plan lists the recordings to import, so that other processes can do it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shiftbench.tracks.motion.scenes.scene import Scene, write_scene
 
 @dataclass(frozen=True)
 class Note:
-    """What came of one recording.
+    """The outcome of importing one recording.
 
     Attributes:
         recording: its id.

@@ -89,7 +89,7 @@ class Planner:
         return self.ensemble == "deep" and self.members == 1
 
     def recipe(self, settings: Mapping[str, Any], plans_per_member: int) -> dict[str, Any]:
-        """What a report says of it."""
+        """Its entry in a report's recipe."""
         return {
             **settings,
             "method": self.method,

@@ -90,7 +90,7 @@ def _rules(section: int) -> tuple[ControlRule, ...]:
 
 
 def _lights(made: Situation, ego: Floats) -> tuple[Lights, ...]:
-    """What the ego vehicle makes out of the lights at the past steps; ego: its places [25, 2]."""
+    """Traffic lights as the ego vehicle sees them at the past steps; ego: its positions [25, 2]."""
     lamps = made.town.lamps
     if not lamps:
         return ({},) * PAST

@@ -1,4 +1,4 @@
-"""What the ego vehicle sees of a scene: tracks that begin late and end early, with gaps and noise in every number."""
+"""The ego vehicle's view of a scene: tracks that begin late and end early, with gaps and noise in every number."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def tracks_of(scene: Situation, found: Motion, ego: int, ids: npt.NDArray[np.uin
 
 
 def _noise(scene: Situation, number: int) -> Floats:
-    """What is measured too much: float64 [50, A, 7]."""
+    """Measurement noise: float64 [50, A, 7]."""
     spread = np.repeat([*NOISE.values()], [2, 2, 2, 1])
     return np.asarray(spread * np.clip(normal(scene.rng, STEPS, number, 7), -LARGEST, LARGEST))
 

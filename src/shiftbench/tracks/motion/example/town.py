@@ -108,7 +108,7 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Town:
-    """What does not move: lanes, those of streets first; junctions hold the numbers of theirs.
+    """The static map: lanes, those of streets first; junctions hold the numbers of theirs.
 
     conflicts: bool [L, L], which lanes cannot be used at once. polygons: paved areas, [P, 2] each. lamps: section id →
     (signal, x, y); there are two signals for a junction, of rows and of columns.

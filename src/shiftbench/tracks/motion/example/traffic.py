@@ -55,7 +55,7 @@ class Moves:
 
 
 class Traffic:
-    """What a scene gives its V drivers to do; arrays are [V] unless said otherwise.
+    """The task of a scene's V drivers; arrays are [V] unless stated otherwise.
 
     Args:
         town: the lanes.
@@ -111,7 +111,7 @@ class Traffic:
         return np.asarray(np.where(place < MOST_LANES, self.routes.lanes[self.row, place % MOST_LANES], -1))
 
     def _acceleration(self, step: int, place: Floats, speed: Floats) -> Floats:
-        """What every driver does at a step, in m/s²."""
+        """The acceleration of every driver at a step, in m/s²."""
         driver = self.driver
         here = place <= self.routes.end  # else out of sight: one is in nobody's way
         on = self._on(np.stack([place - self.half - 1.0, place, place + self.half]))
@@ -169,7 +169,7 @@ class Traffic:
         return np.minimum(found, self._people(step, front, room))
 
     def _yields(self, lane: Values, eta: Floats) -> Flags:
-        """Whether somebody with priority will be in the way before one is through.
+        """Whether a vehicle with priority will be in the way before this one has passed.
 
         eta: seconds until each can no longer stop before the lane ahead.
         """

@@ -97,7 +97,7 @@ class Bundle:
     runs: tuple[Run, ...]
 
     def named(self, line: Line, task: str | None = None) -> Iterator[tuple[Run, str]]:
-        """Where a system stands, in the reports by an error or in all of them."""
+        """Each run with a system, and its name there, in the reports of one error or of all errors."""
         for entry in self.runs:
             if task in (None, entry.report.task):
                 names = entry.named(line.slot) if line.slot else [line.own] if line.own in entry.slots else []
@@ -170,7 +170,7 @@ def _agree(one: dict[_Key, float], other: dict[_Key, float]) -> bool:
 
 
 def _name(runs: Sequence[Run]) -> str:
-    """What the titles of a run's reports begin with, or the first title."""
+    """The common beginning of the titles of a run's reports, or the first title."""
     titles = [clean(entry.report.title) for entry in runs]
     words = [title.split() for title in titles]
     shared = (

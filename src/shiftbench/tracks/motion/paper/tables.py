@@ -95,7 +95,7 @@ class Entry:
 
 
 def tables(reports: Iterable[Report]) -> list[Table]:
-    """What the data have of each tag (Tables 15 to 19), then the tables of scores in the order of print.
+    """Counts of each tag in the data (Tables 15 to 19), then the tables of scores in the order of print.
 
     Raises:
         TableError: if there is no report by cNLL or weightedADE, or one of another track.
@@ -224,7 +224,7 @@ def _difference(layout: Layout) -> str:
 
 
 def _otherwise(layout: Layout, bundle: Bundle, task: str | None) -> Iterator[str]:
-    """What a run does otherwise than the paper."""
+    """How a run deviates from the paper."""
     entry = bundle.report(task) if task else None
     if task and entry is None:
         yield f"{bundle.name} has no report by {ERRORS[task].title}."

@@ -50,7 +50,7 @@ class Panel:
 
     @property
     def artists(self) -> list[Any]:
-        """What changes from step to step, from bottom to top."""
+        """The artists that change from step to step, from bottom to top."""
         moving = (self.lights, self.traffic, self.paths)
         return sorted((artist for each in moving for artist in each.artists), key=lambda artist: artist.get_zorder())
 

@@ -1,4 +1,4 @@
-"""What a system foresees for a request, in the frame of its scene: trajectories and their weights."""
+"""Forecasts of a system for a request, in the frame of its scene: trajectories and their weights."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _problems(trajectories: Floats, weights: Floats) -> list[str]:
 def forecasts(
     submission: Submission, scene: Scene, *, frame: str = "agent", interpolation: str = "published"
 ) -> dict[int, Forecast]:
-    """What a submission foresees for the requests of a scene, by track, taken to the scene's frame.
+    """Forecasts of a submission for the requests of a scene, by track, transformed to the scene's frame.
 
     Args:
         submission: of this scene and any others.

@@ -54,7 +54,7 @@ ARROW: Mapping[int, str] = {**MAIN, LightState.DISABLED: "stop"}
 
 
 def signal(sections: tuple[int, int, int], lights: Mapping[int, int]) -> str | None:
-    """What a lane with these sections (left, main, right; 0 is none) is shown; None if no light controls it.
+    """The signal for a lane with these sections (left, main, right; 0: no signal); None if no light controls it.
 
     The arrow decides where there is one, as in `availability`.
     """

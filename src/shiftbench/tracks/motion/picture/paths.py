@@ -1,4 +1,4 @@
-"""What comes in a picture: where requested vehicles went, and where they were thought to go, by weight."""
+"""Paths in a picture: where requested vehicles went, and where they were predicted to go, by weight."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Paths:
 
     @property
     def artists(self) -> list[Any]:
-        """What changes from step to step."""
+        """The artists that change from step to step."""
         return [*self.lines, self.truth, *self.names]
 
     def show(self, step: int, *, until: int) -> None:
@@ -133,7 +133,7 @@ def _handle(label: str, weight: float, fineness: float = 1.0) -> Any:
 
 
 def _truth(scene: Scene, track_id: int) -> Floats:
-    """Where a vehicle is at T = 0 and at the 25 steps after it, [26, 2]; NaN where it is absent, or never seen."""
+    """The positions of a vehicle at T = 0 and the 25 steps after it, [26, 2]; NaN where it is absent or never seen."""
     column = scene.vehicles.column(track_id)
     if column is None:
         return np.full((1, 2), np.nan)

@@ -109,7 +109,7 @@ class Lights:
 
     @property
     def artists(self) -> list[Any]:
-        """What changes from step to step."""
+        """The artists that change from step to step."""
         return [self.outlines, *self.lines.values(), *self.marks.values()]
 
     def show(self, step: int) -> None:

@@ -108,7 +108,7 @@ class Traffic:
 
     @property
     def artists(self) -> list[Any]:
-        """What changes from step to step."""
+        """The artists that change from step to step."""
         return [
             self.trails, self.paths, self.asked_trails, self.boxes, self.ego, self.asked_boxes, self.noses, self.people,
         ]  # fmt: skip

@@ -145,7 +145,7 @@ def slurm_script(
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What a prepared folder holds.
+    """The contents of a prepared folder.
 
     Raises:
         TableError: if it is not a prepared folder, or files are missing or of another size.

@@ -1,4 +1,4 @@
-"""How the registers of the example differ: how often a sentence has what, and how often an anomaly (all made up)."""
+"""The registers of the example: how often sentences have each feature and each anomaly (all made up)."""
 
 from __future__ import annotations
 

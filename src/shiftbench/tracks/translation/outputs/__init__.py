@@ -79,7 +79,7 @@ def _require_unnamed(path: Path, names: lines.Names) -> None:
 
 
 def _form(path: Path) -> str:
-    """What a file holds, by its first lines."""
+    """The form of a file, by its first lines."""
     suffix = lines.suffix(path)
     if suffix in (".jsonl", *table.BINARY):
         return "jsonl" if suffix == ".jsonl" else "table"

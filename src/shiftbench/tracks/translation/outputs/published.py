@@ -49,7 +49,7 @@ def read_folder(folder: Path) -> Outputs:
     as in the published scripts.
 
     Raises:
-        TableError: naming every problem: files of other lengths, numbers that are none, ids of no record.
+        TableError: naming every problem: files of different lengths, invalid numbers, ids of no record.
     """
     problems = lines.Problems(folder)
     texts, ids = _lines(problems, TEXTS) or [], _lines(problems, IDS)

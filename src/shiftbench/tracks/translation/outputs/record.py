@@ -22,7 +22,7 @@ SUM_TOLERANCE = 1e-5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outputs:
-    """What a system says about N records: H texts in all, one record's after the other's, with L tokens in all.
+    """Outputs of a system for N records: H texts in all, record by record, with L tokens in all.
 
     Attributes:
         ids: [N], each once.
