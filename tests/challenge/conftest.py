@@ -31,8 +31,8 @@ class Clock:
 
 def challenge() -> Challenge:
     phases = (
-        Phase("development", "dev", START - 10, START + 10**12, per_day=3, failures_per_hour=2),
-        Phase("later", "eval", START + 10**12),
+        Phase("development", START - 10, START + 10**12, per_day=3, failures_per_hour=2),
+        Phase("later", START + 10**12),
     )
     return Challenge("wind", "Wind <b>& weather</b>", "Predict it.", (Board("table", "Table", "r_auc", phases),))
 
