@@ -11,10 +11,12 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from shiftbench.components import components
 from shiftbench.errors import MissingExtraError, ShiftbenchError, TableError
-from shiftbench.tracks.lesions import bias_field, layout, nifti, preparation
+from shiftbench.tracks.lesions import bias_field, layout, nifti, preparation, resampling
+from shiftbench.tracks.lesions.nifti import Scan
 from shiftbench.tracks.lesions.volumes import Volumes
 
 SITE = Path("site-e/dev_out")
@@ -233,6 +235,33 @@ def test_resampled_volumes_have_1_mm_the_same_place_and_the_same_lesions(tmp_pat
     assert np.allclose(found.affine(0) @ [*np.argwhere(truth).mean(axis=0), 1], old, atol=0.3)
     shutil.move(made.folder, tmp_path / "moved")
     assert Volumes.open(tmp_path / "moved").image(0).any()
+
+
+def test_images_finer_than_1_mm_are_smoothed_before_they_are_resampled() -> None:
+    rng = np.random.default_rng(0)
+    noise = Scan(rng.normal(100, 10, (60, 60, 24)).astype(np.float32), np.diag([0.25, 0.25, 1.0, 1.0]))
+    found = resampling.resampled(noise).array
+    assert found.shape == (15, 15, 24)
+    assert abs(found.mean() - 100) < 0.3
+    assert found.std() < 3.5  # the mean of 16 voxels has 2.5, single ones 10
+    stripes = np.where(np.arange(64) % 2, 0.5, 1.5).astype(np.float32)  # 0.5 mm wide
+    striped = Scan(np.broadcast_to(stripes[:, None, None], (64, 8, 8)), np.diag([0.4, 1.0, 1.0, 1.0]))
+    assert np.ptp(resampling.resampled(striped).array[2:-2]) < 0.2
+
+
+def test_smoothing_leaves_what_is_0_and_coarse_voxels_and_masks_alone() -> None:
+    ball = sum((grid - 15.5) ** 2 for grid in np.mgrid[:32, :32, :32]) < 100
+    fine = Scan(np.where(ball, 50.0, 0).astype(np.float32), np.diag([0.5, 0.5, 0.5, 1.0]))
+    image, mask = resampling.resampled(fine).array, resampling.resampled(Scan(ball, fine.affine)).array
+    assert mask.dtype == np.bool_
+    assert abs(mask.sum() * 8 / ball.sum() - 1) < 0.05
+    assert image[mask].min() > 20
+    reached = ndimage.binary_dilation(mask, iterations=1)
+    assert not image[~reached].any()
+    coarse = Scan(np.random.default_rng(0).random((6, 6, 6)).astype(np.float32), np.diag([1.0, 1.0, 3.0, 1.0]))
+    assert np.ptp(resampling.resampled(coarse).array) > 0.8
+    whole = Scan(coarse.array, np.eye(4))
+    assert np.array_equal(resampling.resampled(whole).array, coarse.array)
 
 
 def test_affines_that_differ_a_little_are_resampled_to_one_grid(tmp_path: Path) -> None:
