@@ -1,0 +1,198 @@
+"""What the folder of a challenge holds, by hash: `manifest.json`, made again by `shiftbench challenge seal`.
+
+    challenge.toml
+    public/BOARD/…                    what participants download
+    sealed/BOARD/PHASE/truth…         labels, readable for the organiser's account alone
+    sealed/BOARD/PHASE/nonce          random: nobody finds a small set of labels by hashing guesses
+    baselines/BOARD/PHASE/NAME.…      predictions of reference systems
+
+Scores name the version of their labels, `labels`: corrected labels get another one, sets that are added do not change
+those of the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shiftbench.challenge import definition
+from shiftbench.challenge.definition import Board, Challenge
+from shiftbench.errors import SettingsError, ShiftbenchError, first_line
+from shiftbench.io import files
+
+FILE = "manifest.json"
+PUBLIC, SEALED, BASELINES = "public", "sealed", "baselines"
+TRUTH, NONCE = "truth", "nonce"
+FORMAT = 1
+
+
+def seal(folder: Path) -> str:
+    """Hash everything again, and make the sealed files readable for their owner alone; returns the manifest's hash.
+
+    Raises:
+        SettingsError: naming everything that is missing.
+    """
+    challenge = definition.read(folder / definition.FILE)
+    if problems := _incomplete(folder, challenge):
+        raise SettingsError(*problems)
+    for board, phase in _phases(challenge):
+        nonce = folder / SEALED / board / phase / NONCE
+        if not nonce.exists():
+            files.write_text(nonce, secrets.token_hex(32) + "\n")
+    _close(folder / SEALED)
+    held = {name: files.sha256(folder / name) for name in _names(folder)}
+    files.write_json(folder / FILE, {"format": FORMAT, "files": held})
+    (folder / FILE).chmod(0o600)  # hashes of labels, too
+    return hash_of(folder)
+
+
+def check(folder: Path) -> list[str]:
+    """What is missing, differs from the manifest, or can be read by others; empty if all is well."""
+    try:
+        challenge = definition.read(folder / definition.FILE)
+        held = _read(folder)
+    except ShiftbenchError as error:
+        return [*error.problems]
+    problems = _incomplete(folder, challenge)
+    there = list(_names(folder))
+    again = "Seal the challenge again if this was meant: shiftbench challenge seal."
+    problems += [f"{name}: expected a file of the manifest, found none. {again}" for name in held.keys() - {*there}]
+    for name in there:
+        if name not in held:
+            problems.append(f"{name}: expected files of the manifest alone, found this one, too. {again}")
+        elif files.sha256(folder / name) != held[name]:
+            problems.append(f"{name}: expected the file that was sealed, found another. {again}")
+    sealed = folder / SEALED
+    for path in (sealed, *sealed.rglob("*")):
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            place = path.relative_to(folder).as_posix()
+            problems.append(f"{place}: expected it readable for its owner alone, found it open to others. {again}")
+    return sorted(problems)
+
+
+def hash_of(folder: Path) -> str:
+    """The hash of the manifest, which stands for everything in the folder."""
+    return files.sha256(_required(folder))
+
+
+def labels(folder: Path, board: str, phase: str) -> str:
+    """The version of the sealed labels of a phase: a hash of all of its sealed files."""
+    place = f"{SEALED}/{board}/{phase}/"
+    held = sorted((name[len(place) :], found) for name, found in _read(folder).items() if name.startswith(place))
+    if not held:
+        raise SettingsError(f"{place}: expected sealed labels, found none in the manifest. Seal the challenge again.")
+    return hashlib.sha256("".join(f"{found}  {name}\n" for name, found in held).encode()).hexdigest()
+
+
+def truth(folder: Path, board: str, phase: str) -> Path:
+    """The sealed labels of a phase: a file or a folder.
+
+    Raises:
+        SettingsError: unless there is exactly one.
+    """
+    place = folder / SEALED / board / phase
+    found = sorted(path for path in place.glob("*") if path.name.split(".")[0] == TRUTH)
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise SettingsError(
+            f"{place.relative_to(folder).as_posix()}: expected one file or folder {TRUTH} or {TRUTH}.*, found {names}. "
+            "Put the labels there."
+        )
+    return found[0]
+
+
+def baselines(folder: Path, board: str, phase: str) -> dict[str, Path]:
+    """Predictions of reference systems by name."""
+    place = folder / BASELINES / board / phase
+    return {path.name.split(".")[0]: path for path in sorted(place.glob("*")) if path.is_file()}
+
+
+def public(folder: Path, board: str) -> list[str]:
+    """The files of a board that participants download, relative to its public folder; links are no files."""
+    place = folder / PUBLIC / board
+    return [path.relative_to(place).as_posix() for path in _files(place)]
+
+
+def _phases(challenge: Challenge) -> Iterator[tuple[str, str]]:
+    return ((board.slug, phase.name) for board in challenge.boards for phase in board.phases)
+
+
+def _incomplete(folder: Path, challenge: Challenge) -> list[str]:
+    """What a challenge lacks or names wrongly."""
+    problems = list[str]()
+    for board, phase in _phases(challenge):
+        try:
+            truth(folder, board, phase)
+        except SettingsError as error:
+            problems += error.problems
+    problems += [problem for board in challenge.boards for problem in _misnamed(board)]
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            place = path.relative_to(folder).as_posix()
+            problems.append(
+                f"{place}: expected files and folders, found a link or the like. Put the file itself there."
+            )
+    return problems
+
+
+def _misnamed(board: Board) -> Iterator[str]:
+    """Names of a board that mean nothing here."""
+    from shiftbench import tracks
+    from shiftbench.scores.metric import METRICS
+
+    if board.metric not in METRICS:
+        yield f"board {board.slug}: expected a metric among {', '.join(METRICS)}, found {board.metric!r}. Choose one."
+    elif METRICS[board.metric].better == "nominal":
+        yield f"board {board.slug}: expected a metric that is best low or high, found {board.metric!r}. Choose another."
+    if board.track == definition.TABLE:
+        return
+    try:
+        tasks = [task.name for task in tracks.track(board.track).tasks]
+    except LookupError as error:
+        yield f"board {board.slug}: {error}"
+        return
+    if (board.task and board.task not in tasks) or (not board.task and len(tasks) > 1):
+        yield f"board {board.slug}: expected a task among {', '.join(tasks)}, found {board.task or 'none'}. Choose one."
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return []
+    return sorted(path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _names(folder: Path) -> Iterator[str]:
+    yield definition.FILE
+    for part in (PUBLIC, SEALED, BASELINES):
+        yield from (path.relative_to(folder).as_posix() for path in _files(folder / part))
+
+
+def _close(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _required(folder: Path) -> Path:
+    if not (folder / FILE).is_file():
+        raise SettingsError(f"{folder}: expected a sealed challenge, found no {FILE}. Run `shiftbench challenge seal`.")
+    return folder / FILE
+
+
+def _read(folder: Path) -> dict[str, str]:
+    path = _required(folder)
+    try:
+        value: Any = json.loads(files.read_text(path))
+        held = value["files"]
+        if value["format"] != FORMAT or not all(type(x) is str for pair in held.items() for x in pair):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SettingsError(
+            f"{path}: expected hashes as `shiftbench challenge seal` writes them, found: {first_line(error)}. "
+            "Seal the challenge again."
+        ) from None
+    return dict(held)

@@ -1,0 +1,135 @@
+"""The manifest of a challenge's folder: versions of labels, privacy, and every change told."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from shiftbench.challenge import definition, manifest
+from shiftbench.challenge.definition import Board, Challenge, Phase
+from shiftbench.errors import SettingsError
+
+FILES = {
+    "public/one/data/inputs.csv": "id,x\n1,2\n", "sealed/one/dev/truth.csv": "id,target\n1,3\n",
+    "sealed/one/final/truth.csv": "id,target\n2,3\n", "baselines/one/dev/mean.csv": "id,answer,uncertainty\n1,2,1\n",
+}  # fmt: skip
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def define(folder: Path, **changes: str) -> None:
+    board = Board("one", "One", **{"metric": "r_auc", "phases": (Phase("dev", 0), Phase("final", 9)), **changes})
+    definition.write(folder / definition.FILE, Challenge("wind", "Wind", "", (board,)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    define(tmp_path)
+    manifest.seal(tmp_path)
+    return tmp_path
+
+
+def versions(folder: Path) -> list[str]:
+    return [manifest.labels(folder, "one", phase) for phase in ("dev", "final")]
+
+
+def test_a_sealed_challenge_is_well_and_sealing_it_again_changes_nothing(folder: Path):
+    before = (manifest.hash_of(folder), versions(folder))
+    assert manifest.check(folder) == []
+    assert (manifest.seal(folder), versions(folder)) == before
+    assert len({*before[1]}) == 2
+
+
+def test_corrected_labels_have_a_new_version_and_the_others_keep_theirs(folder: Path):
+    before = versions(folder)
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,4\n"})
+    assert [problem for problem in manifest.check(folder) if "truth.csv: expected the file that was sealed" in problem]
+    manifest.seal(folder)
+    assert [old == new for old, new in zip(before, versions(folder), strict=True)] == [False, True]
+
+
+def test_a_set_that_is_added_leaves_the_versions_of_the_others(folder: Path):
+    before = versions(folder)
+    define(folder, phases=(Phase("dev", 0), Phase("final", 9), Phase("more", 10)))  # type: ignore[arg-type]
+    write(folder, {"sealed/one/more/truth.csv": "id,target\n7,4\n"})
+    manifest.seal(folder)
+    assert versions(folder) == before
+
+
+def test_equal_labels_have_other_versions_elsewhere_so_that_nobody_guesses_them(folder: Path, tmp_path_factory):
+    twin = tmp_path_factory.mktemp("twin")
+    write(twin, FILES)
+    define(twin)
+    manifest.seal(twin)
+    assert not {*versions(folder)} & {*versions(twin)}
+
+
+def test_sealed_files_and_hashes_are_readable_for_their_owner_alone(folder: Path):
+    sealed = [folder / "sealed", *(folder / "sealed").rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in sealed} == {0o600, 0o700}
+    assert stat.S_IMODE((folder / manifest.FILE).stat().st_mode) == 0o600
+    sealed[-1].chmod(0o644)
+    assert ["open to others" in problem for problem in manifest.check(folder)] == [True]
+
+
+@pytest.mark.parametrize("name", [*FILES, "challenge.toml"])
+def test_a_missing_or_changed_file_is_told(name: str, folder: Path):
+    (folder / name).write_bytes((folder / name).read_bytes() + b"\n")
+    assert any(name in problem and "found another" in problem for problem in manifest.check(folder))
+    (folder / name).unlink()
+    assert any(name in problem for problem in manifest.check(folder))
+
+
+def test_a_file_that_was_put_there_later_is_told(folder: Path):
+    write(folder, {"public/one/answers.csv": "oh"})
+    assert ["expected files of the manifest alone" in problem for problem in manifest.check(folder)] == [True]
+    assert manifest.public(folder, "one") == ["answers.csv", "data/inputs.csv"]
+
+
+def test_a_link_into_the_sealed_folder_is_refused(folder: Path):
+    (folder / "public/one/link.csv").symlink_to(folder / "sealed/one/dev/truth.csv")
+    assert manifest.public(folder, "one") == ["data/inputs.csv"]
+    with pytest.raises(SettingsError, match="found a link"):
+        manifest.seal(folder)
+
+
+def test_labels_that_are_missing_or_twice_are_named_together(folder: Path):
+    (folder / "sealed/one/dev/truth.csv").unlink()
+    write(folder, {"sealed/one/final/truth.parquet": "x"})
+    with pytest.raises(SettingsError, match="sealed/one/dev: expected one file or folder truth") as raised:
+        manifest.seal(folder)
+    assert "found truth.csv, truth.parquet" in raised.value.problems[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"metric": "speed"}, "expected a metric among"), ({"metric": "cross_length_spearman"}, "expected a metric"),
+        ({"track": "wether"}, "Did you mean 'weather'"), ({"track": "weather"}, "expected a task among"),
+        ({"track": "weather", "task": "warmth"}, "expected a task among"),
+    ],
+)  # fmt: skip
+def test_names_that_mean_nothing_are_refused(changes: dict[str, str], match: str, folder: Path):
+    define(folder, **changes)
+    with pytest.raises(SettingsError, match=match):
+        manifest.seal(folder)
+
+
+def test_a_damaged_manifest_is_told(folder: Path):
+    (folder / manifest.FILE).write_text('{"format": 2, "files": {}}')
+    assert ["another format" in problem for problem in manifest.check(folder)] == [True]
+    (folder / manifest.FILE).unlink()
+    assert ["shiftbench challenge seal" in problem for problem in manifest.check(folder)] == [True]
+
+
+def test_baselines_and_truth_are_found_by_name(folder: Path):
+    assert manifest.truth(folder, "one", "dev") == folder / "sealed/one/dev/truth.csv"
+    assert manifest.baselines(folder, "one", "dev") == {"mean": folder / "baselines/one/dev/mean.csv"}
+    assert manifest.baselines(folder, "one", "final") == {}
