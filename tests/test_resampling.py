@@ -15,6 +15,7 @@ from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Ranking, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
+    AveragePrecision,
     Detection,
     GroupMeans,
     Joined,
@@ -152,6 +153,18 @@ def test_roc_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
     for counts in draws[:-1]:
         rows = repeated(resampler, counts)
         assert statistic.values(counts)[0] == pytest.approx(detection.roc_auc(uncertainty[rows], shifted[rows]))
+
+
+@tied
+@clustered
+def test_pr_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
+    shifted, uncertainty = rng.random(120) < 0.3, uncertainty_of(rng, 120)
+    resampler, draws = drawn(rng, clusters)
+    statistic = AveragePrecision(shifted, Ranking.of(uncertainty), resampler.unit, resampler.units)
+    for counts in draws[:-1]:
+        rows = repeated(resampler, counts)
+        exact = detection.pr_auc(uncertainty[rows], shifted[rows], rule="exact")
+        assert statistic.values(counts)[0] == pytest.approx(exact)
 
 
 @tied
@@ -334,6 +347,7 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
         SetScore(F1, counted.found, unit, units),
         SetRetention(F1, counted, ranking, unit, units, rule=rule),
         Detection(shifted, ranking, unit, units),
+        AveragePrecision(shifted, ranking, unit, units),
         Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True, selective=True),
         RankCorrelations({"correlation": (0, 1)}, [ranking, Ranking.of(errors + uncertainty)], unit, units),
         Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),

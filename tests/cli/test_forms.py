@@ -321,6 +321,82 @@ def test_no_calibration_records_are_named(shiftbench: Shiftbench, tmp_path: Path
     assert told in said.err
 
 
+def conformal_scores(report: Report) -> dict[tuple[str, str, str], float]:
+    return {(s.system, s.subset, s.metric): s.value for s in report.scores if s.metric.startswith("conformal")}
+
+
+def test_each_model_of_a_comparison_has_its_own_calibration_file(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    dev = pl.col("part") == "dev"
+    frame = table(**CALIBRATED).with_columns(shifted=pl.when(dev).then(0).otherwise("shifted"))
+    for name, wider in {"one": 0.0, "two": 1.0}.items():
+        each = frame.with_columns(pl.col("q0.05") - wider)
+        each.with_columns(dev=dev).write_parquet(tmp_path / f"{name}.parquet")
+        each.filter(dev).drop("shifted").sample(fraction=1.0, shuffle=True, seed=3).write_csv(
+            tmp_path / f"{name}-dev.csv"
+        )
+        each.filter(~dev).write_csv(tmp_path / f"{name}.csv")
+    apart = ("--calibration", "one-dev.csv", "--calibration", "two-dev.csv")
+    said = shiftbench("compare", "one.csv", "two.csv", *apart, *QUICK)
+    assert said.code == 0, said.err
+    found = conformal_scores(Report.load(tmp_path / "r/report.json"))
+    said = shiftbench("compare", "one.parquet", "two.parquet", "--calibration", "dev", *QUICK, "--overwrite")
+    assert said.code == 0, said.err
+    wanted = conformal_scores(Report.load(tmp_path / "r/report.json"))
+    assert found == {key: pytest.approx(wanted[key], nan_ok=True) for key in found}
+    assert {system for system, _, _ in found} == {"one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("a-dev.csv",), "expected 2 files, one for each of those compared, in their order, found a-dev.csv"),
+        (
+            ("a-dev.csv", "dev"),
+            "expected 2 files, one for each of those compared, in their order, found a-dev.csv, dev",
+        ),
+        (("dev", "part == 'dev'"), "expected one column or condition, found dev, part == 'dev'"),
+        (("a-dev.csv", "b-dev.csv"), "b: expected the 120 ids of the first file"),
+        (("a-dev.csv", "c-dev.csv"), "b: expected to be calibrated on the same records as the first file"),
+    ],
+)
+def test_calibration_files_that_do_not_fit_those_compared(
+    shiftbench: Shiftbench, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    frame = table(**CALIBRATED).with_columns(dev=pl.col("part") == "dev")
+    scored, apart = frame.filter(~pl.col("dev")), frame.filter("dev")
+    scored.write_csv(tmp_path / "a.csv")
+    apart.write_csv(tmp_path / "a-dev.csv")
+    apart.head(50).write_csv(tmp_path / "b-dev.csv")
+    if swapped := "c-dev.csv" in options:
+        pl.concat([scored.head(1), apart.tail(-1)]).write_csv(tmp_path / "c-dev.csv")
+    (pl.concat([apart.head(1), scored.tail(-1)]) if swapped else scored).write_csv(tmp_path / "b.csv")
+    words = [word for option in options for word in ("--calibration", option)]
+    said = shiftbench("compare", "a.csv", "b.csv", *words, *QUICK)
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_predictions_are_calibrated_on_a_further_predictions_file(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    frame = table(**CALIBRATED).with_columns(dev=pl.col("part") == "dev")
+    frame.write_parquet(tmp_path / "truth.parquet")
+    ids, dev = np.array([str(k) for k in range(N)], dtype=object), frame["dev"].to_numpy()
+    forecast = Gaussian(MEMBERS[:3], np.ones((3, N)))
+    Predictions(ids, forecast).save(tmp_path / "mine.parquet")
+    truth = ("--truth", "truth.parquet", "--target", "target", "--id", "id")
+    assert shiftbench("assess", "mine.parquet", "--calibration", "dev", *truth, *QUICK).code == 0
+    wanted = conformal_scores(Report.load(tmp_path / "r/report.json"))
+    Predictions(ids[~dev], forecast.select(~dev)).save(tmp_path / "mine.parquet")
+    Predictions(ids[dev], forecast.select(dev)).save(tmp_path / "dev.parquet")
+    said = shiftbench("assess", "mine.parquet", "--calibration", "dev.parquet", *truth, *QUICK, "--overwrite")
+    assert said.code == 0, said.err
+    assert conformal_scores(Report.load(tmp_path / "r/report.json")) == wanted
+    Predictions(ids[30:70], Gaussian(MEMBERS[:2, :40], np.ones((2, 40)))).save(tmp_path / "dev.parquet")
+    said = shiftbench("assess", "mine.parquet", "--calibration", "dev.parquet", *truth, *QUICK, "--overwrite")
+    assert said.code == 2
+    assert "dev.parquet: expected other records, found 10 of the same ids (60, 61, 62, …)" in said.err
+    assert "expected predictions of the same model, Gaussian of 3 members, found Gaussian of 2 members" in said.err
+
+
 def test_answers_without_intervals_cannot_be_calibrated(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table(answer=MIDDLE, uncertainty=SD, dev=np.arange(N) < 60).write_parquet(tmp_path / "mine.parquet")
     said = shiftbench("assess", "mine.parquet", "--calibration", "dev", *QUICK)

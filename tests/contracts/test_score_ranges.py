@@ -21,7 +21,7 @@ from shiftbench.scores.score import Score, System
 from tests.contracts.test_metrics import of_texts
 
 SELECTIVE = {metric.name for metric in METRICS.values() if metric.table == "selective"}
-WITHOUT = {"ece", "pr_auc"}  # points alone: nothing of them is resampled
+WITHOUT = {"ece"}  # points alone: nothing of it is resampled
 # Made of the errors, the order or the classes; what else is registered is a mean over records.
 DERIVED = {
     "mean_error", "rmse", "macro_f1", "macro_f1_area", "acceptable", "shift_ratio", "r_auc", "f1_auc",

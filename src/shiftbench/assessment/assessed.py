@@ -22,6 +22,7 @@ from shiftbench.scores.metric import METRICS
 from shiftbench.scores.ranking import Index, Ranking, correlation, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
+    AveragePrecision,
     Detection,
     GroupMeans,
     Joined,
@@ -140,7 +141,7 @@ class Assessed:
 
     @cached_property
     def _best(self) -> dict[str, selective.Best]:
-        """What the best order reaches on each subset."""
+        """The scores of the best order on each subset."""
         return {subset: selective.Best.of(self.system.errors[member]) for subset, member in self.subsets.items()}
 
     def _retention(self, system: Scored, subset: str, ranking: Ranking) -> RetentionScores:
@@ -161,9 +162,9 @@ class Assessed:
                 bases = [self._basis(name, units[subset], effective[subset]) for name in part.names]
                 found.append((("score", subset), bases, part))
         if self.records.shifted is not None and self.records.two_sided:
-            detection = Detection(self.records.shifted, self.rankings["full"], resampler.unit, resampler.units)
+            order = self.records.shifted, self.rankings["full"], resampler.unit, resampler.units
             above, below = (self._level(self.subsets[subset], resampler) for subset in ("shifted", "in"))
-            for part in (Ratio("shift_ratio", above, below), detection):
+            for part in (Ratio("shift_ratio", above, below), Detection(*order), AveragePrecision(*order)):
                 basis = self._basis(part.names[0], units["full"], min(effective.values()))
                 found.append((("score", "full"), [basis], part))
         return _joined([*found, *self._slice_statistics(resampler)])

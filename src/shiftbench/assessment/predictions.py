@@ -32,7 +32,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import argument, check
-from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
+from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles, concatenated
 from shiftbench.errors import ArrayError, PredictionsError, TableError, quoted
 from shiftbench.io import tables
 
@@ -115,6 +115,37 @@ class Predictions:
         rows_of = wanted["row"]
         kept = None if self.fingerprints is None else self.fingerprints.gather(rows_of)
         return Predictions(wanted["id"].to_numpy(), self.ensemble.select(rows_of.to_numpy()), self.metadata, kept)
+
+    def with_records(self, other: Predictions, *, where: str) -> Predictions:
+        """These predictions and those of one and the same model for other records, `where` in messages.
+
+        Raises:
+            PredictionsError: for records that are in both, and predictions of another kind or model.
+        """
+        problems = []
+        if len(common := sorted({*self.ids} & {*other.ids})):
+            shown = f"{', '.join(common[:MOST_LISTED])}{', …' if len(common) > MOST_LISTED else ''}"
+            problems.append(f"{where}: expected other records, found {len(common):,} of the same ids ({shown}).")
+        kept = {key: (self.metadata.get(key), other.metadata.get(key)) for key in ("manifest", "id_column")}
+        for key, (one, two) in kept.items():
+            if one != two:
+                problems.append(f"{where}: expected predictions of the same model with {key} {one}, found {two}.")
+        try:
+            ensemble = concatenated([self.ensemble, other.ensemble])
+        except ArrayError:
+            kinds = [f"{type(each).__name__} of {each.members} members" for each in (self.ensemble, other.ensemble)]
+            problems.append(f"{where}: expected predictions of the same model, {kinds[0]}, found {kinds[1]}.")
+        if problems:
+            raise PredictionsError(*problems)
+        marks = [
+            pl.Series([None] * len(each), dtype=pl.UInt32) if each.fingerprints is None else each.fingerprints
+            for each in (self, other)
+        ]
+        known = any(each.fingerprints is not None for each in (self, other))
+        unanswered = sum(each.metadata.get("unanswered") or 0 for each in (self, other))
+        metadata = {**self.metadata, **({"unanswered": unanswered} if unanswered else {})}
+        ids = np.concatenate([self.ids, other.ids])
+        return Predictions(ids, ensemble, metadata, pl.concat(marks) if known else None)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the predictions as Parquet, whole or not at all.

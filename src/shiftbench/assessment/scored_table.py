@@ -271,14 +271,15 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
         if (other := calibration.file_of(columns.calibration)) is not None:
             return _calibrated_on(other, frame, columns, name=name, where=where)
         return read(frame, columns, name=name, where=where)
-    if calibration.file_of(columns.calibration) is not None:
-        raise TableError(
-            f"--calibration: expected a column of {Path(truth).name} or a condition beside --truth, found the file "
-            f"{columns.calibration}. Predict its records together with the others."
-        )
     if not columns.target:
         raise TableError(f"{Path(truth).name}: expected to know the column of targets. Name it with --target.")
-    return against(predictions.load(file), tables.read_table(truth), columns, name=name, file=file, truth=truth)
+    predicted, other = predictions.load(file), calibration.file_of(columns.calibration)
+    if other is None:
+        return against(predicted, tables.read_table(truth), columns, name=name, file=file, truth=truth)
+    apart = predictions.load(other)
+    whole, columns = predicted.with_records(apart, where=other.name), replace(columns, calibration=None)
+    system = against(whole, tables.read_table(truth), columns, name=name, file=file, truth=truth)
+    return replace(system, calibration=system.ids.is_in(pl.Series(apart.ids, dtype=pl.String).implode()).to_numpy())
 
 
 def _calibrated_on(file: Path, frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:
@@ -432,6 +433,9 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
                 f"{system.scored.system.name}: expected the same records to be shifted as in the first file."
             )
         name = system.scored.system.name
+        held, asked = system.calibration, first.calibration
+        if held is not None and asked is not None and not np.array_equal(held[order[answered]], asked[answered]):
+            problems.append(f"{name}: expected to be calibrated on the same records as the first file, found others.")
         if flagged is not None and wanted is None:
             unused = f"{name}: which records are shifted is not used, since the first file does not tell"
             warnings.warn(TableWarning(f"{unused}; name this file first to score both sides"), stacklevel=2)

@@ -86,7 +86,7 @@ class Given:
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
             listed(self.cluster, "+,"), listed(self.slices), self.task, forms=self.forms,
-            calibration=self.calibration, drop=listed(self.drop), length=self.length,
+            calibration=(self.calibration or (None,))[0], drop=listed(self.drop), length=self.length,
         )  # fmt: skip
 
     @property
@@ -218,7 +218,7 @@ def _track_tasks(given: Given) -> tuple[Track, list[Task]]:
 
 
 def _track_columns(given: Given) -> dict[str, tuple[str, ...]]:
-    """What the files call columns of the track, by its own keys.
+    """The files' names of the track's columns, by its own keys.
 
     Raises:
         SettingsError, UnknownNameError: for what is not KEY=NAME, and for keys that the track does not have.
@@ -294,13 +294,13 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
     from shiftbench.pipeline import cost
 
     truth, unit, command = given.truth, given.unit, _command(files)
-    apart = calibration.file_of(given.calibration)
-    inputs = [*files, *([truth] if truth else []), *([apart] if apart else [])]
+    apart = [file for text in given.calibration or () if (file := calibration.file_of(text))]
+    inputs = [*files, *([truth] if truth else []), *apart]
     with together(folder, command, overwrite=given.overwrite, inputs=inputs) as refused:
         parts = {
             "how": lambda: _assessment(given),
             "names": lambda: _require_names(files, names),
-            "calibration": lambda: _require_single(files, apart),
+            "calibration": lambda: _require_calibration(files, given.calibration or (), apart),
             "threshold": lambda: given.threshold is None or check.threshold(given.threshold),
             "data": lambda: _require_no_data(given),
         }
@@ -357,12 +357,16 @@ def _require_names(files: Sequence[Path], names: Sequence[str]) -> None:
         raise SettingsError(f"--name: expected {len(files)} names, one a file, found {len(names)}.")
 
 
-def _require_single(files: Sequence[Path], calibration: Path | None) -> None:
-    if calibration is not None and len(files) > 1:
-        raise SettingsError(
-            f"--calibration: expected a column or a condition to compare files, found the file {calibration}. Put the "
-            "records that each model is calibrated on into its own file."
-        )
+def _require_calibration(files: Sequence[Path], given: Sequence[str], apart: Sequence[Path]) -> None:
+    """Check that there is one column or condition for all files, or a further file for each of them."""
+    if len(given) == len(apart) == len(files) or (len(given) < 2 and not apart):
+        return
+    if apart:
+        each = "" if len(files) == 1 else ", one for each of those compared, in their order"
+        wanted = f"{len(files)} file{'s' * (len(files) > 1)}{each}"
+    else:
+        wanted = "one column or condition"
+    raise SettingsError(f"--calibration: expected {wanted}, found {', '.join(given)}. Repeat the option, or drop some.")
 
 
 def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: Progress) -> Joined:
@@ -376,6 +380,9 @@ def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: P
     def read(place: int) -> None:
         nonlocal columns
         progress("read", place, len(files))
+        apart = given.calibration or ()
+        if len(apart) == len(files):  # a file for each
+            columns = replace(columns, calibration=apart[place])
         system = scored_table.load(files[place], columns, name=names[place], truth=truth)
         if not all(other.gaps for other in systems):  # an earlier file describes the records; one table is enough
             system = replace(system, records=replace(system.records, source=None))

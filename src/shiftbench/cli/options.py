@@ -13,7 +13,7 @@ import typer
 
 from shiftbench.errors import SettingsError
 
-JOINED = {"--cluster": "+,"}  # separators of names in an option, if not only a comma
+JOINED = {"--cluster": "+,", "--calibration": "\0"}  # separators of names in an option, if not only a comma
 
 
 def _filled(param: typer.CallbackParam, value: Any) -> Any:
@@ -188,10 +188,11 @@ Std = Annotated[str | None, named("--std", help="Column of their standard deviat
 Probability = Annotated[Many, named("--probability", help="CLASS=COLUMN of a class's probability [probability_CLASS].")]
 ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
 Calibration = Annotated[
-    str | None,
+    Many,
     named(
         "--calibration",
-        help="Records that calibrate conformal intervals, not scored: a 0/1 column, 'part == \"dev\"', or a file.",
+        help="Records that calibrate conformal intervals, not scored: a 0/1 column, 'part == \"dev\"', or a file "
+        "(for each FILE: repeat).",
     ),
 ]
 Length = Annotated[
