@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.web.application import application
 from shiftbench.challenge.web.security import Limits, Passwords
 from shiftbench.challenge.web.server import Server, opened
+
+from .databases import Postgres, Sqlite
 
 START = 1_700_000_000_000_000  # microseconds; the fake clock's first moment
 SECRET = "sealed-label-7f3a"  # stands in every sealed file and may stand nowhere else
@@ -83,10 +86,29 @@ def server(tmp_path: Path, clock: Clock) -> Server:
         (folder / name).write_text(text)
     definition.write(folder / definition.FILE, challenge())
     cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
-    limits = Limits(whole=2**20, largest=2**24, seconds=0.3, passwords=50, acts=10_000)
+    limits = Limits(whole=2**20, largest=2**24, seconds=10, passwords=50, acts=10_000)
     return opened(folder, tmp_path / "state", clock=clock, passwords=cheap, limits=limits)
 
 
 @pytest.fixture
 def visitor(server: Server) -> Visitor:
     return Visitor(server)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One PostgreSQL for all tests of this process."""
+    made = Postgres()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Sqlite:
+    return Sqlite(tmp_path_factory.mktemp("sqlite") / "ledgers")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def databases(request: pytest.FixtureRequest) -> Sqlite | Postgres:
+    """Both kinds of databases in turn; `databases.url()` is that of a fresh ledger."""
+    return request.getfixturevalue(request.param)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from shiftbench.challenge.store.records import NewScore, Refused
 from shiftbench.challenge.web.application import application
-from shiftbench.challenge.web.ledger import Refused
 from shiftbench.challenge.web.pages import FORMS, PAGES
 from shiftbench.challenge.web.security import CHUNK, Rates
 from shiftbench.challenge.web.server import Server
@@ -197,11 +197,11 @@ def test_a_worker_whose_lease_is_gone_can_finish_nothing(anna: Visitor, server: 
     assert ledger.claim("one") is not None
     assert ledger.claim("two") is None
     clock.now += 10**9
-    assert not ledger.finish(number, "one", 1.0)
+    assert not ledger.finish(number, "one", NewScore("labels", "scorer", 1.0))
     assert ledger.claim("two") is not None
-    assert not ledger.finish(number, "one", 1.0)
-    assert ledger.finish(number, "two", 2.0)
-    assert not ledger.finish(number, "two", 3.0)
+    assert not ledger.finish(number, "one", NewScore("labels", "scorer", 1.0))
+    assert ledger.finish(number, "two", NewScore("labels", "scorer", 2.0))
+    assert not ledger.finish(number, "two", NewScore("labels", "scorer", 3.0))
     assert ledger.submission(number).score == 2.0
 
 
@@ -210,7 +210,10 @@ def test_a_failed_submission_is_never_ranked(anna: Visitor, server: Server):
     for score in (None, 3.0, 1.0):
         number = sent(anna, token)
         ledger.claim("w")
-        assert ledger.fail(number, "w", "submission", ["why"]) if score is None else ledger.finish(number, "w", score)
+        if score is None:
+            assert ledger.fail(number, "w", "submission", ["why"])
+        else:
+            assert ledger.finish(number, "w", NewScore("labels", "scorer", score))
     assert [(row.rank, row.score) for row in server.rows(*server.phase("table", "development"))] == [(1, 1.0)]
     assert "<td>1</td><td>Anna&#39;s</td>" in anna.client.get("/boards/table").text
 

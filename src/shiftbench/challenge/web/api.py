@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from shiftbench.challenge.web.ledger import Refused, User
+from shiftbench.challenge.store.records import Refused, User
 from shiftbench.challenge.web.server import Server, plain
 from shiftbench.challenge.web.views import file_name
 

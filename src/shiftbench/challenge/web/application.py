@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from shiftbench.challenge.store.records import SECOND, SESSION_LASTS, Refused, User
 from shiftbench.challenge.web import api
-from shiftbench.challenge.web.ledger import SECOND, SESSION_LASTS, Refused, User
 from shiftbench.challenge.web.pages import FORMS, PAGES, Form, Page, Who
 from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, new_cookie, require_csrf
 from shiftbench.challenge.web.server import Server
@@ -47,7 +46,7 @@ def application(server: Server) -> FastAPI:
         app.add_route(form.path, shown.form(form), methods=["POST"])
     app.add_route("/boards/{board}/files/{name}", shown.download, methods=["GET"])
     app.add_route("/static/{name}", _static, methods=["GET"])
-    for kind in (Refused, HTTPException, RequestValidationError, OSError, sqlite3.OperationalError):
+    for kind in (Refused, HTTPException, RequestValidationError, OSError):
         app.add_exception_handler(kind, shown.failed)
     return app
 
@@ -176,10 +175,9 @@ def _told(error: Exception) -> tuple[int, list[str]]:
         return 422, [f"{place}: {message}" for place, message in places]
     if isinstance(error, HTTPException):
         return error.status_code, [str(error.detail)]
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if full or "full" in str(error):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return 507, ["expected room on the server's disk, found none. Send the rest later: nothing is lost."]
-    return 503, ["expected the server's database and disk, found them busy or away. Try again."]
+    return 503, ["expected the server's disk, found it busy or away. Try again."]
 
 
 def _set_cookie(request: Request, answer: Response, cookie: str) -> None:

@@ -20,7 +20,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shiftbench.challenge.web.ledger import Refused
+from shiftbench.challenge.store.records import Refused
 
 COOKIE = "shiftbench"
 POLICY = (

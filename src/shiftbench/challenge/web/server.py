@@ -11,7 +11,8 @@ from typing import Any
 
 from shiftbench.challenge import definition
 from shiftbench.challenge.definition import Board, Challenge, Phase
-from shiftbench.challenge.web.ledger import Ledger, Refused, Row, Submission, Upload, User
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import Better, Refused, Row, Submission, Upload, User
 from shiftbench.challenge.web.security import Limits, Passwords, Rates
 from shiftbench.challenge.web.uploads import Uploads
 from shiftbench.errors import SettingsError
@@ -55,7 +56,8 @@ class Server:
 
     def rows(self, board: Board, phase: Phase) -> list[Row]:
         """The leaderboard."""
-        return self.ledger.board(board.slug, phase.name, better=METRICS[board.metric].better)
+        better: Better = "max" if METRICS[board.metric].better == "max" else "min"
+        return self.ledger.board(board.slug, phase.name, better=better, hidden=phase.hidden)
 
     def begin(self, user: User, board: str, phase: str | None, file: tuple[str, int], for_team: str | None) -> Upload:
         """Open an upload for one's own team; organisers may name another, which is logged."""
@@ -88,7 +90,7 @@ class Server:
         """The submissions of the account's team, the newest first; organisers see all."""
         if user.organises:
             return self.ledger.submissions()
-        return self.ledger.submissions("s.team = ?", user.team)
+        return self.ledger.submissions(team=user.team) if user.team is not None else []
 
     def public_file(self, board: str, name: str) -> Path:
         """A file that participants download: one that the challenge's manifest lists, and nothing else."""

@@ -7,7 +7,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from shiftbench.challenge.web.ledger import Ledger, Refused, Upload
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import Refused, Upload
 from shiftbench.io import files
 
 _LOCKS = tuple(threading.Lock() for _ in range(64))  # two requests for one upload wait for each other

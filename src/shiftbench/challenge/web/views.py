@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from shiftbench.challenge.definition import moment
-from shiftbench.challenge.web.ledger import DAY, SESSION_LASTS, Refused, User
+from shiftbench.challenge.store.records import DAY, SESSION_LASTS, Refused, User
 from shiftbench.challenge.web.security import CHUNK
 from shiftbench.challenge.web.server import Server
 
@@ -219,5 +219,5 @@ def requeue(visit: Visit) -> Next:
 
 def fail(visit: Visit) -> Next:
     """End a submission that hangs."""
-    visit.server.ledger.cancel(visit.number(), visit.account)
+    visit.server.ledger.stop(visit.number(), visit.account)
     return Next("/desk")

@@ -1,0 +1,233 @@
+"""Who may do what: accounts, their secrets, invitations and teams."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from shiftbench.challenge.store import schema
+from shiftbench.challenge.store.database import Database
+from shiftbench.challenge.store.records import INVITATION_LASTS, ROLES, Invitation, Refused, Team, User
+
+LINK = "link"  # that makes the admin of a new server
+
+
+def digest(secret: str) -> str:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _valid(kind: str, secret: str, now: int) -> ColumnElement[bool]:
+    table = schema.secrets.c
+    return (table.hash == digest(secret)) & (table.kind == kind) & or_(table.ends.is_(None), table.ends > now)
+
+
+def _issue(
+    c: Connection, kind: str, user: int | None, ends: int | None, *, name: str = "",
+    role: str | None = None, email: str | None = None,
+) -> str:  # fmt: skip
+    secret = secrets.token_urlsafe(32)
+    number = c.execute(select(func.coalesce(func.max(schema.secrets.c.number), 0) + 1)).scalar_one()
+    row = {"kind": kind, "user": user, "ends": ends, "name": name, "number": number, "role": role, "email": email}
+    c.execute(insert(schema.secrets).values(hash=digest(secret), **row))
+    return secret
+
+
+_USERS = (
+    select(
+        schema.users.c.id, schema.users.c.email, schema.users.c.role, schema.teams.c.id.label("team"),
+        schema.teams.c.name.label("team_name"),
+    )
+    .select_from(schema.users)
+    .outerjoin(schema.members, schema.members.c.user == schema.users.c.id)
+    .outerjoin(schema.teams, schema.teams.c.id == schema.members.c.team)
+)  # fmt: skip
+
+
+class Accounts(Database):
+    """Accounts and teams."""
+
+    def sign_up(self, email: str, password: str, *, role: str = "participant", invitation: str | None = None) -> User:
+        """Add an account; `password` is a hash already. An invitation, or an admin's link, is spent and gives the role.
+
+        Raises:
+            Refused: if the address is in use, or the invitation is not valid for it; then it is not spent.
+        """
+        email = email.strip().lower()
+        try:
+            with self._writing() as (c, now):
+                if invitation is not None:
+                    role = self._accept(c, now, email, invitation)
+                row = {"email": email, "password": password, "role": role, "made": now}
+                user = c.execute(insert(schema.users).values(row).returning(schema.users.c.id)).scalar_one()
+        except IntegrityError:
+            raise Refused(f"expected a new address, found {email!r} in use. Sign in instead.") from None
+        return self.user(user)
+
+    def _accept(self, c: Connection, now: int, email: str, invitation: str) -> str:
+        table = schema.secrets
+        of_kind = or_(_valid("invitation", invitation, now), _valid(LINK, invitation, now))
+        found = c.execute(delete(table).where(of_kind).returning(table.c.kind, table.c.role, table.c.email)).first()
+        if found is None or (found.email is not None and found.email != email):
+            raise Refused(
+                "expected an invitation that was not used before, for this address. Ask for another.", status=403
+            )
+        if found.kind != LINK:
+            return str(found.role)
+        c.execute(delete(table).where(table.c.kind == LINK))  # the first admin ends the links of all earlier starts
+        return "admin"
+
+    def user(self, user: int) -> User:
+        """The account of this number."""
+        if not (found := self._rows(_USERS.where(schema.users.c.id == user))):
+            raise Refused("expected an account that exists. Sign in again.", status=404)
+        return User(**found[0]._mapping)
+
+    def users(self) -> list[User]:
+        """All accounts, in the order in which they were made."""
+        return [User(**row._mapping) for row in self._rows(_USERS.order_by(schema.users.c.id))]
+
+    def set_role(self, user: int, role: str, by: User) -> None:
+        """Give an account a role, by an admin; one admin remains."""
+        if role not in ROLES:
+            raise Refused(f"expected a role among {', '.join(ROLES)}, found {role!r}.", status=422)
+        if by.role != "admin":
+            raise Refused("expected an admin, found another account. Ask one.", status=403)
+        table = schema.users
+        with self._writing() as (c, now):
+            if not c.execute(update(table).where(table.c.id == user).values(role=role)).rowcount:
+                raise Refused("expected an account that exists.", status=404)
+            if not c.execute(select(func.count()).where(table.c.role == "admin")).scalar_one():
+                raise Refused("expected an admin to remain, found none. Make another account admin first.")
+            self._note(c, now, by.id, "set a role", f"account {user}: {role}")
+
+    def password(self, email: str) -> tuple[int, str] | None:
+        """The number and the hash of the password of an account."""
+        table = schema.users
+        found = self._rows(select(table.c.id, table.c.password).where(table.c.email == email.strip().lower()))
+        return (found[0].id, found[0].password) if found else None
+
+    def set_password(self, user: int, password: str) -> None:
+        """Store the hash of another password; all sessions of the account end."""
+        table = schema.secrets
+        with self._writing() as (c, _):
+            c.execute(update(schema.users).where(schema.users.c.id == user).values(password=password))
+            c.execute(delete(table).where(table.c.kind == "session", table.c.user == user))
+
+    # Secrets
+
+    def issue(self, kind: str, user: int | None, *, lasts: int | None = None, name: str = "") -> str:
+        """A new secret of a kind ("session", "token", "link"), returned once and stored as a hash."""
+        with self._writing(quiet=True) as (c, now):
+            return _issue(c, kind, user, None if lasts is None else now + lasts, name=name)
+
+    def bearer(self, kind: str, secret: str) -> User | None:
+        """Whose secret this is; None if it is unknown, ended or revoked."""
+        seen = select(schema.clock.c.seen).scalar_subquery()
+        with self._reading() as c:
+            query = select(schema.secrets.c.user).where(_valid(kind, secret, self._moments.now()))
+            ended = or_(schema.secrets.c.ends.is_(None), schema.secrets.c.ends > seen)
+            found = c.execute(_USERS.where(schema.users.c.id == query.where(ended).scalar_subquery())).first()
+        return User(**found._mapping) if found else None
+
+    def spend(self, kind: str, secret: str) -> bool:
+        """Remove a secret; whether it was valid. Of two at once one alone succeeds."""
+        with self._writing(quiet=True) as (c, now):
+            spent = c.execute(delete(schema.secrets).where(_valid(kind, secret, now))).rowcount == 1
+            if spent and kind == LINK:
+                c.execute(delete(schema.secrets).where(schema.secrets.c.kind == LINK))
+            return spent
+
+    def has_admin(self) -> bool:
+        """Whether anybody administers this server."""
+        return bool(self._rows(select(schema.users.c.id).where(schema.users.c.role == "admin").limit(1)))
+
+    def tokens(self, user: int) -> list[tuple[int, str]]:
+        """Number and name of each token of an account."""
+        table = schema.secrets.c
+        query = select(table.number, table.name).where(table.kind == "token", table.user == user)
+        return [(row.number, row.name) for row in self._rows(query.order_by(table.number))]
+
+    def revoke(self, user: int, number: int) -> None:
+        """End a token of an account."""
+        table = schema.secrets
+        with self._writing() as (c, _):
+            c.execute(
+                delete(table).where(table.c.kind == "token", table.c.user == user, table.c.number == number)
+            )  # fmt: skip
+
+    def invite(self, role: str, by: User, email: str | None = None) -> str:
+        """A secret that makes one account of a role, perhaps for one address alone; admins invite organisers."""
+        if role not in ROLES:
+            raise Refused(f"expected a role among {', '.join(ROLES)}, found {role!r}.", status=422)
+        if not by.organises or (role != "participant" and by.role != "admin"):
+            raise Refused("expected an admin to invite organisers, and one of both to invite others.", status=403)
+        email = email.strip().lower() if email else None
+        with self._writing() as (c, now):
+            self._note(c, now, by.id, "invited", f"{role} {email or 'anybody with the link'}")
+            return _issue(c, "invitation", None, now + INVITATION_LASTS, role=role, email=email)
+
+    def invitations(self) -> list[Invitation]:
+        """Those that are not spent, revoked or over."""
+        table = schema.secrets.c
+        query = select(table.number, table.role, table.email, table.ends)
+        query = query.where(table.kind == "invitation", table.ends > self._moments.now()).order_by(table.number)
+        return [Invitation(**row._mapping) for row in self._rows(query)]
+
+    def revoke_invitation(self, number: int, by: User) -> None:
+        """End an invitation."""
+        table = schema.secrets
+        with self._writing() as (c, now):
+            c.execute(delete(table).where(table.c.kind == "invitation", table.c.number == number))
+            self._note(c, now, by.id, "revoked an invitation", f"number {number}")
+
+    # Teams
+
+    def found(self, name: str, user: int) -> str:
+        """Make a team with this account as its first member; returns the code that others join with."""
+        code = secrets.token_urlsafe(12)
+        try:
+            with self._writing() as (c, _):
+                made = insert(schema.teams).values(name=name, code=code).returning(schema.teams.c.id)
+                c.execute(insert(schema.members).values(user=user, team=c.execute(made).scalar_one()))
+        except IntegrityError:
+            raise Refused(f"expected a new name of a team and an account without one, found {name!r}.") from None
+        return code
+
+    def join(self, code: str, user: int, *, most: int | None = None) -> None:
+        """Join the team of this code, if it has less than `most` members."""
+        try:
+            with self._writing() as (c, _):
+                if (team := c.execute(select(schema.teams.c.id).where(schema.teams.c.code == code)).scalar()) is None:
+                    raise Refused("expected the code of a team, found another. Ask a member for it.")
+                size = c.execute(select(func.count()).where(schema.members.c.team == team)).scalar_one()
+                if most is not None and size >= most:
+                    raise Refused(f"expected a team of less than {most} members, found {size}. Found another team.")
+                c.execute(insert(schema.members).values(user=user, team=team))
+        except IntegrityError:
+            raise Refused("expected an account without a team, found one in a team already.") from None
+
+    def code(self, team: int) -> str:
+        """The code that others join a team with; for its members."""
+        return str(self._rows(select(schema.teams.c.code).where(schema.teams.c.id == team))[0].code)
+
+    def team(self, name: str) -> int:
+        """The number of the team of this name."""
+        if not (found := self._rows(select(schema.teams.c.id).where(schema.teams.c.name == name))):
+            raise Refused(f"expected the name of a team, found {name!r}. Correct it.", status=404)
+        return int(found[0].id)
+
+    def teams(self) -> list[Team]:
+        """All teams with the addresses of their members, for organisers, who see second accounts by them."""
+        table = schema.teams
+        addresses: dict[int, tuple[str, ...]] = {}
+        with self._reading() as c:
+            found = c.execute(select(table).order_by(table.c.id)).all()
+            joined = schema.members.join(schema.users, schema.members.c.user == schema.users.c.id)
+            pairs = select(schema.members.c.team, schema.users.c.email).select_from(joined).order_by(schema.users.c.id)
+            for team, email in c.execute(pairs):
+                addresses[team] = (*addresses.get(team, ()), email)
+        return [Team(r.id, r.name, addresses.get(r.id, ()), r.reference, r.disqualified) for r in found]

@@ -1,0 +1,164 @@
+"""Files on their way, and how many a team may send."""
+
+from __future__ import annotations
+
+import secrets
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+
+from shiftbench.challenge.definition import Phase
+from shiftbench.challenge.store import schema
+from shiftbench.challenge.store.database import Database
+from shiftbench.challenge.store.records import (
+    DAY,
+    HOUR,
+    UPLOAD_LASTS,
+    UPLOAD_RESTS,
+    WAITING,
+    Quota,
+    Refused,
+    Upload,
+    User,
+)
+
+_GONE = "expected an upload that exists. Begin another."
+_UPLOAD = [column for column in schema.uploads.c if column.name not in ("hidden", "touched")]
+
+
+def _coming(now: int) -> ColumnElement[bool]:
+    """Uploads that may still become submissions; those that rest for long, or take long, may not."""
+    table = schema.uploads.c
+    return and_(table.submission.is_(None), table.touched > now - UPLOAD_RESTS, table.begun > now - UPLOAD_LASTS)
+
+
+def _quota(c: Connection, board: str, phase: Phase, team: int, now: int) -> Quota:
+    """What a team has used; uploads on their way count, so that none slip past together.
+
+    A submission is charged for its score, and while it waits for it.
+    """
+    table, coming, midnight = schema.submissions.c, schema.uploads.c, now - now % DAY
+    ours = and_(table.board == board, table.phase == phase.name, table.team == team)
+    charged = and_(ours, table.begun >= midnight, or_(table.state.in_(WAITING), table.score.is_not(None)))
+    failed = and_(ours, table.begun > now - HOUR, table.state == "failed", table.fault == "submission")
+    on_their_way = and_(
+        coming.board == board, coming.phase == phase.name, coming.team == team, coming.begun >= midnight, _coming(now)
+    )
+    counts = [select(func.count()).select_from(each.table).where(where).scalar_subquery() for each, where in (
+        (table.id, charged), (coming.id, on_their_way), (table.id, failed),
+    )]  # fmt: skip
+    used, arriving, failures = c.execute(select(*counts)).one()
+    return Quota(used + arriving, phase.per_day, failures, phase.failures_per_hour, midnight + DAY)
+
+
+class Arrivals(Database):
+    """Uploads and quotas."""
+
+    def begin(self, board: str, phase: Phase, user: User, *, team: int, file: tuple[str, int]) -> Upload:
+        """Open an upload of a file (name, size); this moment decides on phase and quota."""
+        name, size = file
+        self.now()  # remembered even where this upload is refused
+        with self._writing(quiet=True) as (c, now):
+            if problems := self._reasons(c, board, phase, team, now):
+                raise Refused(*problems)
+            key = secrets.token_urlsafe(16)
+            made = Upload(key, board, phase.name, team, user.id, name, size, 0, now, None)
+            c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden, touched=now))
+            if team != user.team:
+                self._note(c, now, user.id, "submitted for another team", f"team {team}, upload {key}")
+        return made
+
+    def _reasons(self, c: Connection, board: str, phase: Phase, team: int, now: int) -> list[str]:
+        """Why a team may not submit now."""
+        if not phase.open(now):
+            return [f"expected a submission while the phase {phase.name} is open: it is closed now."]
+        out = c.execute(select(schema.teams.c.disqualified).where(schema.teams.c.id == team)).scalar()
+        quota = _quota(c, board, phase, team, now)
+        reasons = [] if out is None else [f"expected a team that takes part, found it disqualified: {out}"]
+        if quota.used >= phase.per_day:
+            reasons.append(
+                f"expected at most {phase.per_day} submissions a day (UTC), found {quota.used}. Wait until midnight."
+            )
+        if quota.failures >= phase.failures_per_hour:
+            reasons.append(
+                f"expected at most {phase.failures_per_hour} failures an hour, found {quota.failures}. Wait."
+            )
+        return reasons
+
+    def quota(self, board: str, phase: Phase, team: int) -> Quota:
+        """What a team has used of a phase today."""
+        with self._reading() as c:
+            seen = c.execute(select(schema.clock.c.seen)).scalar_one()
+            return _quota(c, board, phase, team, self._moments.raised(seen))
+
+    def upload(self, key: str) -> Upload:
+        """The upload of this name."""
+        if not (found := self._rows(select(*_UPLOAD).where(schema.uploads.c.id == key))):
+            raise Refused(_GONE, status=404)
+        return Upload(**found[0]._mapping)
+
+    def received(self, key: str, offset: int, count: int) -> bool:
+        """Note bytes that lie on the disk; false if others came first, or the upload is over."""
+        table = schema.uploads
+        with self._writing(quiet=True) as (c, now):
+            where = and_(table.c.id == key, table.c.received == offset, _coming(now))
+            return c.execute(update(table).where(where).values(received=offset + count, touched=now)).rowcount == 1
+
+    def abandon(self, key: str) -> None:
+        """Forget an upload that is not complete."""
+        table = schema.uploads
+        with self._writing() as (c, _):
+            c.execute(delete(table).where(table.c.id == key, table.c.submission.is_(None)))
+
+    def forgotten(self) -> list[str]:
+        """Names of uploads that are over and never became submissions: their bytes may go, and they are forgotten."""
+        table = schema.uploads
+        with self._writing(quiet=True) as (c, now):
+            over = delete(table).where(table.c.submission.is_(None), ~_coming(now)).returning(table.c.id)
+            return sorted(c.execute(over).scalars())
+
+    def complete(self, key: str, sha256: str) -> int:
+        """Turn a whole upload into a submission, once: a second call returns the same."""
+        with self._writing() as (c, now):
+            found = c.execute(select(schema.uploads).where(schema.uploads.c.id == key)).first()
+            if found is None:
+                raise Refused(_GONE, status=404)
+            if found.submission is not None:
+                return int(found.submission)
+            if not c.execute(select(schema.uploads.c.id).where(schema.uploads.c.id == key, _coming(now))).first():
+                raise Refused("expected an upload that is not over. Begin another.", status=410)
+            row = {name: getattr(found, name) for name in _KEPT}
+            made = insert(schema.submissions).values(**row, sha256=sha256, queued=now, state="uploaded", problems="[]")
+            number = int(c.execute(made.returning(schema.submissions.c.id)).scalar_one())
+            c.execute(update(schema.uploads).where(schema.uploads.c.id == key).values(submission=number))
+        return number
+
+    def reference(self, board: str, phase: Phase, name: str, *, file: tuple[str, int], sha256: str) -> int:
+        """Queue predictions (name, size) of a reference system, once for each content; free of quota and of dates.
+
+        Raises:
+            Refused: if a team has this name.
+        """
+        table = schema.submissions
+        with self._writing() as (c, now):
+            team = self._reference_team(c, name)
+            ours = and_(table.c.board == board, table.c.phase == phase.name, table.c.team == team)
+            known = c.execute(select(table.c.id).where(ours, table.c.sha256 == sha256)).scalar()
+            if known is not None:
+                return int(known)
+            row = {"board": board, "phase": phase.name, "hidden": phase.hidden, "team": team, "user": None}
+            row |= {"name": file[0], "size": file[1], "sha256": sha256, "begun": now, "queued": now}
+            made = insert(table).values(**row, state="uploaded", problems="[]").returning(table.c.id)
+            return int(c.execute(made).scalar_one())
+
+    def _reference_team(self, c: Connection, name: str) -> int:
+        table = schema.teams
+        found = c.execute(select(table.c.id, table.c.reference).where(table.c.name == name)).first()
+        if found is None:
+            made = insert(table).values(name=name, code=secrets.token_urlsafe(12), reference=True)
+            return int(c.execute(made.returning(table.c.id)).scalar_one())
+        if not found.reference:
+            raise Refused(f"expected a name for a reference system, found that of a team: {name!r}. Rename its file.")
+        return int(found.id)
+
+
+_KEPT = ("board", "phase", "hidden", "team", "user", "name", "size", "begun")

@@ -1,0 +1,132 @@
+"""What is known of submissions: their scores, beside each other, and the boards made of them."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, true
+
+from shiftbench.challenge.store import schema
+from shiftbench.challenge.store.log import Log
+from shiftbench.challenge.store.records import Better, Entry, Ladder, Refused, Row, Score, Submission
+
+_S, _C, _T = schema.submissions.c, schema.scores.c, schema.teams.c
+_SUBMISSIONS = (
+    select(
+        _S.id, _S.board, _S.phase, _S.team, _T.name.label("team_name"), _S.name, _S.size, _S.sha256, _S.begun,
+        _S.hidden, _S.state, _S.fault, _S.problems, _S.chosen, _C.shown.label("score"), _C.climbed,
+    )
+    .select_from(schema.submissions)
+    .join(schema.teams, _T.id == _S.team)
+    .outerjoin(schema.scores, _C.id == _S.score)
+)  # fmt: skip
+
+
+def _submission(row: Any) -> Submission:
+    return Submission(**{**row._mapping, "problems": tuple(json.loads(row.problems))})
+
+
+def climbed(c: Connection, board: str, phase: str, team: int, labels: str) -> Ladder:
+    """The Ladder of a team: the newest of its submissions that climbed, with these labels."""
+    where = and_(_S.board == board, _S.phase == phase, _S.team == team, _C.labels == labels, _C.climbed)
+    joined = schema.scores.join(schema.submissions, _S.id == _C.submission)
+    found = c.execute(select(_C.shown, _C.submission).select_from(joined).where(where).order_by(_C.id.desc())).first()
+    return Ladder(found.shown, found.submission) if found else Ladder(None, None)
+
+
+class Boards(Log):
+    """Submissions, scores and boards."""
+
+    def submission(self, number: int) -> Submission:
+        """The submission of this number."""
+        if not (found := self._rows(_SUBMISSIONS.where(_S.id == number))):
+            raise Refused("expected a submission that exists.", status=404)
+        return _submission(found[0])
+
+    def submissions(
+        self, *, team: int | None = None, board: str | None = None, phase: str | None = None,
+        states: Sequence[str] = (), before: int | None = None, limit: int = 1_000,
+    ) -> list[Submission]:  # fmt: skip
+        """Submissions, the newest first: of a team, board, phase or of some states; `before` a number."""
+        wanted = [(_S.team, team), (_S.board, board), (_S.phase, phase)]
+        conditions: list[ColumnElement[bool]] = [column == value for column, value in wanted if value is not None]
+        conditions += [_S.state.in_(states)] if states else []
+        conditions += [_S.id < before] if before is not None else []
+        query = _SUBMISSIONS.where(true(), *conditions).order_by(_S.id.desc()).limit(limit)
+        return [_submission(row) for row in self._rows(query)]
+
+    def scores(self, submission: int) -> list[Score]:
+        """All scores of a submission, the newest first; what is in them is sealed while its hidden phase is open."""
+        query = select(schema.scores).where(_C.submission == submission).order_by(_C.id.desc())
+        return [Score(**{**row._mapping, "notes": tuple(json.loads(row.notes))}) for row in self._rows(query)]
+
+    def ladder(self, board: str, phase: str, team: int, labels: str) -> Ladder | None:
+        """What a team sees of a phase with these labels, and its best submission; None before one climbed."""
+        with self._reading() as c:
+            found = climbed(c, board, phase, team, labels)
+        return None if found.best is None else found
+
+    def board(
+        self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
+    ) -> list[Row]:
+        """The best score of each team, the best first; equal ones share a rank.
+
+        hidden: show what the Ladder let through, without intervals. labels: a version of the labels, by default each
+        submission's newest score that is not obsolete. What has no score, and disqualified teams, are not on it.
+        References take no rank from teams.
+        """
+        rows = self._rows(_best(board, phase, better, hidden, labels))
+        sign = 1 if better == "min" else -1
+        teams = sorted(sign * row.told for row in rows if not row.reference)
+        return [_row(row, 1 + bisect_left(teams, sign * row.told), hidden) for row in rows]
+
+    def chosen(
+        self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
+    ) -> list[Entry]:
+        """The submissions that count at the end: those that teams chose, else the best one on the board; references."""
+        newest = _newest(board, phase, labels).subquery()
+        own = self._rows(select(newest).where(newest.c.place == 1, newest.c.chosen, newest.c.value.is_not(None)))
+        deciding = {row.team for row in own}
+        best = [row for row in self._rows(_best(board, phase, better, hidden, labels)) if row.team not in deciding]
+        entries = [_entry(row, chosen=row.team in deciding) for row in [*own, *best]]
+        return sorted(entries, key=lambda entry: entry.submission)
+
+
+def _newest(board: str, phase: str, labels: str | None) -> Select[Any]:
+    """All scores that count, numbered by `place` from the newest one of each submission."""
+    labelled = true() if labels is None else _C.labels == labels
+    place = func.row_number().over(partition_by=_C.submission, order_by=_C.id.desc()).label("place")
+    columns = (_S.team, _T.name.label("team_name"), _T.reference, _S.begun, _S.chosen, place)
+    joined = schema.scores.join(schema.submissions, _S.id == _C.submission).join(schema.teams, _T.id == _S.team)
+    counts = and_(_C.obsolete.is_(None), _T.disqualified.is_(None), labelled)
+    return (
+        select(*schema.scores.c, *columns)
+        .select_from(joined)
+        .where(_S.board == board, _S.phase == phase, counts)
+    )  # fmt: skip
+
+
+def _best(board: str, phase: str, better: Better, hidden: bool, labels: str | None) -> Select[Any]:
+    """What each team is ranked by, the best first, as `told`: of hidden boards what the Ladder let through last."""
+    scores = _newest(board, phase, labels).subquery()
+    told = scores.c.shown if hidden else scores.c.value
+    sign = told if better == "min" else -told
+    order = (scores.c.id.desc(),) if hidden else (sign, scores.c.begun, scores.c.id)
+    first = func.row_number().over(partition_by=scores.c.team, order_by=order).label("first")
+    counts = and_(told.is_not(None), scores.c.climbed if hidden else scores.c.place == 1)
+    best = select(*scores.c, told.label("told"), sign.label("sign"), first).where(counts).subquery()
+    return select(best).where(best.c.first == 1).order_by(best.c.sign, best.c.begun, best.c.id)
+
+
+def _row(row: Any, rank: int, hidden: bool) -> Row:
+    low, high = (None, None) if hidden else (row.low, row.high)
+    return Row(
+        rank, row.team_name, row.told, low, high, row.submission, row.begun, row.reference, row.labels, row.scorer
+    )  # fmt: skip
+
+
+def _entry(row: Any, *, chosen: bool) -> Entry:
+    return Entry(row.submission, row.team, row.team_name, row.begun, row.reference, chosen)
