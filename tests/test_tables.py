@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
@@ -509,11 +510,28 @@ def test_types_of_healthy_parquet_that_polars_cannot_read_are_named(tmp_path: Pa
         "empty": pa.array([[]], pa.list_(pa.float64(), 0)),
         "time": pa.array([0], pa.timestamp("us", "Mars/Olympus")),
     }
-    for name, found in {"empty": "zero width FixedSizeList", "time": "time zone: 'Mars/Olympus'"}.items():
+    columns["wide"] = pa.array([1], pa.decimal256(60, 5))
+    told_of = {"empty": "zero width FixedSizeList", "time": "time zone: 'Mars/Olympus'", "wide": "1 and 38, got 60."}
+    for name, found in told_of.items():
         pa.parquet.write_table(pa.table({"a": [1], name: columns[name]}), tmp_path / "t.parquet")
         told = problems(tmp_path / "t.parquet")
         assert found in told
         assert told.endswith("Write it without this column, or with another type.")
+
+
+UNREAD = {
+    "`month_day_nano_interval`": pa.array([pa.MonthDayNano([1, 2, 3])]),
+    "primitive `Int256`": pa.array([1], pa.decimal256(60, 5)),
+    "Arrow datatype Union": pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+    "not yet implemented": pa.array([[1]], pa.list_view(pa.int64())),
+}
+
+
+@pytest.mark.parametrize("found", UNREAD)
+def test_healthy_arrow_that_polars_cannot_read_is_not_called_damaged(tmp_path: Path, found: str) -> None:
+    pa.feather.write_feather(pa.table({"a": UNREAD[found]}), tmp_path / "t.arrow", compression="uncompressed")
+    told = problems(tmp_path / "t.arrow")
+    assert f"expected columns of types that polars can read, found: {found}. Write it" in told
 
 
 def test_json_keeps_its_own_types(tmp_path: Path) -> None:

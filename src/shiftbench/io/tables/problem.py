@@ -25,8 +25,12 @@ UNREADABLE = (
     OSError, EOFError, ValueError, RuntimeError, OverflowError, MemoryError, csv.Error, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, SyntaxError, tokenize.TokenError, TypeError, KeyError, struct.error, *POLARS,
 )  # fmt: skip
-# Healthy types that polars refuses with a panic.
-UNSUPPORTED = re.compile(r"zero width FixedSizeListArray|unable to parse time zone: '[^']*'")
+# Healthy types that polars refuses, with a panic or as if the file were damaged.
+UNSUPPORTED = re.compile(
+    r"zero width FixedSizeListArray|FixedSizeBinaryArray expects a positive size|"
+    r"unable to parse time zone: '[^']*'|`month_day_nano_interval`|Arrow datatype \w+|primitive `Int256`|"
+    r"precision must be between 1 and 38, got \d+|not yet implemented(: [^\")]+)?"
+)
 
 
 @contextmanager
