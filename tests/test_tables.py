@@ -18,7 +18,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
-import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings

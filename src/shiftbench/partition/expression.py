@@ -142,7 +142,10 @@ def _parsed(text: str, schema: Mapping[str, DataType]) -> ast.expr:
             f"{_equal(text.strip(), schema)}"
         ) from None
     except (RecursionError, MemoryError):
-        raise PartitionError(f"condition {_short(text)}: nested too deeply; use simpler conditions.") from None
+        raise PartitionError(
+            f"condition {_short(text)}: expected terms that can be read one by one, found them nested too deeply. Use "
+            "a simpler condition."
+        ) from None
     _measure(tree, text)
     return tree
 
