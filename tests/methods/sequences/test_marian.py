@@ -12,7 +12,7 @@ from transformers import MarianMTModel
 
 from shiftbench import measures, methods
 from shiftbench.ensembles import Hypotheses
-from shiftbench.errors import ArrayError, MissingExtraError, SettingsError
+from shiftbench.errors import ArrayError, MissingExtraError, SettingsError, ShiftbenchWarning
 from shiftbench.methods.sequences import marian, scorer
 from shiftbench.methods.sequences.dataset import Sources
 from shiftbench.methods.sequences.decoding import Beam, beam_search, forced
@@ -98,6 +98,15 @@ def test_what_the_vocabulary_lacks_is_counted(folders, tmp_path):
     method, folder = fitted(folders, tmp_path / "fit")
     rows = type(ROWS)((("one 字 two", ""), ("one two", "")))
     assert next(iter(method.predict(rows, folder=folder))).unknown.tolist() == [1, 0]
+
+
+def test_texts_longer_than_a_models_positions_are_cut(folders, tmp_path):
+    method, folder = fitted(folders[:1], tmp_path / "fit", longest=512, most_tokens=200)  # the models have 64
+    words = " ".join(word for _ in range(100) for word in ("one", "two"))
+    with pytest.warns(ShiftbenchWarning, match="63 tokens"):
+        (block,) = method.predict(type(ROWS)(((words, ""), ("one two", ""))), folder=folder)
+    assert block.truncated.tolist() == [True, False]
+    assert block.hypotheses.lengths.max() <= 64
 
 
 def test_missing_foreign_and_changed_models_are_refused(folders, tmp_path):

@@ -18,6 +18,7 @@ from shiftbench.tracks.translation.assessing import score_files
 from shiftbench.tracks.translation.definition import TASKS, TRACK
 from shiftbench.tracks.translation.evaluation import Evaluation
 from tests import small_presets
+from tests.methods.sequences import marian_folder
 
 OPTIONS = RunOptions("quick", members=2, replicates=20)
 
@@ -120,7 +121,31 @@ def test_what_a_run_cannot_do_is_said(prepared, tmp_path):
         study.run(empty, TASKS, OPTIONS, folder=tmp_path, cores=1, progress=None)
 
 
-@pytest.mark.parametrize("preset", study.PRESETS)
+def test_models_of_a_user_translate_without_training(prepared, tmp_path):
+    models = [marian_folder.write(tmp_path / str(seed), seed=seed) for seed in range(2)]
+    options = RunOptions("quick", methods=("marian",), replicates=20)
+    (result,) = study.run(prepared, TASKS[:1], options, folder=tmp_path / "run", cores=1, progress=None, marian=models)
+    assert [system.name for system in result.report.systems] == ["Marian (single)", "Marian"]
+    assert result.report.measure_of("Marian") == "beam_score"
+    assert {path.name for path in (tmp_path / "run/predictions/eval").glob("*.gz")} == {
+        "Marian.jsonl.gz", "Marian-member-0.jsonl.gz", "Marian-member-1.jsonl.gz",
+    }  # fmt: skip
+    assert result.report.recipe["systems"]["Marian"]["method"] == "marian"
+
+
+def test_models_of_a_user_are_one_more_system_and_their_folders_have_to_be_named(tmp_path):
+    named = [Path("models/first"), tmp_path / "second"]
+    both = study.entries(RunOptions("quick", members=3), named)
+    assert [planned.name for planned in both] == ["Transformer", "Marian"]
+    assert both[1].settings["models"] == (str(Path("models/first").absolute()), str(named[1]))
+    assert [planned.settings["members"] for planned in both] == [3, 2]
+    assert [planned.name for planned in study.entries(RunOptions("marian"), named)] == ["Marian"]
+    for options in (RunOptions("marian"), RunOptions("quick", methods=("marian",))):
+        with pytest.raises(SettingsError, match=r"marian: expected folders of models, found none\. Name each"):
+            study.entries(options)
+
+
+@pytest.mark.parametrize("preset", study.SETTINGS)
 def test_the_settings_of_a_preset_are_settings_of_its_methods(preset):
     for planned in study.entries(RunOptions(preset)):
         study.methods.method(planned.method).Settings.from_dict(planned.settings)

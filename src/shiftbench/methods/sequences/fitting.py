@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,9 +152,12 @@ def answer_by_marian(dataset: PairDataset | Sources, fitted: Fitted) -> Sequence
     if model_hashes(folders) != fitted.record["models"]:
         raise SettingsError(f"{fitted.folder}: expected the models as they were, found others. Fit again.")
     members = marian.members(folders, training.device())
-    words = members[0].vocabulary
+    words, settings = members[0].vocabulary, fitted.record["settings"]
+    most = min(each.positions for each in members)  # tokens of a text that every model has a position for
+    limits = {name: min(settings[name], most) for name in ("longest", "most_tokens")}
+    limited = replace(fitted, record={**fitted.record, "settings": {**settings, **limits}})
     return SequenceAnswers(
-        dataset, fitted, Ensemble(members, words, lambda row: np.array(words.encode(dataset.source(row)), np.int64))
+        dataset, limited, Ensemble(members, words, lambda row: np.array(words.encode(dataset.source(row)), np.int64))
     )
 
 

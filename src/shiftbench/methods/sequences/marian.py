@@ -55,6 +55,7 @@ class MarianMember:
         self.model, self.vocabulary = model, vocabulary
         self.words, self.start, self.eos, self.pad = vocabulary.size, vocabulary.bos, vocabulary.eos, vocabulary.pad
         self.banned: tuple[int, ...] = tuple({self.start, self.pad} - {self.eos})
+        self.positions = int(model.config.max_position_embeddings)
 
     @property
     def place(self) -> torch.device:

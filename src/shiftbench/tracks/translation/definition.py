@@ -7,6 +7,7 @@ from pathlib import Path
 from shiftbench.track import Example, Option, Show, Task, Track
 from shiftbench.tracks.translation import assessing, example, preparation, schema, scoring, showing, study
 from shiftbench.tracks.translation.archives import ARCHIVES
+from shiftbench.tracks.translation.intake import INTAKE
 from shiftbench.tracks.translation.paper import PAPER
 
 TASKS = (
@@ -31,6 +32,12 @@ PREPARE = (
         default="0.05",
     ),
 )  # fmt: skip
+RUN = (
+    Option(
+        "marian", Path, "A trained model of the Marian form in a folder: each is a member of one more system",
+        repeatable=True, metavar="FOLDER",
+    ),
+)  # fmt: skip
 SHOW = (
     Option("id", str, "One sentence, by its id"),
     Option("rows", int, "Sentences to show", default=str(showing.ROWS), least=1),
@@ -47,7 +54,7 @@ TRACK = Track(
     run=study.run,
     score_files=assessing.score_files,
     archives=ARCHIVES,
-    options={"prepare": PREPARE, "show": SHOW},
+    options={"prepare": PREPARE, "run": RUN, "show": SHOW},
     spreads=("prepare", "run"),
     gpus=True,
     show=Show(showing.show, "Stored outputs, a set of sentences, or a prepared folder.", metavar="FILE", folders=True),
@@ -55,4 +62,5 @@ TRACK = Track(
     paper=PAPER,
     truth_inside=True,
     columns=assessing.COLUMNS,
+    intake=INTAKE,
 )

@@ -45,7 +45,9 @@ SETTINGS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "paper": ({"name": "transformer", "title": "Transformer-Big"},),
 }  # fmt: skip
 """Preset → its methods, with the settings that are not the default: "paper" as published needs eight GPUs for days."""
+MARIAN = "marian"  # the method of models that a user has: a preset of its own, and beside the methods of any other
 PRESETS = {preset: tuple(str(entry["name"]) for entry in entries) for preset, entries in SETTINGS.items()}
+PRESETS |= {MARIAN: (MARIAN,)}
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,18 @@ def _scored(system: Translated, whole: Judged, *singles: Judged, task: str) -> S
 
 def run(
     prepared: Prepared, tasks: Sequence[Task], options: RunOptions, *, folder: Path, cores: int,
-    progress: Progress | None,
+    progress: Progress | None, marian: Sequence[Path] = (),
 ) -> list[Result]:  # fmt: skip
     """Fit the methods of the preset, translate every evaluated sentence, and assess by the error of each task.
 
-    `folder` gets `model/`, and in `predictions/` the stored outputs of every system for each split.
+    `folder` gets `model/`, and in `predictions/` the stored outputs of every system for each split. marian: folders of
+    models of the Marian form, the members of one more system, which is not trained.
 
     Raises:
         ShiftbenchError: for invalid data or settings.
     """
-    return study.run(TranslationStudy.open(prepared, tasks, options), folder, cores=cores, progress=progress)
+    opened = TranslationStudy.open(prepared, tasks, options, marian)
+    return study.run(opened, folder, cores=cores, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,9 @@ class TranslationStudy(Study[Translated, Sentences]):
     evaluation_sets: Sequence[Sentences]
 
     @classmethod
-    def open(cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions) -> TranslationStudy:
+    def open(
+        cls, prepared: Prepared, tasks: Sequence[Task], options: RunOptions, marian: Sequence[Path] = ()
+    ) -> TranslationStudy:
         """Open the sentences.
 
         Raises:
@@ -139,7 +145,7 @@ class TranslationStudy(Study[Translated, Sentences]):
                 f"{scoring.GIVEN}: expected an error of translations, found that of files which have their own. Use "
                 "`shiftbench assess` for these, or choose another task."
             )
-        planned = entries(options)
+        planned = entries(options, marian)
         if not prepared.counts.get("train"):
             raise TableError(
                 f"{prepared.folder}: expected pairs of train to learn from, found none. To score outputs that you "
@@ -242,7 +248,7 @@ class _Decoder:
         return found
 
     def _blocks(self, member: int | None, stage: str) -> Iterator[Any]:
-        """What the method says about each part of the split, in the order of its records."""
+        """Predictions of the method for each part of the split, in the order of its records."""
         method, done = methods.method(self.fitted.planned.method), 0
         for part in SPLITS[self.records.splits[0]]:
             if not self.records.held.has(part):
@@ -255,23 +261,30 @@ class _Decoder:
                 yield block
 
 
-def entries(options: RunOptions) -> list[Planned]:
-    """The methods of a preset, or those chosen of it, with their settings and the seed.
+def entries(options: RunOptions, marian: Sequence[Path] = ()) -> list[Planned]:
+    """The methods of a preset and the models of a user, or those chosen of them, with their settings and the seed.
 
     Raises:
         UnknownNameError: for a preset or method that does not exist.
+        SettingsError: if models are chosen whose folders are not named.
     """
-    if options.preset not in SETTINGS:
-        raise UnknownNameError("preset", options.preset, SETTINGS)
-    known = PRESETS[options.preset]
+    if options.preset not in PRESETS:
+        raise UnknownNameError("preset", options.preset, PRESETS)
+    known = dict.fromkeys((*PRESETS[options.preset], MARIAN))
     for name in options.methods:
         if name not in known:
             raise UnknownNameError("method of this preset", name, known)
+    if MARIAN in (*options.methods, options.preset) and not marian:
+        raise SettingsError(f"{MARIAN}: expected folders of models, found none. Name each with --marian FOLDER.")
     found = []
-    for entry in SETTINGS[options.preset]:
+    for entry in SETTINGS.get(options.preset, ()):
         own = dict(entry)
         name, title = str(own.pop("name")), str(own.pop("title"))
         if not options.methods or name in options.methods:
             members = {} if options.members is None else {"members": options.members}
             found.append(Planned(title, name, "ensemble", {**own, **members, "seed": options.seed}))
+    if marian and (not options.methods or MARIAN in options.methods):
+        models = tuple(str(each.absolute()) for each in marian)
+        own = {"models": models, "members": len(models), "seed": options.seed}
+        found.append(Planned("Marian", MARIAN, "ensemble", own))
     return found
