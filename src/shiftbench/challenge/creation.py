@@ -1,0 +1,282 @@
+"""New challenges and boards: from a table and the settings of a run, from a track, or from files.
+
+A board is built aside and moved into the folder whole; then the folder is sealed. Splits are drawn with a secret seed:
+`sealed/BOARD/seed.json` keeps it, `public/BOARD/split.json` has its hash, so that after the end anybody can see that
+the split was not chosen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shiftbench.challenge import definition, manifest
+from shiftbench.challenge.definition import TABLE, Board, Challenge, Phase, Subset
+from shiftbench.errors import SettingsError
+from shiftbench.io import files
+from shiftbench.progress import Progress, silent
+
+DEVELOPMENT, EVALUATION = "development", "evaluation"
+DAY = 86_400_000_000  # microseconds
+SEED, SPLIT = "seed.json", "split.json"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an organiser decides about a board; see `definition`.
+
+    starts: of all phases, microseconds since 1970 UTC; by default now. days: until development ends; None: never.
+    evaluation_days: until evaluation ends; None: never. per_day: submissions of a team, in each phase.
+    slug: of the board. about, rules, sign_up: of a new challenge.
+    """
+
+    title: str
+    slug: str = "main"
+    about: str = ""
+    metric: str = "r_auc"
+    task: str = ""
+    subset: Subset = "full"
+    threshold: float | None = None
+    starts: int | None = None
+    days: float | None = None
+    evaluation_days: float | None = None
+    per_day: int = 5
+    sign_up: bool = True
+    rules: str = ""
+
+    def phases(self, names: Mapping[str, bool]) -> tuple[Phase, ...]:
+        """The phases of these names, and whether they are hidden. Evaluation begins when development ends, if it does.
+
+        All others are open as long as development.
+        """
+        starts = time.time_ns() // 1_000 if self.starts is None else self.starts
+        first = _after(starts, self.days)
+        times = dict.fromkeys(names, (starts, first))
+        if EVALUATION in names:
+            begins = first if DEVELOPMENT in names and first is not None else starts
+            times[EVALUATION] = (begins, _after(begins, self.evaluation_days))
+        return tuple(Phase(name, *times[name], per_day=self.per_day, hidden=hidden) for name, hidden in names.items())
+
+
+def _after(starts: int, days: float | None) -> int | None:
+    return None if days is None else starts + round(days * DAY)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders of a board while it is made."""
+
+    root: Path
+    slug: str
+    seed: int = field(default_factory=lambda: secrets.randbits(63))
+
+    def public(self, *names: str) -> Path:
+        """A path among what participants download; its folder is made."""
+        return _made(self.root.joinpath(manifest.PUBLIC, self.slug, *names))
+
+    def sealed(self, phase: str, name: str) -> Path:
+        """A path among the labels of a phase; its folder is made."""
+        return _made(self.root / manifest.SEALED / self.slug / phase / name)
+
+    def baseline(self, phase: str, name: str) -> Path:
+        """The path of a reference system's predictions; its folder is made."""
+        return _made(self.root / manifest.BASELINES / self.slug / phase / name)
+
+    def commit(self) -> None:
+        """Write the seed among the sealed files, and its hash among the public ones."""
+        secret = {"seed": self.seed, "nonce": secrets.token_hex(32)}
+        text = json.dumps(secret, sort_keys=True)
+        files.write_text(_made(self.root / manifest.SEALED / self.slug / SEED), text + "\n")
+        about = f"SHA-256 of the line in sealed/{self.slug}/{SEED}, which is published with the labels"
+        files.write_json(self.public(SPLIT), {"commitment": hashlib.sha256(text.encode()).hexdigest(), "about": about})
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+Build = Callable[[Place], Board]
+
+
+def add(folder: Path, terms: Terms, build: Build) -> str:
+    """Make a challenge with one board, or add the board to the challenge in the folder; returns the manifest's hash.
+
+    Raises:
+        SettingsError: if the folder holds something else, or the board is there already.
+    """
+    there = definition.read(folder / definition.FILE) if (folder / definition.FILE).exists() else None
+    if there is None and folder.exists() and any(folder.iterdir()):
+        raise SettingsError(f"{folder}: expected a new folder or a challenge, found other files. Choose another --out.")
+    if not definition.SLUG.fullmatch(terms.slug):
+        raise SettingsError(
+            f"--board: expected up to 40 small letters, digits and hyphens, found {terms.slug!r}. Rename it."
+        )
+    if there is not None and terms.slug in {board.slug for board in there.boards}:
+        raise SettingsError(f"{folder}: expected a new board, found one named {terms.slug}. Choose another --board.")
+    with _aside(folder) as root:
+        board = build(Place(root, terms.slug))
+        new = there or Challenge(
+            _slug(folder.name), terms.title, terms.about or terms.title, (), sign_up=terms.sign_up, rules=terms.rules
+        )
+        if there is None:
+            definition.write(root / definition.FILE, replace(new, boards=(board,)))
+            manifest.seal(root)
+        _move(root, folder, board.slug)
+        definition.write(folder / definition.FILE, replace(new, boards=(*new.boards, board)))
+    return manifest.seal(folder)
+
+
+def _slug(name: str) -> str:
+    kept = "".join(each if each.isascii() and each.isalnum() else "-" for each in name.lower()).strip("-")[:40]
+    return kept.rstrip("-") or "challenge"
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    """A folder beside the challenge, private, removed at the end."""
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.absolute().parent))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _move(root: Path, folder: Path, board: str) -> None:
+    """Move the parts of a board to their places; what an interrupted attempt left there is replaced."""
+    for part in (manifest.SEALED, manifest.BASELINES, manifest.PUBLIC):
+        if (root / part / board).exists():
+            goal = _made(folder / part / board)
+            shutil.rmtree(goal, ignore_errors=True)
+            (root / part / board).replace(goal)
+
+
+def of_board(terms: Terms, track: str, phases: Mapping[str, bool], **changes: object) -> Board:
+    """The board of these terms; phases: name → whether it is hidden."""
+    board = Board(
+        terms.slug, terms.title, terms.metric, terms.phases(phases), track, terms.task, terms.subset, terms.threshold
+    )
+    return replace(board, **changes) if changes else board  # type: ignore[arg-type]
+
+
+# --- from files -------------------------------------------------------------------------------------------------------
+
+
+def from_files(
+    terms: Terms, *, track: str, truths: Mapping[str, Path], public: Path | None = None,
+    baselines: Mapping[str, Mapping[str, Path]] | None = None,
+) -> Build:  # fmt: skip
+    """A board from a sealed truth of each phase, a folder for participants, and predictions to compare with.
+
+    Args:
+        terms: of the board.
+        track: a track, or `TABLE`.
+        truths: phase → labels, as `Track.score_files` takes them; of a `TABLE` a table with `id`, `target`, `shifted`
+            and, if there, `cluster` and columns to slice by. All phases but one called development are hidden.
+        public: what participants download, a folder or a file.
+        baselines: phase → name → predictions.
+    """
+
+    def build(place: Place) -> Board:
+        for phase, truth in truths.items():
+            if not truth.exists():
+                raise SettingsError(f"{truth}: expected the labels of the phase {phase}, found nothing there.")
+            if track == TABLE:
+                _truth_of_table(truth, place.sealed(phase, "truth.parquet"))
+            else:
+                name = manifest.TRUTH + ("" if truth.is_dir() else "".join(truth.suffixes[-2:]))
+                _copy(truth, place.sealed(phase, name))
+            for name, path in (baselines or {}).get(phase, {}).items():
+                _copy(path, place.baseline(phase, f"{name}{''.join(path.suffixes[-2:])}"))
+        if public is not None:
+            _copy(public, place.public() if public.is_dir() else place.public(public.name))
+        return of_board(terms, track, {phase: phase != DEVELOPMENT for phase in truths})
+
+    return build
+
+
+def _copy(source: Path, goal: Path) -> None:
+    """Copy a file or a folder; what links point to is copied, and our own marks are left out."""
+    if source.is_dir():
+        shutil.copytree(source, goal, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".shiftbench*"))
+    else:
+        shutil.copyfile(source, goal)
+
+
+def _truth_of_table(source: Path, goal: Path) -> None:
+    """Write a table of labels as the scorer reads it."""
+    import polars as pl
+
+    from shiftbench.io import tables
+
+    frame = tables.read_table(source)
+    if missing := [name for name in ("id", "target", "shifted") if name not in frame.columns]:
+        raise SettingsError(
+            f"{source}: expected columns id, target and shifted, found no {', '.join(missing)}. Rename or add them; "
+            "shifted is 1 where the world has shifted, else 0."
+        )
+    ids = tables.native_ids(frame, "id", where=source.name).cast(pl.String)
+    shifted = tables.numbers(frame, "shifted", where=source.name)
+    problems = [] if set(shifted) <= {0.0, 1.0} else ["shifted: expected 0 and 1, found other values"]
+    problems += ["target: expected a value in each row, found none in some"] * bool(frame["target"].null_count())
+    if problems:
+        raise SettingsError(*(f"{source}: {problem}. Correct the table." for problem in problems))
+    columns = [ids.alias("id"), pl.Series("shifted", shifted == 1.0)]
+    columns += [frame["cluster"].cast(pl.String)] if "cluster" in frame.columns else []
+    with files.replacing(goal) as temporary:
+        frame.with_columns(columns).write_parquet(temporary)
+
+
+# --- from a track -----------------------------------------------------------------------------------------------------
+
+
+def from_track(
+    terms: Terms, name: str, data: Path | None, *, rows: int | None = None, progress: Progress = silent
+) -> Build:
+    """A board of a track, from its data or from an example that is made with a secret seed.
+
+    Args:
+        terms: of the board.
+        name: of the track.
+        data: what `Track.prepare` takes; None: an example, of which nobody else has the labels.
+        rows: of the example.
+        progress: of its making.
+
+    Raises:
+        SettingsError: if the track does not say what of its data participants may see.
+    """
+    from shiftbench import tracks
+
+    track = tracks.track(name)
+    withhold = getattr(track, "withhold", None)
+    if withhold is None:
+        raise SettingsError(
+            f"{name}: expected a track that divides its data into inputs and labels, found one that does not. Name the "
+            "labels of each phase with --truth PHASE=PATH, and what participants see with --public."
+        )
+
+    def build(place: Place) -> Board:
+        source = data
+        if source is None:
+            source = place.root / "example" / track.example.name
+            _made(source)
+            track.example.write(source, rows, place.seed % 2**32, progress)
+        for phase, split in ((DEVELOPMENT, "dev"), (EVALUATION, "eval")):
+            withhold(source, split, place.public(phase), place.sealed(phase, manifest.TRUTH))
+        withhold(source, "train", place.public("train"), None)
+        if data is None:
+            place.commit()
+            shutil.rmtree(place.root / "example")
+        board = of_board(terms, name, {DEVELOPMENT: False, EVALUATION: True})
+        return replace(board, task=board.task or (track.tasks[0].name if len(track.tasks) > 1 else ""))
+
+    return build
