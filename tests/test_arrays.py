@@ -173,6 +173,24 @@ def test_numbers_with_many_values_are_sliced_in_ranges_and_clusters_by_name(rng)
     assert not [row for row in report.slices if row.column == "s"]  # forty stations of six records, not five ranges
 
 
+def test_slices_may_be_named_by_columns_of_the_table(table):
+    members = Gaussian.from_members([table[f"m{k}"] for k in range(3)])
+    named = quietly(table["y"], members, table=table[["city", "x"]], slices=["city"])
+    same = quietly(table["y"], members, table=table[["city", "x"]], slices={"city": table["city"]})
+    assert {row.column for row in named.slices} == {"city"}
+    assert named.to_json() == same.to_json()
+    with pytest.raises(ArrayError, match=r"slices: expected columns of the table, city, x, found 'town'"):
+        quietly(table["y"], members, table=table[["city", "x"]], slices=["town"])
+    with pytest.raises(ArrayError, match=r"slices: expected a table, or column names with values"):
+        quietly(table["y"], members, slices=["city"])
+
+
+def test_members_in_the_place_of_records_are_told_as_such(table):
+    turned = Gaussian.from_members(table[["m0", "m1", "m2"]].to_numpy())
+    with pytest.raises(ArrayError, match=r"expected 240 records .*, found 3\. Members are the first axis: transpose"):
+        quietly(table["y"], turned)
+
+
 def test_names_are_text_in_every_form_of_the_report(table):
     hostile = "<img src=x onerror=alert(1)>"
     report = quietly(

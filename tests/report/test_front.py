@@ -90,6 +90,13 @@ def test_the_first_screen_names_the_uncertainty_or_says_that_there_is_none(rng):
     assert "m gives no uncertainty, so whether it knows where it is wrong cannot be told." in text_of(bare)
 
 
+def test_an_uncertainty_that_is_the_same_for_all_records_is_told_as_such(rng):
+    alike = scored.given("m", rng.random(N), {"said": np.ones(N)}, root=False)
+    text = text_of(alike)
+    assert "The uncertainty (said) is the same for every record, so whether it knows where it is wrong cannot" in text
+    assert "ROC-AUC" not in text
+
+
 def test_of_two_models_it_is_said_whose_intervals_are_meant(rng):
     text = text_of(model(rng, "one", said=0.5), model(rng, "other", scale=2.0, said=0.5))
     assert "The intervals of one are too narrow" in text

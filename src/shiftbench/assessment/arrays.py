@@ -102,7 +102,7 @@ def assess_predictions(
         predictions: what a model predicts, as an ensemble (`Gaussian.from_members`, `Categorical.from_members`), or
             several by name. Numbers [N] are a baseline without an uncertainty: a forecast, the value of last year.
         threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
-        shifted, clusters, slices, progress: as in `assess`.
+        shifted, clusters, slices, progress: as in `assess`; slices may be a list of names of columns of `table`, too.
         table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
             All that are no groups count as features: the report tells which of them shifted.
         calibration: [N] booleans or 0/1: records that calibrate conformal intervals or sets and are not scored. With
@@ -129,7 +129,7 @@ def assess_predictions(
     baselines = {name for name, each in named.items() if not isinstance(each, Ensemble)}
     groups = {
         "predictions": {name: _point(name, each) if name in baselines else each for name, each in named.items()},
-        "slices": _columns("slices", slices),
+        "slices": _columns("slices", _named_in(table, slices)),
         "table": _columns("table", table),
     }
     lined = _lined_up(
@@ -184,6 +184,17 @@ def _columns(what: str, values: Any) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise ArrayError(f"{what}: expected columns of different names, found {', '.join(names)}. Rename them.")
     return {name: values[name] for name in names}
+
+
+def _named_in(table: Any, slices: Any) -> Any:
+    """The columns of a table that a list names; anything else as it is."""
+    if table is None or not isinstance(slices, (list, tuple)):
+        return slices
+    columns = _columns("table", table)
+    if odd := [name for name in slices if not isinstance(name, str) or name not in columns]:
+        found = ", ".join(map(quoted, odd))
+        raise ArrayError(f"slices: expected columns of the table, {', '.join(columns)}, found {found}. Rename them.")
+    return {name: columns[name] for name in slices}
 
 
 def _lined_up(single: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -277,6 +288,7 @@ def _require_same_records(targets: Any, found: Mapping[str, Ensemble]) -> int:
     n = len(np.atleast_1d(check.as_array("targets", targets, "targets")))
     wrong = [
         f"predictions {name!r}: expected {n:,} records like the targets, found {each.records:,}."
+        + " Members are the first axis: transpose them." * (each.members == n)
         for name, each in found.items()
         if each.records != n
     ]

@@ -60,6 +60,7 @@ NEAR = 0.02  # to the nominal share of records: what counts as held where there 
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 ALIKE = 0.05  # from chance: an interval of a ROC-AUC that stays within it shows that records cannot be told apart
 WEAK = 0.65  # ROC-AUC
+ROUNDING = 1e-9  # of a rejection ratio
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
 NEEDED = ("counts", "comparisons", "answers", "joint", "calibration", "conformal", "ranks", "splits")
 
@@ -260,6 +261,11 @@ def _factor_digits(factor: Interval) -> Digits:
 
 def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
     ratio, area = (case.score(system.name, "full", name) for name in ("rejection_ratio", "roc_auc"))
+    whose = f"The uncertainty{_of(case, system)}{_named(system.measure)}"
+    if ratio is not None and _ranks_nothing(ratio, area):
+        text = f"{whose} is the same for every record, so whether it knows where it is wrong cannot be told."
+        yield Finding(text, "joint")
+        return
     parts = []
     if ratio is not None:
         share = _share(case, ratio)
@@ -273,10 +279,16 @@ def _uncertainty(case: Case, system: System) -> Iterator[Finding]:
     if area is not None:
         parts.append(_detection(case, area))
     if parts:
-        yield Finding(f"The uncertainty{_of(case, system)}{_named(system.measure)} {', and '.join(parts)}.", "joint")
+        yield Finding(f"{whose} {', and '.join(parts)}.", "joint")
     elif not system.measure and case.score(system.name, "full") is not None:
         text = f"{named(system.name)} gives no uncertainty, so whether it knows where it is wrong cannot be told."
         yield Finding(text, "systems")
+
+
+def _ranks_nothing(ratio: Score, area: Score | None) -> bool:
+    """Whether scores are those of an uncertainty that is the same for all records, in all replicates, too."""
+    ends = [end for end in (ratio.value, ratio.low, ratio.high) if finite(end)]
+    return max(map(abs, ends)) < ROUNDING and len(ends) == 3 and (area is None or area.value == 0.5)
 
 
 def _named(measure: str) -> str:
