@@ -5,9 +5,11 @@ from __future__ import annotations
 from shiftbench.pipeline.study import Result
 from shiftbench.track.contract import (
     MANIFEST,
+    Arrays,
     BatchJob,
     Example,
     Import,
+    Intake,
     Prepared,
     Run,
     RunOptions,
@@ -21,9 +23,11 @@ from shiftbench.track.option import Option
 
 __all__ = [
     "MANIFEST",
+    "Arrays",
     "BatchJob",
     "Example",
     "Import",
+    "Intake",
     "Option",
     "Prepared",
     "Result",

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError, TableError, first_line, quoted
@@ -215,6 +218,28 @@ class Show:
     folders: bool = False
 
 
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How a challenge takes predictions for a track from strangers.
+
+    parse: (file) → arrays of numbers, or ShiftbenchError with every problem of the file. It runs where no label can be
+    read and never sees one. Texts become bytes and offsets (`track.parsed.pack`). It leaves out whatever could ask
+    about labels or excuse records: ground truth of any kind, fingerprints of targets, flags of the shift.
+    restore: (arrays, folder) → the track's own predictions in `folder`, which is empty, as `Track.score_files` takes
+    them. It runs beside the labels and trusts nothing about the arrays, which strangers have made.
+    suffixes: of the files. about: what they are, in one sentence. example: (folder) writes a small file and returns it.
+    """
+
+    parse: Callable[[Path], Arrays]
+    restore: Callable[[Arrays, Path], Path]
+    suffixes: tuple[str, ...]
+    about: str
+    example: Callable[[Path], Path]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Track:
     """A track: its tasks, its methods, and functions that make, prepare, run, score and draw its data.
@@ -237,6 +262,7 @@ class Track:
     truth_inside: whether a predictions file can hold its own ground truth, so that none need be named.
     columns: what predictions files may call otherwise, such as `reference` → the option of `assess` that names it
     (`--target`), or "" for `--column reference=NAME` alone; `score_files` then takes `names`, key → names in the files.
+    intake: how a challenge takes predictions of strangers; None if it cannot.
 
     Raises:
         SettingsError: naming each part that is missing or invalid.
@@ -262,6 +288,7 @@ class Track:
     paper: Paper | None = None
     truth_inside: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    intake: Intake | None = None
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):

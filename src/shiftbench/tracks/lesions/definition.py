@@ -7,6 +7,7 @@ from pathlib import Path
 from shiftbench.track import Example, Option, Show, Task, Track
 from shiftbench.tracks.lesions import assessing, example, paper, preparation, schema, study
 from shiftbench.tracks.lesions.archives import ARCHIVES
+from shiftbench.tracks.lesions.intake import INTAKE
 from shiftbench.tracks.lesions.picture import showing
 
 TASKS = (Task(schema.TASK, "segmentation", "lesions"),)
@@ -29,9 +30,19 @@ SHOW = (
     ),
     Option("truth", Path, "Lesion mask of a single scan"),
     Option("predictions", Path, "File or folder of predictions, as `shiftbench assess` takes them"),
-    Option("measure", str, "Voxel measure to draw", default="the first there is"),
+    Option(
+        "measure",
+        str,
+        "Voxel measure to draw; the page of --viewer has several (a,b, or all)",
+        default="the first there is",
+    ),
     Option("at", str, "Voxel where the planes meet, from 1", default="the largest lesion", metavar="X,Y,Z"),
-    Option("viewer", bool, "Write a page to scroll through the patient as well, 1 to 4 MB", default="no"),
+    Option(
+        "viewer",
+        bool,
+        "Write a page to scroll through the patient as well, 1 to 4 MB and up to 1 more for each further measure",
+        default="no",
+    ),
 )
 
 TRACK = Track(
@@ -48,4 +59,5 @@ TRACK = Track(
     show=Show(showing.show, "A scan, or a folder or table of patients.", metavar="SCAN", folders=True),
     pictures=assessing.pictures,
     paper=paper.LESIONS,
+    intake=INTAKE,
 )

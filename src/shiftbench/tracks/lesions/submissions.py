@@ -143,6 +143,11 @@ def patient_of(path: Path) -> str:
     return _named(path, path)[0]
 
 
+def parts_of(file: Path, root: Path) -> tuple[str, int | None]:
+    """The part of a prediction that a file of a folder holds by its name, "" if that is open, and its member."""
+    return _named(file, root)[1:]
+
+
 def named_by_table(patients: Iterable[Patient]) -> dict[str, str]:
     """What the names of predictions begin with, in small letters → the id, of patients whose table has that column.
 

@@ -10,6 +10,7 @@ from shiftbench.track import BatchJob, Example, Import, Option, Prepared, Show, 
 from shiftbench.tracks.motion import argoverse2, assessing, example, picture, schema, study
 from shiftbench.tracks.motion.archives import ARCHIVES
 from shiftbench.tracks.motion.baselines import presets
+from shiftbench.tracks.motion.intake import INTAKE
 from shiftbench.tracks.motion.maps import map_settings
 from shiftbench.tracks.motion.paper import PAPER
 from shiftbench.tracks.motion.prepared import preparation, staging
@@ -102,4 +103,5 @@ TRACK = Track(
     show=Show(picture.show, "File of a scene (.pb).", metavar="SCENE"),
     pictures=assessing.pictures,
     paper=PAPER,
+    intake=INTAKE,
 )

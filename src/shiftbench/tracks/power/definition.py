@@ -7,6 +7,7 @@ from pathlib import Path
 from shiftbench.pipeline.settings import Assessment, Settings
 from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
+from shiftbench.track.table_submission import INTAKE
 from shiftbench.track.tabular import run_of
 from shiftbench.tracks.power import baselines, example, outside, partitions, preparation, schema
 from shiftbench.tracks.power.archives import ARCHIVES
@@ -72,4 +73,5 @@ TRACK = Track(
     experiments=EXPERIMENTS,
     archives=ARCHIVES,
     paper=PAPER,
+    intake=INTAKE,
 )

@@ -15,6 +15,7 @@ from shiftbench.partition import read_manifest
 from shiftbench.pipeline.settings import Settings
 from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
+from shiftbench.track.table_submission import INTAKE
 from shiftbench.track.tabular import run_of
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
 from shiftbench.tracks.weather.archives import ARCHIVES
@@ -93,4 +94,5 @@ TRACK = Track(
     experiments=tuple(EXPERIMENTS),
     archives=ARCHIVES,
     paper=PAPER,
+    intake=INTAKE,
 )

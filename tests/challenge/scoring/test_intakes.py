@@ -1,0 +1,220 @@
+"""Whatever strangers hand in becomes plain arrays or problems in words, and arrays become predictions or problems."""
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shiftbench.assessment import fingerprints, predictions
+from shiftbench.assessment.predictions import Predictions
+from shiftbench.ensembles import Gaussian
+from shiftbench.errors import ShiftbenchError
+from shiftbench.track import Intake, table_submission
+from shiftbench.track.parsed import pack, unpack
+from shiftbench.tracks import names, track
+from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
+
+INTAKES = [name for name in names() if track(name).intake is not None]
+
+
+def _intake(name: str) -> Intake:
+    found = track(name).intake
+    assert found is not None
+    return found
+
+
+def _again(path: Path) -> Path:
+    """Restored predictions as a file that can be handed in: a folder becomes an archive."""
+    if path.is_file():
+        return path
+    with zipfile.ZipFile(path.with_suffix(".zip"), "w") as archive:
+        for file in sorted(path.rglob("*.nii")):
+            archive.write(file, file.relative_to(path).as_posix())
+    return path.with_suffix(".zip")
+
+
+def test_every_track_of_the_package_takes_predictions_of_strangers():
+    assert {"weather", "power", "motion", "lesions", "translation"} <= {*INTAKES}
+
+
+@pytest.mark.parametrize("name", INTAKES)
+def test_an_example_becomes_arrays_of_numbers_and_predictions_again(name, tmp_path):
+    intake = _intake(name)
+    (tmp_path / "restored").mkdir()
+    file = intake.example(tmp_path)
+    assert file.name.endswith(intake.suffixes)
+    arrays = intake.parse(file)
+    assert all(values.dtype.kind in "biuf" for values in arrays.values())
+    again = intake.parse(_again(intake.restore(arrays, tmp_path / "restored")))
+    assert {*again} == {*arrays}
+    for key, values in arrays.items():
+        if not key.startswith("names"):  # lesions: packed or not
+            np.testing.assert_array_equal(values, again[key])
+
+
+@pytest.mark.parametrize("name", INTAKES)
+def test_arrays_that_are_missing_or_of_another_kind_never_become_predictions(name, tmp_path):
+    intake = _intake(name)
+    arrays = dict(intake.parse(intake.example(tmp_path)))
+    lengths = {key for key, values in arrays.items() if values.ndim}
+    for number, key in enumerate(sorted(lengths)):
+        for broken in ({k: v for k, v in arrays.items() if k != key}, {**arrays, key: np.zeros((2, 2, 2, 2, 2))}):
+            place = tmp_path / f"{number}-{len(broken)}"
+            place.mkdir()
+            optional = len(broken) < len(arrays) and key in {"confidences", "uncertainties", "measures_utf8"}
+            if not optional:
+                with pytest.raises(ShiftbenchError, match="expected"):
+                    intake.restore(broken, place)
+
+
+@pytest.mark.parametrize("name", INTAKES)
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_and_random_files_are_refused_in_words(name, tmp_path, data):
+    intake = _intake(name)
+    good = intake.example(tmp_path).read_bytes()
+    suffix = data.draw(st.sampled_from(intake.suffixes))
+    if data.draw(st.booleans()):
+        content = data.draw(st.binary(max_size=200))
+    else:
+        place = data.draw(st.integers(0, len(good) - 1))
+        content = good[:place] + data.draw(st.binary(max_size=8)) + good[place + data.draw(st.integers(0, 8)) :]
+    file = tmp_path / f"fuzz{suffix}"
+    file.write_bytes(content)
+    try:
+        arrays = intake.parse(file)
+    except ShiftbenchError:  # anything else is a fault
+        return
+    assert all(values.dtype.kind in "biuf" for values in arrays.values())
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_texts_survive_as_bytes(texts):
+    assert unpack(pack("x", texts), "x") == texts
+
+
+@pytest.mark.parametrize(
+    "ends", [[0, 2], [0, 5, 3], [1, 3], [], [0, -1, 3]], ids=["short", "falling", "late", "none", "negative"]
+)
+def test_offsets_that_do_not_cover_the_bytes_are_refused(ends):
+    arrays = {"x_utf8": np.frombuffer(b"abc", np.uint8), "x_offsets": np.array(ends, dtype=np.int64)}
+    with pytest.raises(ShiftbenchError, match="where texts begin"):
+        unpack(arrays, "x")
+
+
+def test_fingerprints_of_targets_and_gaps_are_dropped_since_they_could_ask_about_labels(tmp_path):
+    ids = pl.Series(["1", "2"])
+    marks = fingerprints.fingerprints(ids, pl.Series([5.0, 6.0]), task="regression")
+    ensemble = Gaussian(np.ones((1, 2)), np.ones((1, 2)))
+    file = Predictions(np.array(["1", "2"], dtype=object), ensemble, {"unanswered": 7}, marks).save(
+        tmp_path / "p.parquet"
+    )
+    assert predictions.load(file).fingerprints is not None
+    (tmp_path / "r").mkdir()
+    restored = predictions.load(table_submission.restore(table_submission.parse(file), tmp_path / "r"))
+    assert restored.fingerprints is None
+    assert "unanswered" not in restored.metadata
+
+
+@pytest.mark.parametrize("column", ["target", "error", "shifted"])
+def test_columns_of_the_organiser_are_refused(column, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text(f"id,answer,uncertainty,{column}\n1,2.0,0.1,0\n")
+    with pytest.raises(ShiftbenchError, match=f"expected no column '{column}'"):
+        table_submission.parse(file)
+
+
+def test_every_problem_of_a_table_is_named_at_once(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("id,answer,uncertainty\n1,2.0,0.1\n1,,inf\n")
+    with pytest.raises(ShiftbenchError, match="id") as found:
+        table_submission.parse(file)
+    assert len(found.value.problems) >= 2
+
+
+def test_answers_alone_become_distributions_only_with_variances(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("id,answer,uncertainty\n1,2.0,-0.1\n2,3.0,0.5\n")
+    with pytest.raises(ShiftbenchError, match="variances > 0"):
+        table_submission.restore(table_submission.parse(file), tmp_path)
+
+
+def test_flags_of_the_shift_are_dropped_since_they_could_ask_about_it(tmp_path):
+    intake = _intake("motion")
+    read = read_submission(intake.example(tmp_path))
+    flagged = write_submission(replace(read, is_ood=np.array([True, False])), tmp_path / "flagged.parquet")
+    restored = read_submission(intake.restore(intake.parse(flagged), tmp_path))
+    assert not restored.is_ood.any()
+
+
+@pytest.mark.parametrize("key", ["error", "quality", "correct"])
+def test_translations_cannot_bring_their_own_errors(key, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(f'{{"id": 1, "hypotheses": [{{"text": "a"}}], "uncertainty": 0.1, "{key}": 1}}\n')
+    with pytest.raises(ShiftbenchError, match=f"found {key}"):
+        _intake("translation").parse(file)
+
+
+def _zip(path: Path, members: dict[str, bytes], attributes: int = 0) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = attributes << 16
+            archive.writestr(info, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("members", "attributes", "told"),
+    [
+        ({"../../truth.nii": b"x"}, 0, "path of plain words"),
+        ({"/etc/passwd.nii": b"x"}, 0, "path of plain words"),
+        ({"a..b/c.nii": b"x"}, 0, "path of plain words"),
+        ({"model.pkl": b"x"}, 0, "path of plain words"),
+        ({"1_prob.nii": b"/work/sealed/truth"}, 0o120777, "found a link"),
+        ({}, 0, "found none"),
+        ({"1_prob.nii.gz": b"no"}, 0, "NIfTI"),
+    ],
+    ids=["up", "absolute", "dots", "pickle", "link", "empty", "garbage"],
+)
+def test_archives_hold_nifti_files_alone(members, attributes, told, tmp_path):
+    with pytest.raises(ShiftbenchError, match=told):
+        _intake("lesions").parse(_zip(tmp_path / "mine.zip", members, attributes))
+
+
+def test_links_in_tar_archives_are_refused(tmp_path):
+    import tarfile
+
+    with tarfile.open(tmp_path / "mine.tar", "w") as archive:
+        link = tarfile.TarInfo("1_prob.nii")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with pytest.raises(ShiftbenchError, match="found a link"):
+        _intake("lesions").parse(tmp_path / "mine.tar")
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    bomb = _zip(tmp_path / "bomb.zip", {f"{n}_prob.nii": bytes(1) for n in range(3)})
+    data = bytearray(bomb.read_bytes())
+    at = data.rfind(b"PK\x01\x02")
+    data[at + 24 : at + 28] = (2**32 - 2).to_bytes(4, "little")  # the size that the directory claims
+    bomb.write_bytes(bytes(data))
+    with pytest.raises(ShiftbenchError, match="sizes that fit"):
+        _intake("lesions").parse(bomb)
+
+
+def test_volumes_may_not_leave_their_folder_even_if_arrays_say_so(tmp_path):
+    intake = _intake("lesions")
+    arrays: dict[str, Any] = dict(intake.parse(intake.example(tmp_path)))
+    arrays |= pack("names", ["../outside.nii"])
+    with pytest.raises(ShiftbenchError, match="path of plain words"):
+        intake.restore(arrays, tmp_path)
+    assert not (tmp_path.parent / "outside.nii").exists()
+    assert nifti.SUFFIXES
