@@ -1,8 +1,8 @@
 """New challenges and boards: from a table and the settings of a run, from a track, or from files.
 
 A board is built aside and moved into the folder whole; then the folder is sealed. Splits are drawn with a secret seed:
-`sealed/BOARD/seed.json` keeps it, `public/BOARD/split.json` has its hash, so that after the end anybody can see that
-the split was not chosen.
+`sealed/BOARD/evaluation/seed.json` keeps it, and `public/BOARD/split.json` has its hash, so that after the end anybody
+can see that the split was not chosen.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Place:
         """Write the seed among the sealed files, and its hash among the public ones."""
         secret = {"seed": self.seed, "nonce": secrets.token_hex(32)}
         text = json.dumps(secret, sort_keys=True)
-        files.write_text(_made(self.root / manifest.SEALED / self.slug / SEED), text + "\n")
-        about = f"SHA-256 of the line in sealed/{self.slug}/{SEED}, which is published with the labels"
+        files.write_text(self.sealed(EVALUATION, SEED), text + "\n")
+        about = f"SHA-256 of the line in {SEED}, which is published with the labels of {EVALUATION}"
         files.write_json(self.public(SPLIT), {"commitment": hashlib.sha256(text.encode()).hexdigest(), "about": about})
 
 

@@ -139,7 +139,16 @@ def read(path: Path) -> Challenge:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: expected TOML, found: {error}. Correct the file.") from None
-    entry = _Entry(plain, str(path))
+    return of_plain(plain, str(path))
+
+
+def of_plain(plain: Mapping[str, Any], where: str) -> Challenge:
+    """The challenge of plain values with moments as dates; `where` they are from, for messages.
+
+    Raises:
+        SettingsError: naming everything that is wrong.
+    """
+    entry = _Entry(plain, where)
     return entry.made(
         Challenge,
         slug=entry.slug("slug"), title=entry.text("title"), about=entry.text("about"),

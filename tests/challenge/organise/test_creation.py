@@ -90,7 +90,7 @@ def test_two_challenges_of_one_table_hide_different_records(made: Path, wanted: 
 
 def test_the_split_is_committed_to_and_opened_by_the_sealed_seed(made: Path):
     public = json.loads((made / "public/main/split.json").read_text())
-    line = (made / "sealed/main/seed.json").read_text().rstrip("\n")
+    line = (made / "sealed/main/evaluation/seed.json").read_text().rstrip("\n")
     assert hashlib.sha256(line.encode()).hexdigest() == public["commitment"]
 
 
