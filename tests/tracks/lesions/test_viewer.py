@@ -14,6 +14,7 @@ import nibabel
 import numpy as np
 import pytest
 
+from shiftbench.errors import UnknownNameError
 from shiftbench.report.page import digest
 from shiftbench.tracks.lesions import nifti, scoring
 from shiftbench.tracks.lesions.picture import viewer
@@ -91,6 +92,29 @@ def test_volumes_are_cut_to_the_brain_in_its_own_grid_and_values_survive_eight_b
     np.testing.assert_allclose(shown.get_fdata(), entropy[cut], atol=0.51 * entropy[BRAIN].max() / 255)
     assert tuple(shown.header.get_zooms()) == pytest.approx(tuple(SPACING))
     assert held["affine"] == AFFINE.tolist()
+
+
+def test_a_page_has_the_maps_that_are_chosen():
+    chosen = ("mutual_information", "entropy_of_expected")
+    page = viewer.page(seen(Prediction.of_members(MEMBERS)), AFFINE, title="two maps", measures=chosen)
+    titles = [volume["title"] for volume in told(page)["volumes"]]
+    assert titles == ["Scan", "Mutual information", "Entropy of expected", "Truth", "Prediction"]
+
+
+def test_measures_are_chosen_by_name_several_or_all(tmp_path):
+    nifti.write(tmp_path / "7.nii.gz", np.where(BRAIN, 100.0, 0), AFFINE)
+    nifti.write(tmp_path / "7_members.nii.gz", MEMBERS, AFFINE)
+    given = {"predictions": tmp_path / "7_members.nii.gz", "viewer": True}
+
+    def volumes(measure):
+        paths = show(tmp_path / "7.nii.gz", tmp_path / "out", measure=measure, **given)
+        return [volume["title"] for volume in told(paths["viewer"].read_text("utf-8"))["volumes"]]
+
+    assert volumes("") == ["Scan", "Entropy of expected", "Prediction"]
+    assert volumes("epkl, mutual_information,epkl") == ["Scan", "EPKL", "Mutual information", "Prediction"]
+    assert len(volumes("all")) == 2 + len(Prediction.of_members(MEMBERS).maps)
+    with pytest.raises(UnknownNameError, match=r"Unknown measure 'epk'. Did you mean 'epkl'"):
+        volumes("epkl,epk")
 
 
 def test_lesions_have_the_numbers_of_the_pictures_and_are_true_false_or_missed(whole):

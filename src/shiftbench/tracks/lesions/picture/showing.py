@@ -20,6 +20,8 @@ from shiftbench.tracks.lesions.picture.viewer import page
 from shiftbench.tracks.lesions.prediction import MEASURES
 from shiftbench.tracks.lesions.volumes import Volumes
 
+ALL = "all"  # the measures that a prediction has
+
 
 def show(
     source: Path, folder: Path, *, patient: str = "", truth: Path | None = None, predictions: Path | None = None,
@@ -33,7 +35,8 @@ def show(
         patient: the id, if the source has several; of a single scan by default what its file is named after.
         truth: the lesion mask of a single scan.
         predictions: a file, or a folder with those of the patient, as `shiftbench assess` takes them.
-        measure: the voxel measure below the slices; by default the first one that there is.
+        measure: the voxel measure below the slices; by default the first one that there is. Of several (a,b, or
+            "all") the first is drawn, and the page has all.
         at: the voxel x,y,z where the planes meet, from 1; by default in the largest lesion.
         viewer: whether to write a page to scroll through the patient as well.
 
@@ -51,19 +54,27 @@ def show(
         if lacking := submissions.missing([found], [name]):
             raise PredictionsError(*lacking)
         prediction, _ = found.read(name, volumes.shape(row), volumes.affine(row))
-    if measure and measure not in (known := [*(prediction.maps if prediction else ())]):
-        raise UnknownNameError("measure", measure, known or MEASURES)
+    chosen = _measures(measure, [*(prediction.maps if prediction else ())])
     view = view_of(volumes, row, prediction)
     if at:
         view = replace(view, at=_point(at, view.shape))
     path = folder / f"{files.name_of(name)}.png"
     folder.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary:
-        canvas.write_png(patient_figure(view, title=name, measure=measure), temporary)
+        canvas.write_png(patient_figure(view, title=name, measure=chosen[0] if chosen else ""), temporary)
     if not viewer:
         return {"picture": path}
-    drawn = page(view, volumes.affine(row), title=name, measure=measure)
+    drawn = page(view, volumes.affine(row), title=name, measures=chosen)
     return {"picture": path, "viewer": files.write_text(path.with_suffix(".html"), drawn)}
+
+
+def _measures(text: str, known: list[str]) -> list[str]:
+    """The measures that are named, each once."""
+    chosen = known if text == ALL else [name for each in text.split(",") if (name := each.strip())]
+    for name in chosen:
+        if name not in known:
+            raise UnknownNameError("measure", name, known or MEASURES)
+    return [*dict.fromkeys(chosen)]
 
 
 def _volumes(source: Path, truth: Path | None, patient: str) -> Volumes:

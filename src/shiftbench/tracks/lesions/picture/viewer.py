@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -45,19 +45,19 @@ class Lesion:
     at: Point
 
 
-def page(view: View, affine: Any, *, title: str, measure: str = "") -> str:
+def page(view: View, affine: Any, *, title: str, measures: Sequence[str] = ()) -> str:
     """The page of a patient.
 
     Args:
         view: what is seen; the planes meet at `view.at`.
         affine: [4, 4] of the whole volume, RAS+ in mm.
         title: the patient.
-        measure: the voxel measure of the overlay; by default the first one that the prediction has.
+        measures: the voxel measures of overlays; by default the first one that the prediction has.
     """
     seen, box = view.cropped(), box_of(view.brain, view.spacing)
     lesions = [*_predicted(seen), *_missed(seen)]
     told: dict[str, Any] = {
-        "volumes": [*_volumes(seen, measure)],
+        "volumes": [*_volumes(seen, measures)],
         "bar": SCALE_MM,
         "clear": CLEAR,
         "spacing": view.spacing.tolist(),
@@ -89,7 +89,7 @@ def _niivue(name: str) -> bytes:
 # --- volumes ---------------------------------------------------------------------------------------------------------
 
 
-def _volumes(view: View, measure: str) -> Iterator[dict[str, Any]]:
+def _volumes(view: View, measures: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The scan (or the brain), then what lies above it, the lowest first.
 
     Their grids are not turned, so that planes are those of the scan; the page has its affine for positions.
@@ -101,9 +101,9 @@ def _volumes(view: View, measure: str) -> Iterator[dict[str, Any]]:
     grey = [[0, 0, 0], [255, 255, 255]]
     yield _volume("Scan" if view.image is not None else "Brain", ground - min(low, 0.0), affine, grey, most=high)
     prediction = view.prediction
-    name = measure or next(iter(prediction.maps if prediction else ()), "")
-    if prediction is not None and name:
-        values = prediction.maps[name] - min(float(prediction.maps[name][view.brain].min(initial=0.0)), 0.0)
+    maps = {} if prediction is None else prediction.maps
+    for name in measures or [*maps][:1]:
+        values = maps[name] - min(float(maps[name][view.brain].min(initial=0.0)), 0.0)
         title = MEASURES[name].title if name in MEASURES else name
         yield _volume(title, values, affine, _heat(), most=float(values[view.brain].max(initial=0.0)))
     if view.truth is not None:

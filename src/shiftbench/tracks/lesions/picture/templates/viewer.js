@@ -34,6 +34,8 @@ function tell({ vox, values }) {
   place.textContent = `Voxel ${voxel.map((each) => each + 1).join(",")} · ${where} of the scanner's origin · ${found.join(" · ")}`;
 }
 
+const maps = []; // the checkboxes of maps: one is shown at a time, since their colours would mix
+
 function overlay(viewer, volume, number) {
   const line = document.createElement("div"), label = document.createElement("label");
   const box = document.createElement("input"), swatch = document.createElement("i"), slider = document.createElement("input");
@@ -48,8 +50,10 @@ function overlay(viewer, volume, number) {
   const upper = colors.slice(Math.ceil(told.clear * (colors.length - 1)));
   swatch.style.background = volume.mask ? colors[0] : `linear-gradient(to right, ${upper.join(", ")})`;
   const draw = () => viewer.setOpacity(number, box.checked ? Number(slider.value) : 0);
-  box.addEventListener("change", draw);
-  slider.addEventListener("input", () => { box.checked = true; draw(); });
+  const alone = () => { if (box.checked && !volume.mask) for (const other of maps) if (other !== box && other.checked) other.click(); };
+  if (!volume.mask) maps.push(box);
+  box.addEventListener("change", () => { alone(); draw(); });
+  slider.addEventListener("input", () => { box.checked = true; alone(); draw(); });
   label.append(box, volume.mask ? swatch : "", volume.title);
   line.append(label, document.createElement("span"), slider);
   if (!volume.mask) {
