@@ -180,8 +180,9 @@ def test_the_challenge_of_a_server_is_read(server: Server):
 
 def test_what_a_newer_server_says_besides_is_ignored(server: Server, world: World):
     world.challenge |= {"more": 1}
-    world.challenge["boards"][0] |= {"more": 1}
-    world.challenge["boards"][0]["phases"][0] |= {"more": 1}
+    world.challenge["boards"][0].update(more=1)
+    for phase in world.challenge["boards"][0]["phases"]:
+        phase["more"] = 1
     assert client.challenge(server) == CHALLENGE
 
 
